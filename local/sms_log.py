@@ -43,10 +43,21 @@ class SmsLog:
             self._by_sid = read_whole(path, _by_sid)
 
     def put(self, sms: Sms) -> None:
-        """Store an SMS."""
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
+        """Store an SMS.
+
+        Raises:
+            OSError: The disk is full, for example; the SMS is not stored.
+        """
+        line = json.dumps(asdict(sms)).encode() + b"\n"
+        with self._lock, self._path.open("ab", buffering=0) as file:
+            end = file.tell()
+            try:
+                while line:
+                    line = line[file.write(line) :]
+            except OSError:
+                file.truncate(end)
+                raise
             self._by_sid[sms.sid] = sms
-            file.write(json.dumps(asdict(sms)) + "\n")
 
     def set_status(self, sid: str, status: str) -> Sms:
         """Store the new status of an SMS and return the SMS."""

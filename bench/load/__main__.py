@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
     plan, keep = _asked(arguments)
     folder = Path(tempfile.mkdtemp(prefix="skein-load-"))
     _log_to(folder / "stack.log")
-    how = "with faults" if plan.faults else "without faults"
+    how = f"{'with' if plan.faults else 'without'} faults on {plan.engine}"
     print(f"load: {plan.phones} phones, {plan.users} users, {how}, seed {plan.seed}", flush=True)
     begun = time.monotonic()
     outcome = carry_out(plan, folder)
@@ -87,9 +87,13 @@ def _machine() -> str:
 
 
 def _write(outcome: Outcome) -> None:
-    """Keep what was found, if it was a whole run."""
+    """Keep what was found, if it was a whole run on the engine of the local stack."""
     plan = outcome.plan
-    if (plan.phones, plan.users, plan.seconds) != (Plan.phones, Plan.users, Plan.seconds):
+    if plan.engine != Plan.engine or (plan.phones, plan.users, plan.seconds) != (
+        Plan.phones,
+        Plan.users,
+        Plan.seconds,
+    ):
         return
     name = "load-faults.md" if plan.faults else "load.md"
     gap = MAX_GAP_SECONDS * (MAX_IN_A_BURST - 1)

@@ -6,6 +6,7 @@ from statistics import quantiles
 
 from bench.load.run import Outcome
 from bench.report import markdown_table, printed
+from local.engine import EngineName
 
 MAX_TOLD = 10
 
@@ -22,11 +23,16 @@ and the whole table is read.
 """
 STORM = """\
 
-With faults, each call of DynamoDB, SQS, Twilio and the model, and each of people's requests, fails
-with a probability of 5 %: throttled, cut off, or without an answer, before or after it has taken
-effect. Half of what queues hold comes up to two seconds late, so that others overtake it, a tenth
+With faults, each call of {called}, and each of people's requests, fails with a
+probability of 5 %: throttled, cut off, or without an answer, before or after it has taken effect.
+Half of what queues hold comes up to two seconds late, so that others overtake it, a tenth
 comes twice, and a container that is at work is killed every five seconds.
 """
+
+CALLED: dict[EngineName, str] = {
+    "sqlite": "Twilio and the model",
+    "dynamodb": "DynamoDB, SQS, Twilio and the model",
+}
 
 
 def figures(outcome: Outcome) -> list[list[str]]:
@@ -119,7 +125,8 @@ def page(outcome: Outcome, machine: str, *, gap: float) -> str:
     title = "Many people at once, while everything fails" if faults else "Many people at once"
     command = "make load FAULTS=1" if faults else "make load"
     parts = [
-        OPENING.format(title=title, command=command, gap=f"{gap:g}") + (STORM if faults else ""),
+        OPENING.format(title=title, command=command, gap=f"{gap:g}")
+        + (STORM.format(called=CALLED[outcome.plan.engine]) if faults else ""),
         f"{about(outcome, machine)}\n",
         f"{markdown_table(figures(outcome))}\n",
         *([f"{markdown_table(failures(outcome))}\n"] if outcome.drawn else []),

@@ -64,8 +64,9 @@ class Database:
         self._lock = threading.Lock()
         self._writer = threading.RLock()
         self._closed = False
+        self._generation = 0  # connections of an earlier limit are not used again
         if path is None:
-            self._give_back(self._prepared(self._open()))
+            self._idle.append(self._prepared(self._open()))
 
     def create(self) -> None:
         """Create the file and its tables if they are missing, and check an existing file.
@@ -79,7 +80,7 @@ class Database:
             if isinstance(error, sqlite3.OperationalError):
                 raise _meaning(error) from error
             raise _damaged(self._path) from error
-        self._give_back(connection)
+        self._give_back(connection, self._generation)
 
     def _prepared(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         with _closed_on_error(connection):
@@ -94,13 +95,13 @@ class Database:
         return connection
 
     def limit(self, max_pages: int | None) -> None:
-        """Change the maximum size in pages; None removes the limit."""
+        """Change the maximum size of a file in pages; None removes the limit."""
         with self._lock:
             self._max_pages = max_pages
+            self._generation += 1
             idle, self._idle = self._idle, []
         for connection in idle:
-            self._set_limit(connection)
-            self._give_back(connection)
+            connection.close()
 
     @property
     def pages(self) -> int:
@@ -154,11 +155,12 @@ class Database:
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         try:
+            generation = self._generation
             connection = self._borrow()
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self._give_back(connection, generation)
         except sqlite3.OperationalError as error:
             raise _meaning(error) from error
 
@@ -170,9 +172,9 @@ class Database:
                 return self._idle.pop()
         return self._open()
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
+    def _give_back(self, connection: sqlite3.Connection, generation: int) -> None:
         with self._lock:
-            if not self._closed:
+            if not self._closed and generation == self._generation:
                 self._idle.append(connection)
                 return
         connection.close()
@@ -188,12 +190,9 @@ class Database:
             # A commit returns when its data is on the disk.
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute(f"PRAGMA journal_size_limit = {MAX_WAL_BYTES}")
-            self._set_limit(connection)
+            if self._max_pages is not None:
+                connection.execute(f"PRAGMA max_page_count = {self._max_pages}")
         return connection
-
-    def _set_limit(self, connection: sqlite3.Connection) -> None:
-        most = self._max_pages if self._max_pages is not None else 2**32 - 2
-        connection.execute(f"PRAGMA max_page_count = {most}")
 
 
 @contextmanager
