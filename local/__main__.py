@@ -60,6 +60,7 @@ Skein is at {stack.url}; stop it with Ctrl-C.
   line   {LINE}, answered by the agent Coach of the tenant demo
   model  {stack.model}{quality if stack.model == MODEL_NAME else ""}
   data   {stack.config.data_dir}
+  clock  {_clock(stack)}
 {network_lines(stack.config.host, urlsplit(stack.url).port)}
 Send an SMS, wait for the answer, list all SMS:
   curl -s {stack.url}/local/sms -d '{{"from": "{PHONE}", "to": "{LINE}", "body": "{QUESTION}"}}'
@@ -67,6 +68,14 @@ Send an SMS, wait for the answer, list all SMS:
   curl -s {stack.url}/local/sms
 
 """
+
+
+def _clock(stack: Stack) -> str:
+    """Return the clock's offset in words, with the way back if the clock was turned."""
+    if not stack.ahead:
+        return "real time"
+    reset = f"""curl -s {stack.url}/local/clock -d '{{"reset": true}}'"""
+    return f"{stack.ahead} ahead of real time; reset it with {reset}"
 
 
 def network_lines(host: str, port: int | None) -> str:

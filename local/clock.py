@@ -1,4 +1,4 @@
-"""Clock of the local stack: real time plus an offset that users can increase."""
+"""Clock of the local stack: real time plus an offset that users can increase or reset."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class TurnableClock:
-    """Clock (see `skein.ports.Clock`) that can be turned forward, never back.
+    """Clock (see `skein.ports.Clock`) that can be turned forward, or reset to real time.
 
     The offset is kept in a file, so that stored timestamps stay in the past after a restart.
 
@@ -54,9 +54,22 @@ class TurnableClock:
         if by < timedelta(0):
             raise ValueError("the clock can only be advanced")
         with self._lock:
-            self._ahead += by
-            if self._path is not None:
-                write_whole(self._path, repr(self._ahead.total_seconds()).encode())
+            self._store(self._ahead + by)
+
+    def reset(self) -> timedelta:
+        """Set the clock to real time; return the offset that it had.
+
+        Timestamps that were stored before may then lie in the future (see `local.reset`).
+        """
+        with self._lock:
+            before = self._ahead
+            self._store(timedelta(0))
+        return before
+
+    def _store(self, ahead: timedelta) -> None:
+        if self._path is not None:
+            write_whole(self._path, repr(ahead.total_seconds()).encode())
+        self._ahead = ahead
 
 
 def _ahead(data: bytes) -> timedelta:

@@ -1,23 +1,51 @@
-"""Control of the local clock, which waits until the whole stack is idle."""
+"""Control of the local clock: turn the clock, drain the queues, and reset the clock.
 
+The clock goes from one moment at which something is due to the next. At each of them, the stack
+works until nothing is due any more. So the cost depends on the work, and not on the time between.
+"""
+
+import logging
 import threading
 import time
-from datetime import timedelta
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from local.clock import TurnableClock
 from local.errors import RestlessError
 from local.poller import Poller
+from local.reset import Reset
 from local.schedules import Schedules
 from local.twilio_sandbox import TwilioSandbox
+from local.waiting import BARRIERS, Waiting, WaitingWork
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Item
+from skein.ports import Table
 
-# A long advance is split into steps, so that due work runs at about its due time. Each step costs a
-# tick.
-MAX_STEPS = 24
-MIN_STEP = timedelta(minutes=1)
-MAX_ROUNDS = 5
-GIVE_UP_SECONDS = 600.0
+TURN_SECONDS = 600.0  # the most real time for turning the clock
+DRAIN_SECONDS = 60.0
+SAY_SECONDS = 10.0  # how often the terminal shows that a call is still at work
+MAX_EARLY_ROUNDS = 5  # firings at the end of a turn; each may make more work due
+LOOK_SECONDS = 1.0  # how often a drain that waits looks at what it waits for
+MAX_NAMED_RUNS = 3
+BLINK = timedelta(milliseconds=1)
+ZERO = timedelta(0)
+
+logger = logging.getLogger(__name__)
 
 Deadline = float
+"""A moment of `time.monotonic`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What the stack has done so far."""
+
+    taken: Counter[str]
+    fired: Counter[str]
+    callbacks: int
+    ahead: timedelta
 
 
 class ClockControl:
@@ -28,6 +56,10 @@ class ClockControl:
         poller: The poller of the queues.
         schedules: The schedules of the functions.
         sandbox: The Twilio sandbox, which sends status callbacks asynchronously.
+        waiting: Reads what waits.
+        table: The table, to correct stored times at a reset.
+        all_items: Returns all items of the table.
+        restart: Called at a reset, to forget times that are kept in memory.
     """
 
     def __init__(
@@ -37,62 +69,139 @@ class ClockControl:
         poller: Poller,
         schedules: Schedules,
         sandbox: TwilioSandbox,
+        waiting: WaitingWork,
+        table: Table,
+        all_items: Callable[[], Iterable[Item]],
+        restart: Callable[[], None],
     ) -> None:
         self._clock = clock
         self._poller = poller
         self._schedules = schedules
         self._sandbox = sandbox
+        self._waiting = waiting
+        self._table = table
+        self._all_items = all_items
+        self._restart = restart
         self._one_at_a_time = threading.Lock()
+        self._say_at = 0.0
 
-    def advance(self, by: timedelta) -> None:
-        """Advance the clock and run the work that becomes due, in approximate order of time.
+    def advance(self, by: timedelta) -> dict[str, object]:
+        """Advance the clock and run the work that becomes due, in the order of time.
 
-        Raises:
-            RestlessError: The stack is still busy after ten minutes of real time.
-        """
-        with self._one_at_a_time, self._schedules.held_back():
-            self._advance(by, time.monotonic() + GIVE_UP_SECONDS)
-
-    def drain(self) -> None:
-        """Run all queued messages until all queues are empty, advancing the clock for delays.
+        Returns:
+            The report: what was done, the time and the offset.
 
         Raises:
             RestlessError: The stack is still busy after ten minutes of real time.
         """
         with self._one_at_a_time, self._schedules.held_back():
-            until = time.monotonic() + GIVE_UP_SECONDS
+            before = self._counts()
+            self._advance(by, time.monotonic() + TURN_SECONDS)
+            return self._report(before)
+
+    def drain(self) -> dict[str, object]:
+        """Run all queued messages, and turn the clock past short delays only.
+
+        `local.waiting.POLICY` lists the delays that the clock is turned past. A model that fails is
+        waited for in real time.
+
+        Returns:
+            The report: what was done, what waits, the time and the offset.
+
+        Raises:
+            RestlessError: Work is left after a minute of real time; the error has the same report.
+        """
+        with self._one_at_a_time, self._schedules.held_back():
+            before = self._counts()
+            until = time.monotonic() + DRAIN_SECONDS
+            try:
+                self._drain(until)
+            except RestlessError as error:
+                raise RestlessError(str(error), self._report(before, waiting=True)) from error
+            return self._report(before, waiting=True)
+
+    def reset(self) -> dict[str, object]:
+        """Set the clock to real time, and correct stored times that would hold work back.
+
+        Returns:
+            The report, with the number of corrected items and messages, and what waits.
+
+        Raises:
+            RestlessError: Functions are still running after a minute; nothing was changed.
+        """
+        with self._one_at_a_time, self._schedules.held_back():
+            before = self._counts()
+            self._settle(time.monotonic() + DRAIN_SECONDS)
+            with self._poller.paused():
+                back = self._clock.ahead
+                real = Reset(self._table, self._clock.now() - back, back)
+                items = real.correct(self._all_items())
+                messages = self._poller.shift(-back)
+                self._clock.reset()
+                self._schedules.shift(-back)
+                self._restart()
+            corrected = {"items": items, "messages": messages}
+            return {"corrected": corrected, **self._report(before, waiting=True)}
+
+    def _advance(self, left: timedelta, until: Deadline) -> None:
+        early_rounds = 0
+        while True:
             self._settle(until)
-            while (due := self._poller.next_due()) is not None:
-                self._advance(max(due - self._clock.now(), timedelta(0)), until)
-
-    def _advance(self, by: timedelta, until: Deadline) -> None:
-        self._settle(until)
-        step = max(MIN_STEP, by / MAX_STEPS)
-        while by >= timedelta(0):
-            hop = min(by, step, self._until_next_message() or step)
-            self._clock.turn(hop)
-            by -= hop
-            self._run_due(until)
-            if not by:
-                return
-
-    def _until_next_message(self) -> timedelta | None:
-        due = self._poller.next_due()
-        ahead = due - self._clock.now() if due is not None else timedelta(0)
-        return ahead if ahead > timedelta(0) else None
-
-    def _run_due(self, until: Deadline) -> None:
-        self._settle(until)
-        fire = self._schedules.fire_due
-        for _ in range(MAX_ROUNDS):
-            before = self._moves()
-            if not fire():
-                return
+            moments = (self._poller.next_due(), self._schedules.next_useful())
+            hop = min((m - self._clock.now() for m in moments if m is not None), default=left)
+            hop = min(max(hop, ZERO), left)
+            self._turn(hop, until)
+            left -= hop
+            fired = self._schedules.fire_useful(early=not left)
             self._settle(until)
-            # A tick's jobs may make more work due. A tick that sends nothing ends the loop.
-            if self._moves() == before:
+            if left:
+                continue
+            early_rounds += 1
+            if not fired or early_rounds == MAX_EARLY_ROUNDS:
                 return
-            fire = self._schedules.fire_all
+
+    def _drain(self, until: Deadline) -> None:
+        while True:
+            self._settle(until)
+            if self._schedules.fire_useful(early=False):
+                continue
+            waiting = self._waiting.in_queues()
+            delays = [each.until for each in waiting if each.step == "turn"]
+            moment = min(delays, default=None)
+            if moment is not None and moment <= self._barrier(waiting, moment):
+                self._turn(max(moment - self._clock.now(), ZERO) + BLINK, until)
+                continue
+            models = [each.until for each in waiting if each.step == "wait"]
+            if not (delays or models):
+                return
+            self._wait_until(min(delays + models), waiting, until)
+
+    def _barrier(self, waiting: Iterable[Waiting], moment: datetime) -> datetime:
+        """Return the time that a drain must not turn the clock past, on the way to `moment`."""
+        others = (*waiting, *self._waiting.due_until(moment))
+        barred = (each.until for each in others if each.kind in BARRIERS)
+        return min(barred, default=moment)
+
+    def _wait_until(self, moment: datetime, waiting: Iterable[Waiting], until: Deadline) -> None:
+        """Wait in real time for `moment`, or for `LOOK_SECONDS` if that is shorter.
+
+        Raises:
+            RestlessError: `moment` comes later than `until`.
+        """
+        seconds = (moment - self._clock.now() + BLINK).total_seconds()
+        why = _why(waiting)
+        if time.monotonic() + seconds > until:
+            raise RestlessError(f"Gave up: {why}; the next try is at {rfc3339(moment)}.")
+        if time.monotonic() > self._say_at:
+            self._say_at = time.monotonic() + SAY_SECONDS
+            logger.info("drain waits: %s; the next try is at %s", why, rfc3339(moment))
+        self._poller.sleep(min(max(seconds, 0.0), LOOK_SECONDS))
+
+    def _turn(self, by: timedelta, until: Deadline) -> None:
+        if by:
+            self._clock.turn(by)
+            self._poller.wake()
+            self._settle(until)
 
     def _settle(self, until: Deadline) -> None:
         """Wait until neither the poller nor the Twilio sandbox has work left.
@@ -102,10 +211,62 @@ class ClockControl:
         """
         while True:
             before = self._moves()
-            if not (self._sandbox.settle(until=until) and self._poller.settle(until=until)):
-                raise RestlessError("the queues did not become empty")
+            if not (self._settled(self._sandbox.settle, until)) or not (
+                self._settled(self._poller.settle, until)
+            ):
+                raise RestlessError(f"Gave up: {self._at_work()}.")
             if self._moves() == before:
                 return
 
+    def _settled(self, settle: Callable[..., bool], until: Deadline) -> bool:
+        """Wait for a part of the stack, and show on the terminal that this takes long."""
+        while (now := time.monotonic()) < until and not self._poller.stopping:
+            if settle(until=min(until, now + SAY_SECONDS)):
+                return True
+            if now + SAY_SECONDS < until:
+                logger.info("the clock waits: %s", self._at_work())
+        return False
+
+    def _at_work(self) -> str:
+        running = self._poller.running()
+        if not running:
+            return "messages of the queues or status callbacks are due and not taken"
+        return ", ".join(
+            f"{name} is at work on {count} {'batch' if count == 1 else 'batches'}"
+            for name, count in running.items()
+        )
+
     def _moves(self) -> tuple[int, int]:
         return self._sandbox.callbacks, self._poller.batches
+
+    def _counts(self) -> _Counts:
+        return _Counts(
+            self._poller.taken(),
+            self._schedules.fired(),
+            self._sandbox.callbacks,
+            self._clock.ahead,
+        )
+
+    def _report(self, before: _Counts, *, waiting: bool = False) -> dict[str, object]:
+        after = self._counts()
+        report: dict[str, object] = {
+            "now": rfc3339(self._clock.now()),
+            "offset_seconds": after.ahead.total_seconds(),
+            "done": {
+                "jobs": dict(after.taken - before.taken),
+                "fired": dict(after.fired - before.fired),
+                "status_callbacks": after.callbacks - before.callbacks,
+                "turned_seconds": (after.ahead - before.ahead).total_seconds(),
+            },
+        }
+        if waiting:
+            report["waiting_for"], report["left_out"] = self._waiting.report()
+        return report
+
+
+def _why(waiting: Iterable[Waiting]) -> str:
+    """Say in words why a drain waits in real time."""
+    runs = [str(each.names["run_id"]) for each in waiting if each.step == "wait"]
+    if not runs:
+        return "a delay is left behind other work that the clock must not be turned past"
+    return f"the model does not answer {', '.join(runs[:MAX_NAMED_RUNS])}"

@@ -34,7 +34,7 @@ class DeveloperApi:
         sms_log: Contains the outbound SMS.
         clock: The local clock.
         clock_control: Advances the clock and drains the queues.
-        config: The response of `GET /local/config`.
+        config: The response of `GET /local/config`, without the time.
         on_sms: Called with sender, recipient and body of each SMS to a line.
     """
 
@@ -56,13 +56,12 @@ class DeveloperApi:
             return json_response(200, call.answer(self, call.values(request)))
         except BadRequestError as error:
             return error_answer(400, "invalid", str(error))
-        except RestlessError:
-            return error_answer(
-                503, "unavailable", "The queues did not become empty within ten minutes."
-            )
+        except RestlessError as error:
+            return error_answer(503, "unavailable", str(error), details=error.report)
 
     def _config(self, _values: Values) -> object:
-        return dict(self.config)
+        ahead = self.clock.ahead.total_seconds()
+        return {**self.config, "now": rfc3339(self.clock.now()), "offset_seconds": ahead}
 
     def _token(self, body: Values) -> object:
         scope = body.get("scope", DEFAULT_SCOPE)
@@ -97,17 +96,19 @@ class DeveloperApi:
         }
 
     def _turn(self, body: Values) -> object:
+        if "reset" in body:
+            if body != {"reset": True}:
+                raise BadRequestError("`reset` must be true, and the only field.")
+            return self.clock_control.reset()
         seconds = body.get("advance_seconds")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
             raise BadRequestError("`advance_seconds` must be a number.")
         if not 0 <= seconds <= MAX_SECONDS:  # also rejects NaN
             raise BadRequestError("`advance_seconds` must be between 0 and ten years.")
-        self.clock_control.advance(timedelta(seconds=seconds))
-        return {"now": rfc3339(self.clock.now())}
+        return self.clock_control.advance(timedelta(seconds=seconds))
 
     def _drain(self, _values: Values) -> object:
-        self.clock_control.drain()
-        return {"now": rfc3339(self.clock.now())}
+        return self.clock_control.drain()
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ CALLS: dict[tuple[str, str], LocalCall] = {
     ("POST", "token"): LocalCall(DeveloperApi._token, ("sub", "tenant", "scope", "name")),
     ("POST", "sms"): LocalCall(DeveloperApi._text, ("from", "to", "body", "message_sid")),
     ("GET", "sms"): LocalCall(DeveloperApi._sms_list, ("from", "to")),
-    ("POST", "clock"): LocalCall(DeveloperApi._turn, ("advance_seconds",)),
+    ("POST", "clock"): LocalCall(DeveloperApi._turn, ("advance_seconds", "reset")),
     ("POST", "drain"): LocalCall(DeveloperApi._drain),
 }
 

@@ -11,6 +11,8 @@ LocalError
   BadRequestError    a call of the developer API is invalid
 """
 
+from collections.abc import Mapping
+
 
 class LocalError(Exception):
     """Base class of errors whose message is shown to the user in one line."""
@@ -41,7 +43,16 @@ class PortInUseError(LocalError):
 
 
 class RestlessError(LocalError):
-    """The stack was not idle in time."""
+    """The stack was not idle in time.
+
+    Args:
+        message: Why, in one sentence.
+        report: What was done and what waits, as JSON values.
+    """
+
+    def __init__(self, message: str, report: Mapping[str, object] | None = None) -> None:
+        super().__init__(message)
+        self.report = dict(report or {})
 
 
 class BadRequestError(LocalError):

@@ -65,15 +65,19 @@ def json_response(status: int, body: object, *headers: tuple[str, str]) -> Respo
     )
 
 
-def error_answer(status: int, code: str, message: str) -> Response:
+def error_answer(
+    status: int, code: str, message: str, *, details: Mapping[str, object] | None = None
+) -> Response:
     """Create an error response in the form of Skein's API.
 
     Args:
         status: The HTTP status.
         code: The error code, such as `not_found`.
         message: One sentence for the developer.
+        details: JSON values for programs.
     """
-    return json_response(status, {"error": {"code": code, "message": message, "details": {}}})
+    error = {"code": code, "message": message, "details": dict(details or {})}
+    return json_response(status, {"error": error})
 
 
 def http_event(

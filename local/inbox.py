@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from local.events import QueueMessage
@@ -25,12 +25,22 @@ class PolledQueue:
 
 @dataclass
 class Held:
-    """Received message that is not finished."""
+    """Received message that is not finished.
+
+    Attributes:
+        failures: How often its function has failed for it.
+    """
 
     source: PolledQueue
     message: QueueMessage
     due_at: datetime
     running: bool = False
+    failures: int = 0
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the message waits because its function failed."""
+        return self.failures > 0
 
     @property
     def is_last_attempt(self) -> bool:
@@ -58,6 +68,14 @@ class Inbox(Protocol):
 
     def next_due(self) -> datetime | None:
         """Return when the earliest waiting message is due; None if no message waits."""
+        ...
+
+    def waiting(self) -> list[Held]:
+        """Return all messages that are not taken, due or not."""
+        ...
+
+    def shift(self, by: timedelta) -> int:
+        """Change the due times of all waiting messages; return the number of messages."""
         ...
 
     def take(self, source: PolledQueue) -> list[Held]:

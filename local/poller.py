@@ -9,8 +9,9 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 from local.events import failed_messages, sqs_event
 from local.functions import MAX_CONCURRENCY, Invoker, concurrency
@@ -47,6 +48,8 @@ class Poller:
         self._max_concurrency = max_concurrency
         self._running: Counter[str] = Counter()
         self._batches = 0
+        self._taken: Counter[str] = Counter()
+        self._paused = False
         self._changed = threading.Condition()
         self._woken = False
         self._stopping = False
@@ -84,6 +87,51 @@ class Poller:
     def next_due(self) -> datetime | None:
         """Return when the earliest waiting message is due; None if no message waits."""
         return self._inbox.next_due()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Take no message within the block; running batches are not waited for."""
+        with self._changed:
+            self._paused = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._paused = False
+                self._woken = True
+                self._changed.notify_all()
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the poller is stopping or has stopped."""
+        return self._stopping
+
+    def sleep(self, seconds: float) -> None:
+        """Wait in real time, but not longer than until the poller stops."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping, seconds)
+
+    def waiting(self) -> list[Held]:
+        """Return the messages that no batch has taken, due or not."""
+        return self._inbox.waiting()
+
+    def shift(self, by: timedelta) -> int:
+        """Change the due times of all waiting messages; return the number of messages."""
+        return self._inbox.shift(by)
+
+    def running(self) -> dict[str, int]:
+        """Return the number of running batches by function."""
+        with self._changed:
+            return {
+                source.function.logical_id: self._running[source.url]
+                for source in self._inbox.sources
+                if self._running[source.url]
+            }
+
+    def taken(self) -> Counter[str]:
+        """Return the number of messages that were taken so far, by function."""
+        with self._changed:
+            return Counter(self._taken)
 
     @property
     def batches(self) -> int:
@@ -162,6 +210,8 @@ class Poller:
     def _start_due(self) -> int:
         """Start batches of due messages within the concurrency limits; return their number."""
         started = 0
+        if self._paused:
+            return started
         for source in self._inbox.sources:
             most = concurrency(source.function, self._max_concurrency)
             while not self._stopping and self._running[source.url] < most:
@@ -170,6 +220,7 @@ class Poller:
                     break
                 self._running[source.url] += 1
                 self._batches += 1
+                self._taken[source.function.logical_id] += len(batch)
                 started += 1
                 name = source.function.logical_id
                 threading.Thread(

@@ -1,32 +1,71 @@
-"""Schedules of EventBridge rules, fired by the local clock."""
+"""Schedules of EventBridge rules, fired by the local clock.
+
+When the clock is turned, a rule is not fired at each of its times. The functions with schedules
+read the due index, and a rule whose partitions of the index hold nothing due would find nothing. So
+the rule is fired at the first of its times at which it finds something.
+"""
 
 import json
 import logging
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from local.due_index import DueIndex, DuePart
 from local.errors import BadTemplateError
 from local.events import schedule_event
 from local.functions import Invoker
 from local.template import Function, Schedule
+from skein.models.outbox.due import DueKind
 from skein.ports import Clock
+from skein.services.outbox.due_scanner import shards_of
+from skein.services.outbox.tick import JOBS
 
 POLL_SECONDS = 0.5
 UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
+
+# The kinds of due items that a function with a schedule looks for. A function that is not listed is
+# fired at each of its times.
+KINDS: Mapping[str, tuple[DueKind, ...]] = {
+    "Tick": (*JOBS, "plan", "merge"),
+    "ConsolidationFinder": ("consolidation",),
+    "ReflectionFinder": ("fading",),
+}
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class _Rule:
+    """One schedule of a function.
+
+    Attributes:
+        parts: The partitions of the due index that the function reads; None if not known.
+        due_at: The rule's next time.
+    """
+
     schedule: Schedule
     function: Function
     every: timedelta
+    parts: tuple[DuePart, ...] | None
     due_at: datetime
+
+    def first_due(self, earliest: Mapping[DuePart, datetime]) -> datetime | None:
+        """Return when the rule first finds something, its times aside; None for never."""
+        if self.parts is None:
+            return self.due_at
+        return min((earliest[part] for part in self.parts if part in earliest), default=None)
+
+    def next_useful(self, earliest: Mapping[DuePart, datetime]) -> datetime | None:
+        """Return the first of the rule's times at which it finds something; None for never."""
+        first = self.first_due(earliest)
+        if first is None or first <= self.due_at:
+            return self.due_at if first is not None else None
+        return self.due_at - (self.due_at - first) // self.every * self.every
 
 
 class Schedules:
@@ -36,6 +75,7 @@ class Schedules:
         functions_with_schedules: The template's functions.
         functions: Runs the functions.
         clock: The local clock.
+        due_index: Tells which rules would find something.
     """
 
     def __init__(
@@ -44,15 +84,24 @@ class Schedules:
         *,
         functions: Invoker,
         clock: Clock,
+        due_index: DueIndex,
     ) -> None:
         self._functions = functions
         self._clock = clock
+        self._due_index = due_index
         now = clock.now()
         self._rules = [
-            _Rule(schedule, function, parse(schedule.expression), due_at=now)
+            _Rule(
+                schedule,
+                function,
+                parse(schedule.expression),
+                parts=_parts(schedule, function),
+                due_at=now,
+            )
             for function in functions_with_schedules
             for schedule in function.schedules
         ]
+        self._fired: Counter[str] = Counter()
         self._firing = threading.RLock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="schedules", daemon=True)
@@ -73,22 +122,59 @@ class Schedules:
         if self._thread.is_alive():
             self._thread.join()
 
+    def fired(self) -> Counter[str]:
+        """Return how often rules were fired so far, by function."""
+        with self._firing:
+            return Counter(self._fired)
+
     def fire_due(self) -> int:
         """Fire each due rule once, in this thread; return the number of rules fired."""
         with self._firing:
             now = self._clock.now()
             due = [rule for rule in self._rules if rule.due_at <= now]
-            for rule in due:
-                rule.due_at = now + rule.every
-                self._fire(rule)
+            self._fire_all(due, now)
             return len(due)
 
-    def fire_all(self) -> int:
-        """Fire every rule, due or not, in this thread; return the number of rules."""
+    def next_useful(self) -> datetime | None:
+        """Return the next of the rules' times at which a rule finds something; None for never."""
+        with self._firing:
+            earliest = self._earliest()
+            times = [rule.next_useful(earliest) for rule in self._rules]
+            return min((time for time in times if time is not None), default=None)
+
+    def fire_useful(self, *, early: bool) -> int:
+        """Fire each rule that finds something now; return the number of rules fired.
+
+        Args:
+            early: Whether to fire rules before their time, too.
+        """
+        with self._firing:
+            now, earliest = self._clock.now(), self._earliest()
+            useful = [
+                rule
+                for rule in self._rules
+                if (early or rule.due_at <= now)
+                and (first := rule.first_due(earliest)) is not None
+                and first <= now
+            ]
+            self._fire_all(useful, now)
+            return len(useful)
+
+    def shift(self, by: timedelta) -> None:
+        """Change the next times of all rules."""
         with self._firing:
             for rule in self._rules:
-                self._fire(rule)
-            return len(self._rules)
+                rule.due_at += by
+
+    def _earliest(self) -> dict[DuePart, datetime]:
+        parts = {part: None for rule in self._rules for part in rule.parts or ()}
+        return self._due_index.earliest(parts)
+
+    def _fire_all(self, rules: Sequence[_Rule], now: datetime) -> None:
+        for rule in rules:
+            rule.due_at = now + rule.every
+            self._fired[rule.function.logical_id] += 1
+            self._fire(rule)
 
     def _fire(self, rule: _Rule) -> None:
         given = rule.schedule.input
@@ -119,3 +205,11 @@ def parse(expression: str) -> timedelta:
     if rate is None:
         raise BadTemplateError(f"not a schedule: {expression}")
     return int(rate[1]) * UNITS[rate[2]]
+
+
+def _parts(schedule: Schedule, function: Function) -> tuple[DuePart, ...] | None:
+    kinds = KINDS.get(function.logical_id)
+    if kinds is None:
+        return None
+    shards = shards_of(json.loads(schedule.input) if schedule.input else {})
+    return tuple(DuePart(kind, shard) for kind in kinds for shard in shards)

@@ -10,6 +10,7 @@ import fcntl
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
@@ -22,6 +23,7 @@ from local.config import LOOPBACK, Config
 from local.demo import LINE, make_demo
 from local.developer_api import PREFIX as DEVELOPER_PREFIX
 from local.developer_api import DeveloperApi
+from local.due_index import DueIndex
 from local.engine import Engine, engine_of
 from local.environment import AUDIENCE, LocalSecrets, StackEnvironment, lambda_environment
 from local.errors import DataInUseError
@@ -30,7 +32,7 @@ from local.functions import MAX_CONCURRENCY, Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, PolledQueue
 from local.log_file import PRIVATE
-from local.message_log import show_sms_received, show_sms_sent
+from local.message_log import MessageLog, show_sms_received, show_sms_sent
 from local.model_check import ModelCheck
 from local.model_server import SETTINGS as MODEL_SETTINGS
 from local.model_server import LocalModel
@@ -43,6 +45,7 @@ from local.template import Template
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio_sandbox import TwilioSandbox
 from local.twilio_webhooks import TwilioWebhooks
+from local.waiting import WaitingWork
 from local.warm_up import WarmUp
 from skein import bootstrap
 from skein.adapters.openai_model import OpenAIModel
@@ -78,6 +81,7 @@ class Stack:
         self.template = Template.load(config.template)
         self.url = ""
         self.model = ""
+        self._clock: TurnableClock | None = None
         self._parts = ExitStack()
         self._access: LocalAccess
         self._check: ModelCheck | None = None
@@ -99,6 +103,11 @@ class Stack:
         """Check the model's API in the background, and log its problems; call once."""
         if self._check is not None:
             self._check.start()
+
+    @property
+    def ahead(self) -> timedelta:
+        """The offset of the clock from real time."""
+        return self._clock.ahead if self._clock else timedelta(0)
 
     def stop(self) -> None:
         """Stop the stack and keep its data (idempotent)."""
@@ -170,7 +179,7 @@ class Stack:
 
     def _wire(self, parts: ExitStack, engine: Engine, environment: StackEnvironment) -> None:
         folder, template = self.config.data_dir, self.template
-        clock = TurnableClock(folder / "clock")
+        clock = self._clock = TurnableClock(folder / "clock")
         settings = environment.settings(template)
         self.model = settings.default_model
         adapters = engine.adapters(settings, clock)
@@ -181,16 +190,24 @@ class Stack:
         if not self.config.uses_local_model:
             self._check = ModelCheck(model, api)
             parts.callback(self._check.stop)
-        app = bootstrap.build_app(
-            settings,
-            clock=clock,
-            table=adapters.table,
-            queues=adapters.queues,
-            secrets=LocalSecrets(adapters.secrets, key),
-            model=ReportingModel(model, api),
-            model_list=model,
-        )
-        bootstrap.use(app)
+        account = engine.twilio_account()
+        table = MessageLog(adapters.table, account["account_sid"])
+        secrets = LocalSecrets(adapters.secrets, key)
+        reporting = ReportingModel(model, api)
+
+        def use_new_app() -> None:
+            app = bootstrap.build_app(
+                settings,
+                clock=clock,
+                table=table,
+                queues=adapters.queues,
+                secrets=secrets,
+                model=reporting,
+                model_list=model,
+            )
+            bootstrap.use(app)
+
+        use_new_app()
         parts.callback(bootstrap.use, None)
 
         functions = self._functions(parts, engine, environment)
@@ -200,7 +217,6 @@ class Stack:
         gateway = Gateway(
             template.functions, functions=functions, authorizer=authorizer, clock=clock
         )
-        account = engine.twilio_account()
         sms_log = SmsLog(folder / "texts.jsonl")
         webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)
         sandbox = TwilioSandbox(
@@ -213,13 +229,26 @@ class Stack:
             max_concurrency=self._max_concurrency,
         )
         engine.wake = poller.wake
-        schedules = Schedules(template.functions, functions=functions, clock=clock)
+        due_index = DueIndex(adapters.table)
+        schedules = Schedules(
+            template.functions, functions=functions, clock=clock, due_index=due_index
+        )
+        clock_control = ClockControl(
+            clock,
+            poller=poller,
+            schedules=schedules,
+            sandbox=sandbox,
+            waiting=WaitingWork(adapters.table, due_index, messages=poller.waiting, now=clock.now),
+            table=adapters.table,
+            all_items=engine.all_items,
+            restart=use_new_app,
+        )
         developer_api = DeveloperApi(
             authorizer=authorizer,
             webhooks=webhooks,
             sms_log=sms_log,
             clock=clock,
-            clock_control=ClockControl(clock, poller=poller, schedules=schedules, sandbox=sandbox),
+            clock_control=clock_control,
             config={
                 "twilio_account_sid": account["account_sid"],
                 "twilio_auth_token": account["auth_token"],
@@ -241,7 +270,7 @@ class Stack:
 
         self._answer = answer
         self._wired(engine, poller, clock)
-        make_demo(app.get(ApiServices))
+        make_demo(bootstrap.app().get(ApiServices))
         parts.callback(sandbox.stop)
         sandbox.start()
         # The poller stops first: a running drain then fails and releases the schedules.

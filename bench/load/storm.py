@@ -195,6 +195,18 @@ class UnreliableInbox:
             times = [held.due_at for held in self._held_back]
         return min(filter(None, [*times, self._inbox.next_due()]), default=None)
 
+    def waiting(self) -> list[Held]:
+        """See `local.inbox.Inbox`."""
+        with self._lock:
+            return [*self._inbox.waiting(), *self._held_back]
+
+    def shift(self, by: timedelta) -> int:
+        """See `local.inbox.Inbox`."""
+        with self._lock:
+            for held in self._held_back:
+                held.due_at += by
+            return self._inbox.shift(by) + len(self._held_back)
+
     def take(self, source: PolledQueue) -> list[Held]:
         """See `local.inbox.Inbox`."""
         now, most = self._clock.now(), source.settings.batch_size

@@ -120,6 +120,22 @@ class SqsInbox:
         with self._lock:
             return min((h.due_at for h in self._held.values() if not h.running), default=None)
 
+    def waiting(self) -> list[Held]:
+        """See `local.inbox.Inbox`."""
+        with self._lock:
+            return [replace(held) for held in self._held.values() if not held.running]
+
+    def shift(self, by: timedelta) -> int:
+        """See `local.inbox.Inbox`.
+
+        A message keeps the due time in its attributes, so the change holds until the next start.
+        """
+        with self._lock:
+            waiting = [held for held in self._held.values() if not held.running]
+            for held in waiting:
+                held.due_at += by
+        return len(waiting)
+
     def take(self, source: PolledQueue) -> list[Held]:
         """Take a queue's next batch of due messages, earliest first; the batch may be empty."""
         now = self._clock.now()
@@ -150,6 +166,7 @@ class SqsInbox:
                 held.due_at = self._clock.now() + timedelta(seconds=queue.visibility)
                 held.message = replace(held.message, receive_count=held.message.receive_count + 1)
                 held.running = False
+                held.failures += 1
             return
         self._sqs.send_message(
             QueueUrl=self._dead_letters[queue.dead_letters], MessageBody=held.message.body

@@ -1,11 +1,13 @@
 """The queues on SQLite: messages that are due by the local clock."""
 
 import logging
+import math
 import sqlite3
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from hashlib import md5
 from typing import Any
 
@@ -16,6 +18,7 @@ from skein.adapters.rules import check_jobs
 from skein.models.outbox.jobs import Job
 from skein.ports import Clock
 
+NO_LIMIT = -1
 INSERT = "INSERT INTO messages (message_id, queue, body, sent_at, due_at) VALUES (?, ?, ?, ?, ?)"
 
 logger = logging.getLogger(__name__)
@@ -103,11 +106,31 @@ class SqliteInbox:
             ]
         return min((_time(row[0]) for row in found if row is not None), default=None)
 
+    def waiting(self) -> list[Held]:
+        """See `local.inbox.Inbox`."""
+        now = self._clock.now()
+        with self._database.reading() as connection:
+            return [
+                replace(held, running=False)
+                for source in self.sources
+                for held in self._found(connection, source, now)
+            ]
+
+    def shift(self, by: timedelta) -> int:
+        """See `local.inbox.Inbox`."""
+        running = self._ids()
+        with self._database.writing() as connection:
+            changed = connection.execute(
+                f"UPDATE messages SET due_at = due_at + ? WHERE id NOT IN ({_marks(running)})",  # noqa: S608
+                [by.total_seconds(), *running],
+            )
+            return changed.rowcount
+
     def take(self, source: PolledQueue) -> list[Held]:
         """See `local.inbox.Inbox`."""
         now = self._clock.now()
         with self._database.reading() as connection:
-            found = self._due(connection, source, now)
+            found = self._found(connection, source, now, due=True)
         if not found:
             return []
         visible_at = now.timestamp() + source.queue.visibility
@@ -150,15 +173,22 @@ class SqliteInbox:
                 [self._clock.now().timestamp()],
             )
 
-    def _due(
-        self, connection: sqlite3.Connection, source: PolledQueue, now: datetime
+    def _found(
+        self,
+        connection: sqlite3.Connection,
+        source: PolledQueue,
+        now: datetime,
+        *,
+        due: bool = False,
     ) -> list[Held]:
+        """Return the messages that wait, earliest first; with `due`, the next batch of those."""
         running = self._ids()
+        latest = now.timestamp() if due else math.inf
         rows = connection.execute(
             "SELECT id, message_id, body, sent_at, first_received_at, receives, due_at"  # noqa: S608
             " FROM messages WHERE queue = ? AND due_at <= ?"
             f" AND id NOT IN ({_marks(running)}) ORDER BY due_at, id LIMIT ?",
-            [source.url, now.timestamp(), *running, source.settings.batch_size],
+            [source.url, latest, *running, source.settings.batch_size if due else NO_LIMIT],
         ).fetchall()
         return [_held(source, row, now) for row in rows]
 
@@ -197,7 +227,7 @@ def _held(source: PolledQueue, row: tuple[Any, ...], now: datetime) -> Held:
         sent_at=_time(sent_at),
         first_received_at=now if first_received_at is None else _time(first_received_at),
     )
-    return Held(source, message, _time(due_at), running=True)
+    return Held(source, message, _time(due_at), running=True, failures=receives)
 
 
 def _time(seconds: float) -> datetime:

@@ -32,10 +32,10 @@ def _run(example: str, url: str) -> Any:
     return json.loads(done.stdout)
 
 
-def _fields(body: dict[str, Any]) -> Iterator[str]:
+def _fields(body: dict[str, Any], documented: frozenset[str]) -> Iterator[str]:
     """Yield the names of a response's fields, in the form of the page."""
     for name, value in body.items():
-        if isinstance(value, list):
+        if isinstance(value, list) and name not in documented:
             yield from {f"{name}[].{inner}" for item in value for inner in item}
         else:
             yield name
@@ -51,7 +51,7 @@ def test_examples_of_the_page_return_the_documented_fields(
     listing = calls.pop(("GET", "sms"))  # last, when the answer has arrived
     for call, described in [*calls.items(), (("GET", "sms"), listing)]:
         answer = _run(described.example, url)
-        assert set(_fields(answer)) == described.response, call
+        assert set(_fields(answer, described.response)) == described.response, call
     assert [sms["body"] for sms in answer["items"]] == ["Hello, too."]
 
 

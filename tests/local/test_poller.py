@@ -340,3 +340,32 @@ def test_queues_that_cannot_be_read_are_not_at_rest_and_that_is_told_once(
         assert not bench.poller.settle(until=time.monotonic() + 0.3)
     assert caplog.messages == ["failed to use the queues: nobody is there"]
     bench.settle()
+
+
+def test_waiting_messages_are_listed_with_their_failures(bench: Bench) -> None:
+    bench.handle = lambda _event: "nonsense"
+    bench.send("failed")
+    bench.settle()
+    bench.send("delayed", delay=900)
+    bench.settle()
+    found = sorted((held.message.body, held.failures) for held in bench.poller.waiting())
+    assert found == [("delayed", 0), ("failed", 1)]
+    assert bench.poller.taken() == {"Worker": 1}
+
+
+def test_shift_moves_the_due_times_of_waiting_messages(bench: Bench) -> None:
+    bench.send("later", delay=900)
+    bench.settle()
+    assert bench.poller.shift(timedelta(seconds=-890)) == 1
+    bench.turn(11)
+    assert bench.seen() == ["later"]
+
+
+def test_paused_poller_takes_no_message_until_the_pause_ends(bench: Bench) -> None:
+    with bench.poller.paused():
+        bench.send("one")
+        assert not bench.poller.running()
+        time.sleep(0.1)
+        assert bench.seen() == []
+    bench.settle()
+    assert bench.seen() == ["one"]

@@ -2,16 +2,24 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 
 from local.clock import TurnableClock
+from local.due_index import DueIndex
 from local.errors import BadTemplateError
 from local.functions import Functions
-from local.schedules import Schedules, parse
-from local.template import Function, Schedule
+from local.schedules import KINDS, Schedules, parse
+from local.template import TEMPLATE, Function, Schedule, Template
+from skein.bootstrap.memory_finders import build_consolidation_finder, build_reflection_finder
+from skein.bootstrap.tick import build_tick
+from skein.models.common.storage import Key, Put
+from skein.models.outbox.due import DueKind, due_partition, due_pointer
+from skein.services.outbox.tick import JOBS
 from tests.fakes.system import FixedClock
+from tests.fakes.table import MemoryTable
+from tests.support.builders import World
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 
@@ -44,10 +52,9 @@ class Ticks:
         self.events.append(event)
 
 
-def test_however_far_the_clock_is_turned_a_rule_fires_once() -> None:
-    clock, ticks = FixedClock(NOW), Ticks()
-    function = Function(
-        logical_id="Tick",
+def function(name: str, expression: str, given: str | None = None) -> Function:
+    return Function(
+        logical_id=name,
         code=Path(),
         handler="tick.handler",
         timeout=50,
@@ -55,16 +62,88 @@ def test_however_far_the_clock_is_turned_a_rule_fires_once() -> None:
         environment={},
         routes=(),
         queues=(),
-        schedules=(Schedule("TickEveryMinute", "rate(1 minute)", None),),
+        schedules=(Schedule(f"{name}Rule", expression, given),),
     )
-    schedules = Schedules([function], functions=cast("Functions", ticks), clock=clock)
-    assert (schedules.fire_due(), schedules.fire_due()) == (1, 0)
-    clock.advance(3600)
-    assert (schedules.fire_due(), schedules.fire_due()) == (1, 0)
-    event = ticks.events[-1]
+
+
+class Rig:
+    """Schedules of some functions, on an empty table."""
+
+    def __init__(self, *functions: Function) -> None:
+        self.clock, self.table, self.ticks = FixedClock(NOW), MemoryTable(), Ticks()
+        self.schedules = Schedules(
+            functions,
+            functions=cast("Functions", self.ticks),
+            clock=self.clock,
+            due_index=DueIndex(self.table),
+        )
+
+    def due(self, kind: DueKind, after: timedelta, shard: int = 0) -> None:
+        """Store an item that is due, in one shard of the index."""
+        key = Key("demo#CHAT#1", f"ITEM#{kind}#{shard}")
+        due = due_pointer(kind, key, NOW + after) | {"gsi2pk": due_partition(kind, shard)}
+        self.table.write(Put(key, due))
+
+
+def test_rule_whose_time_has_come_fires_once_however_late_it_is() -> None:
+    rig = Rig(function("Tick", "rate(1 minute)"))
+    assert (rig.schedules.fire_due(), rig.schedules.fire_due()) == (1, 0)
+    rig.clock.advance(3600)
+    assert (rig.schedules.fire_due(), rig.schedules.fire_due()) == (1, 0)
+    event = rig.ticks.events[-1]
     assert (event["source"], event["detail-type"]) == ("aws.events", "Scheduled Event")
     assert event["time"] == "2026-02-18T16:07:02Z"
-    assert event["resources"][0].endswith("rule/TickEveryMinute")
+    assert event["resources"][0].endswith("rule/TickRule")
+
+
+def test_rule_is_useful_at_its_first_time_after_something_is_due() -> None:
+    rig = Rig(function("Tick", "rate(1 minute)"), function("ConsolidationFinder", "rate(1 hour)"))
+    assert rig.schedules.next_useful() is None
+    rig.due("consolidation", timedelta(minutes=90))
+    assert rig.schedules.next_useful() == NOW + timedelta(hours=2)
+    rig.due("run", timedelta(seconds=61))
+    assert rig.schedules.next_useful() == NOW + timedelta(minutes=2)
+
+
+def test_rule_of_other_shards_is_not_fired() -> None:
+    rig = Rig(*(function("Tick", "rate(1 minute)", f'{{"shards": [{n}]}}') for n in (0, 1)))
+    rig.due("run", timedelta(0), shard=1)
+    assert rig.schedules.fire_useful(early=False) == 1
+    assert rig.ticks.events == [{"shards": [1]}]
+
+
+def test_rule_fires_before_its_time_only_if_asked_to() -> None:
+    rig = Rig(function("Tick", "rate(1 minute)"))
+    rig.schedules.fire_due()
+    rig.due("plan", timedelta(seconds=10))
+    rig.clock.advance(20)
+    assert rig.schedules.fire_useful(early=False) == 0
+    assert rig.schedules.fire_useful(early=True) == 1
+
+
+def test_rule_of_an_unknown_function_is_fired_at_each_of_its_times() -> None:
+    rig = Rig(function("Other", "rate(1 hour)"))
+    rig.schedules.fire_due()
+    assert rig.schedules.next_useful() == NOW + timedelta(hours=1)
+    rig.clock.advance(3600)
+    assert rig.schedules.fire_useful(early=False) == 1
+
+
+def test_kinds_of_functions_are_those_that_they_look_for() -> None:
+    ports = World().app.ports
+    assert set(KINDS["Tick"]) == {*JOBS, *build_tick(ports).firing}
+    assert KINDS["ConsolidationFinder"] == (build_consolidation_finder(ports).kind,)
+    assert KINDS["ReflectionFinder"] == (build_reflection_finder(ports).kind,)
+    assert {kind for kinds in KINDS.values() for kind in kinds} == set(get_args(DueKind))
+    scheduled = {each.logical_id for each in Template.load(TEMPLATE).functions if each.schedules}
+    assert scheduled == KINDS.keys()
+
+
+def test_clock_reset_forgets_the_offset(tmp_path: Path) -> None:
+    clock = TurnableClock(tmp_path / "clock")
+    clock.turn(timedelta(days=2))
+    assert clock.reset() == timedelta(days=2)
+    assert clock.ahead == TurnableClock(tmp_path / "clock").ahead == timedelta(0)
 
 
 def test_how_far_the_clock_was_turned_is_kept(tmp_path: Path) -> None:

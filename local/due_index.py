@@ -1,0 +1,69 @@
+"""The due index as the clock control reads it: what is due next, without doing anything."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from skein.models.common.storage import HIGHEST_KEY, Item, Key, Query
+from skein.models.outbox.due import DUE_SHARDS, DueKind, due_before, due_partition
+from skein.ports import Table
+
+PAGE = 400
+
+
+class DuePart(NamedTuple):
+    """One partition of the due index: a kind and a shard."""
+
+    kind: DueKind
+    shard: int
+
+
+@dataclass(frozen=True, slots=True)
+class DueIndex:
+    """Reader of the due index.
+
+    Args:
+        table: The table.
+    """
+
+    table: Table
+
+    def earliest(self, parts: Iterable[DuePart]) -> dict[DuePart, datetime]:
+        """Return the earliest due time of each partition; empty partitions are left out."""
+        found = {part: self._page(part, limit=1) for part in parts}
+        return {part: due_at(items[0]) for part, items in found.items() if items}
+
+    def pointers(self, kind: DueKind, *, until: datetime | None = None) -> Iterator[Item]:
+        """Yield the due pointers of a kind, shard by shard.
+
+        Args:
+            kind: The kind.
+            until: The latest due time; None for all.
+        """
+        last = HIGHEST_KEY if until is None else due_before(until)
+        for shard in range(DUE_SHARDS):
+            start: Item | None = None
+            while True:
+                partition = due_partition(kind, shard)
+                page = self.table.query(
+                    Query(partition, index="gsi2", last=last, limit=PAGE, start=start)
+                )
+                yield from page.items
+                start = page.next_start
+                if start is None:
+                    break
+
+    def _page(self, part: DuePart, *, limit: int) -> tuple[Item, ...]:
+        query = Query(due_partition(part.kind, part.shard), index="gsi2", limit=limit)
+        return tuple(self.table.query(query).items)
+
+
+def due_at(pointer: Item) -> datetime:
+    """Return the due time of a due pointer."""
+    return datetime.fromisoformat(str(pointer["gsi2sk"]).split("#", 1)[0])
+
+
+def key_of(pointer: Item) -> Key:
+    """Return the key of the item that a due pointer points to."""
+    return Key(pointer["pk"], pointer["sk"])
