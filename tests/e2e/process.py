@@ -55,9 +55,9 @@ class LocalProcess:
 
     def children(self) -> list[int]:
         """The ids of its child processes."""
-        pid = self._process.pid
-        tasks = Path(f"/proc/{pid}/task").glob("*/children")
-        return [int(child) for task in tasks for child in task.read_text().split()]
+        listed = ps("-A", "-o", "pid=,ppid=").split()
+        pairs = zip(listed[::2], listed[1::2], strict=True)
+        return [int(child) for child, parent in pairs if int(parent) == self._process.pid]
 
     def end(self, signal: int) -> int:
         """Send a signal; returns the exit status."""
@@ -72,3 +72,14 @@ class LocalProcess:
         """Make sure that it is gone."""
         self._process.kill()
         self._process.wait()
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; one that has ended but was not waited for does not."""
+    state = ps("-o", "stat=", "-p", str(pid)).strip()
+    return bool(state) and not state.startswith("Z")
+
+
+def ps(*arguments: str) -> str:
+    """The output of `ps`, which Linux and macOS have; nothing if no process matches."""
+    return subprocess.run(["ps", *arguments], stdout=subprocess.PIPE, text=True, check=False).stdout

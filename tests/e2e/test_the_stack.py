@@ -1,6 +1,5 @@
 """How a local stack starts, ends, keeps its data, and keeps to its own clock."""
 
-import os
 import signal
 import socket
 import time
@@ -14,7 +13,7 @@ from local.errors import DataInUseError
 from local.stack import Stack
 from tests.e2e.client import LINE, Client
 from tests.e2e.conftest import StartStack
-from tests.e2e.process import LocalProcess
+from tests.e2e.process import LocalProcess, runs
 from tests.support.scripted_openai import ScriptedOpenAI
 
 PATIENCE_SECONDS = 15
@@ -78,7 +77,7 @@ def test_ctrl_c_leaves_no_process(model: ScriptedOpenAI, tmp_path: Path) -> None
         children = process.children()
         assert len(children) == 2
         assert process.end(signal.SIGINT) == 0
-        assert not any(map(_alive, children))
+        assert not any(map(runs, children))
         assert "Traceback" not in process.output
     finally:
         process.kill()
@@ -113,9 +112,9 @@ def test_children_end_when_their_parent_is_killed(model: ScriptedOpenAI, tmp_pat
     finally:
         process.kill()
     give_up = time.monotonic() + PATIENCE_SECONDS
-    while any(map(_alive, children)) and time.monotonic() < give_up:
+    while any(map(runs, children)) and time.monotonic() < give_up:
         time.sleep(0.05)
-    assert not any(map(_alive, children))
+    assert not any(map(runs, children))
 
 
 def test_a_port_in_use_is_one_line(model: ScriptedOpenAI, tmp_path: Path) -> None:
@@ -144,15 +143,6 @@ def _process(
 ) -> LocalProcess:
     environment["OPENAI_BASE_URL"] = model.base_url
     return LocalProcess(folder / "data", port=port, environment=environment)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A child whose parent was killed may wait for whoever collects it.
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def _now(client: Client) -> str:
