@@ -5,7 +5,6 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from skein.adapters.attributes import unmarshal_item
 from skein.models.api.directory import NewUser
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
@@ -41,7 +40,7 @@ def unpacked(value: Any) -> Any:
 def lines_of(world: World) -> Iterator[tuple[str, str]]:
     """Each item's key, and everything that it holds."""
     for key, item in everything(world).items():
-        told = {name: unpacked(value) for name, value in unmarshal_item(item).items()}
+        told = {name: unpacked(value) for name, value in item.items()}
         yield str(key), f"{key} {json.dumps(told, default=str, ensure_ascii=False)}"
 
 
