@@ -1,4 +1,4 @@
-"""Developer API under `/local`, for users and tests on this machine only (DESIGN section 8)."""
+"""Developer API under `/local`, for users and tests on this machine only."""
 
 import json
 from collections.abc import Callable, Mapping

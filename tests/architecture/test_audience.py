@@ -1,7 +1,7 @@
 """Whoever reads what was said elsewhere asks `may_show`, and nobody new does without being seen.
 
 A new reader of messages, runs, goals or plans fails here until it stands in the table below, with
-what keeps it from telling the wrong people (DESIGN section 5, invariant 8).
+what keeps it from telling the wrong people (docs/security.md, "Audience").
 """
 
 import ast

@@ -155,7 +155,10 @@ def test_within_reach_a_tool_does_its_work(world: Neighbours, tool: str, home: s
     """Otherwise the tests below would prove nothing; and it reads and writes nothing else."""
     given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
     [result] = _called(world, home, tool, given)
-    assert (result.status == "done") == _fits(tool, home), result.content
+    assert (result.status == "done") == _fits(tool, home), (
+        f"{tool} in {home}: {result.content!r}; if that is right, name in ONLY_IN the chats where "
+        f"the tool can do its work"
+    )
     assert _told(world, home) == []
     assert _changed(world, *_own_partitions(world, home)) == []
 

@@ -2,8 +2,7 @@
 
 A step is one answer of the model and the results of its tools. The answer is recorded before any
 of its tools is called. Each tool call has its own effect id, so a retry is harmless. If a worker
-dies, the next worker uses the recorded answer and repeats no effect (DESIGN section 5,
-invariant 6).
+dies, the next worker uses the recorded answer and repeats no effect.
 """
 
 import logging

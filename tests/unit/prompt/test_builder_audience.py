@@ -36,7 +36,7 @@ class Place:
         return f"chat_{self.name}"
 
     def covers(self, other: "Place") -> bool:
-        """The rule of DESIGN 5.8 in its own words: whether what is from here may be shown there."""
+        """Whether what is from here may be shown there, by the rule of docs/security.md."""
         if not self.private:
             return True
         return other.private and bool(other.people) and set(other.people) <= set(self.people)

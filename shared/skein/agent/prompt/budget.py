@@ -1,7 +1,7 @@
 """The token budget of a history, with a fixed order of cuts.
 
 First the oldest messages are dropped, then long messages are cut with a visible mark. The current
-message is cut last, and only if it alone is too long (DESIGN section 6). The last two messages and
+message is cut last, and only if it alone is too long. The last two messages and
 the current one are never dropped. Dropped messages are covered by the newest stored summary. The
 caller chooses that summary, and never makes one while a person waits.
 """

@@ -1,7 +1,7 @@
 """The prompt builder, which fits the sections of an activation into a token limit.
 
-Sections are ordered from stable to volatile, so that consecutive prompts share a long prefix
-(DESIGN section 6).
+Sections are ordered from stable to volatile, so that consecutive prompts share a long prefix,
+which the provider's prefix cache serves.
 """
 
 import json

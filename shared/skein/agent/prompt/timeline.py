@@ -1,8 +1,8 @@
 """The entries of a history, as lines of a timeline or as turns.
 
-A person's text cannot leave its own entry (DESIGN section 5, invariant 11). In a timeline, texts
-and names are JSON strings without any line break, and nothing else in a line comes from a person.
-As roles, further lines of a message stand behind a bar.
+A person's text cannot leave its own entry (docs/security.md, "Entries of a prompt"). In a timeline,
+texts and names are JSON strings without any line break, and nothing else in a line comes from a
+person. As roles, further lines of a message stand behind a bar.
 """
 
 from skein.models.chats.chat import Message

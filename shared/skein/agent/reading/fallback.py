@@ -124,7 +124,7 @@ def seen_to(
 
     SEEN moves past shown messages, the agent's own messages, and messages that are never shown to
     agents. It stops before any other member's message that was not shown, so that this message
-    stays new (DESIGN section 5, invariant 7).
+    stays new for the agent's next run.
     """
     known = {message.seq: message for message in messages}
     while (following := known.get(seen + 1)) is not None:

@@ -3,7 +3,7 @@
 Round one runs in parallel. It queries the messages, the keys of other chats, and the agent's own
 items. Round two gets the chats of those keys, and other items by key, in one batch call. A second
 batch follows only if the active thread uses skills that the tenant wrote. The number of calls does
-not grow with the length of a chat or the number of chats (DESIGN section 5, invariant 14).
+not grow with the length of a chat or the number of chats.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: chats and messages (DESIGN section 7).
+"""Requests and resources of the HTTP API: chats and messages.
 
 Requests are strict: an unknown field is refused. Every field of a resource is always present; a
 missing value is null.

@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: agents, users and lines (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: agents, users and lines."""
 
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo

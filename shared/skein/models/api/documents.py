@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: documents and skills (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: documents and skills."""
 
 from typing import Annotated, Self
 

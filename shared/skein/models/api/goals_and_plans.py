@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: goals and plans (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: goals and plans."""
 
 from typing import Annotated, Self
 

@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: memories of agents (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: memories of agents."""
 
 from typing import Annotated, Self
 

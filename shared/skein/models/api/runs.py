@@ -1,4 +1,4 @@
-"""Resources of the HTTP API: runs and prompts (DESIGN section 7)."""
+"""Resources of the HTTP API: runs and prompts."""
 
 from typing import Annotated, Any, Self
 

@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: webhook services (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: webhook services."""
 
 from typing import Annotated, Self
 

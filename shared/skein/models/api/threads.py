@@ -1,4 +1,4 @@
-"""Requests and resources of the HTTP API: threads (DESIGN section 7)."""
+"""Requests and resources of the HTTP API: threads."""
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 

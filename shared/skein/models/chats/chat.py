@@ -306,7 +306,7 @@ class Membership(Stored):
         return self.attributes() | self.relation(chat, chat.activity_hour)
 
     def relation(self, chat: Chat, activity_hour: datetime) -> dict[str, Any]:
-        """Return the `gsi1` attributes; none for a private chat's agent (DESIGN section 4)."""
+        """Return the `gsi1` attributes; none for the agent of a private chat."""
         if self.member.kind == "agent" and chat.visibility == "private":
             return {}
         return {

@@ -1,4 +1,4 @@
-"""Audiences, which decide who may be shown content (DESIGN section 5, invariant 8)."""
+"""Audiences, which decide who may be shown content (docs/security.md)."""
 
 from collections.abc import Iterable
 

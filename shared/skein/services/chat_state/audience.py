@@ -24,8 +24,8 @@ def audience_of(chat: Chat, *, since_seq: int) -> Audience:
 def everybody_since(chat: Chat) -> int:
     """Return the seq from which on all current people of a private chat were present.
 
-    Summaries and other content derived from a private chat start over when a person joins (DESIGN
-    5.8). An open chat has nothing to hide, so the result is 1.
+    Summaries and other content derived from a private chat start over when a person joins
+    (docs/security.md, "Audience"). An open chat has nothing to hide, so the result is 1.
     """
     if chat.visibility == "open":
         return 1

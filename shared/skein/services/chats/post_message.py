@@ -2,8 +2,8 @@
 
 One query reads the chat and its members. One transaction writes the message, the chat's counters,
 the idempotency record, and a queued run for each agent that the message wakes. In a direct chat
-whose person is on SMS, the transaction also writes a queued delivery of an agent's message (DESIGN
-section 2). The jobs are sent after the commit.
+whose person is on SMS, the transaction also writes a queued delivery of an agent's message. The
+jobs are sent after the commit (docs/runs.md, "Transactions").
 """
 
 import logging

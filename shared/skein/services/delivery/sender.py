@@ -2,7 +2,7 @@
 
 Twilio's create is not idempotent, so the sender writes an intent before each post. A worker that
 finds an intent without an outcome waits for the status callback, then looks up the SMS at Twilio,
-and only then posts the part again (DESIGN section 5).
+and only then posts the part again.
 """
 
 import logging

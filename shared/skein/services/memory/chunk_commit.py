@@ -1,7 +1,7 @@
 """Chunk commit: store a chunk's memories and the new consolidation watermark together.
 
 The memories of a chunk and the agent's new watermark are one transaction, conditional on the old
-watermark (DESIGN section 5, invariant 13). A failure and its record are one transaction, too.
+watermark, so no message is skipped. A failure and its record are one transaction, too.
 """
 
 import logging

@@ -1,6 +1,6 @@
 """Transcript of a chat for the consolidation question: one line per message, with its time.
 
-All text that a person typed stays inside its own quotes (DESIGN section 5, invariant 11).
+All text that a person typed stays inside its own quotes, so it cannot pass for another message.
 """
 
 from collections.abc import Sequence

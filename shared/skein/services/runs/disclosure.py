@@ -1,4 +1,6 @@
-"""Decide where a run may post, inside each transaction that posts (DESIGN section 5.8).
+"""Decide where a run may post, inside each transaction that posts.
+
+The rules are in docs/security.md, "Where an agent may post".
 
 An activation holds content: its prompt and the results of its tools. `Run.held` records the
 audience of all that content. The checks here compare this audience with the destination's readers.

@@ -2,7 +2,7 @@
 
 A claim holds until its lease ends. A worker gives a run back early to retry or defer it, or to hand
 it to the next invocation. Every write of a worker is conditional on the fencing token of its claim.
-So a worker whose run was taken over cannot write any more (DESIGN section 5, invariants 4 to 6).
+So a worker whose run was taken over cannot write any more.
 `activations` records the work between claim and end; `completion` ends runs.
 """
 

@@ -3,7 +3,7 @@
 One transaction posts the question, writes the wait and sets the status `waiting`
 (`replies/ask_and_wait`). The wait is stored on the agent's membership in the chat where the run
 asked. The reply and the time-out are both conditional on that wait, so exactly one of them ends the
-wait (DESIGN section 5).
+wait (docs/runs.md, "A wait").
 """
 
 from collections.abc import Mapping
