@@ -11,7 +11,7 @@ from skein.errors import SkeinError
 from skein.http import webhook_error_response
 from skein.logs import logged
 from webhooks.event import Webhook
-from webhooks.twilio import signed_form, status_report
+from webhooks.twilio import Form, named_in, signed_form, status_report
 
 load_adapters("verifier", "secrets")
 
@@ -22,11 +22,13 @@ HEARD = {"statusCode": 204}
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Record the status of an SMS; ignore an unknown status."""
     webhook = Webhook.of(event)
+    form: Form = {}
     try:
         form = signed_form(webhook, app().ports.verifier, app().ports.settings.public_base_url)
         report = status_report(webhook, form)
         if report is not None:
             app().get(build_sms_sender).report(report)
     except SkeinError as error:
-        return webhook_error_response(error, app().ports.metrics)
+        named = named_in(form, line="From")
+        return webhook_error_response(error, app().ports.metrics, named)
     return HEARD

@@ -11,7 +11,7 @@ from skein.errors import SkeinError
 from skein.http import webhook_error_response
 from skein.logs import logged
 from webhooks.event import Webhook
-from webhooks.twilio import inbound_sms, signed_form
+from webhooks.twilio import Form, inbound_sms, named_in, signed_form
 
 load_adapters("verifier", "secrets")
 
@@ -26,9 +26,11 @@ NOTHING_TO_SAY = {
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Accept an inbound SMS; an agent's answer is sent later as a separate SMS."""
     webhook = Webhook.of(event)
+    form: Form = {}
     try:
         form = signed_form(webhook, app().ports.verifier, app().ports.settings.public_base_url)
         app().get(build_ingest).receive(inbound_sms(form))
     except SkeinError as error:
-        return webhook_error_response(error, app().ports.metrics)
+        named = named_in(form, line="To")
+        return webhook_error_response(error, app().ports.metrics, named)
     return NOTHING_TO_SAY

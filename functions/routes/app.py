@@ -77,6 +77,11 @@ def iso_day(value: object) -> object:
     return value
 
 
+def with_plus(value: object) -> object:
+    """Restore the plus sign of a number in a query, where an unescaped `+` means a space."""
+    return f"+{value[1:]}" if isinstance(value, str) and value.startswith(" ") else value
+
+
 ChatId = Annotated[EntityId, Path(description="The id of a chat.")]
 MemberId = Annotated[EntityId, Path(description="The id of a user or an agent.")]
 AgentId = Annotated[EntityId, Path(description="The id of an agent.")]

@@ -10,8 +10,10 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
+from routes.app import with_plus
 from skein.bootstrap.api import services
 from skein.masking import masked
+from skein.models.directory.phone_number import e164
 from skein.models.privacy.audit import AuditKind, AuditVerb
 from skein.models.workspace.document import Document
 from skein.services.privacy.audit_log import AuditedAction
@@ -26,8 +28,9 @@ CONVERSATION = "the chat itself records its members and the authors of its messa
 class Audited:
     """Middleware that adds each successful call to the audit log.
 
-    The entry contains the path's parameters and those parameters of the query that are ids or days.
-    Bodies of requests are never read. The id of a created resource comes from the response.
+    The entry contains the path's parameters and those parameters of the query that are ids, days or
+    phone numbers. People's numbers are masked. Bodies of requests are never read. The id of a
+    created resource comes from the response.
 
     Args:
         verb: The verb of the audit entry, such as `read`.
@@ -75,7 +78,9 @@ class Audited:
         """Mask a phone number, unless it is one of the tenant's own lines."""
         if name == "document_id":  # may be a name, which is text that a member wrote
             return Document.id_of(value)
-        return value if self.kind == "line" or name.endswith("_id") else masked(value)
+        if self.kind == "line" or name.endswith("_id"):
+            return value
+        return masked(e164(str(with_plus(value))) if name == "phone" else value)
 
     def _id_of_made(self, answer: Response[Any]) -> dict[str, str]:
         if self.verb != "create" or not isinstance(answer.body, dict):
@@ -86,7 +91,7 @@ class Audited:
 
 
 def _names_something(parameter: str) -> bool:
-    return parameter.endswith("_id") or parameter == "day"
+    return parameter.endswith("_id") or parameter in {"day", "phone"}
 
 
 class Unaudited:

@@ -3,17 +3,34 @@
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Path
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+from pydantic import BeforeValidator
 
-from routes.app import ApiRouter, Limit, PageCursor, UserId, documented, no_content
+from routes.app import ApiRouter, Limit, PageCursor, UserId, documented, no_content, with_plus
 from routes.audited import changes, creates, deletes, reads
 from skein.bootstrap.api import services
-from skein.models.api.directory import NewUser, Phone, UserChange, UserPage, UserResource
-from skein.services.common.pagination import DEFAULT_PAGE
+from skein.errors import Invalid
+from skein.models.api.directory import (
+    DirectChatPage,
+    DirectChatResource,
+    NewUser,
+    Phone,
+    UserChange,
+    UserPage,
+    UserResource,
+)
+from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN
 
 router = ApiRouter()
 
 OwnNumber = Annotated[Phone, Path(description="A number with its country code: +15005550100.")]
+
+
+SearchedNumber = Annotated[
+    Phone | None,
+    BeforeValidator(with_plus),
+    Query(description="Return only the user with this number: +15005550100."),
+]
 
 
 @router.post(
@@ -36,9 +53,18 @@ def create_user(new: NewUser) -> UserResource:
     responses=documented(200, UserPage, 400),
     middlewares=reads("user"),
 )
-def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPage:
-    """The list includes callers."""
-    page = services().users.list(router.caller.tenant, limit=limit, cursor=cursor)
+def list_users(
+    limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None, phone: SearchedNumber = None
+) -> UserPage:
+    """The list includes callers. With `phone`, it has the owner of the number, or nobody."""
+    tenant, users = router.caller.tenant, services().users
+    if phone is not None:
+        if cursor is not None:
+            raise Invalid(FOREIGN)
+        owner = users.owner_of(tenant, phone)
+        found = () if owner is None else (UserResource.of(owner),)
+        return UserPage(items=found, next_cursor=None)
+    page = users.list(tenant, limit=limit, cursor=cursor)
     return UserPage(items=tuple(map(UserResource.of, page.items)), next_cursor=page.next_cursor)
 
 
@@ -52,6 +78,24 @@ def list_users(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> UserPa
 def get_user(user_id: UserId) -> UserResource:
     """Returns the stored record."""
     return UserResource.of(services().users.get(router.caller.tenant, user_id))
+
+
+@router.get(
+    "/v1/users/<user_id>/chats",
+    summary="List a user's direct chats, newest first",
+    tags=["users"],
+    responses=documented(200, DirectChatPage, 400, 404),
+    middlewares=reads("chat"),
+)
+def list_direct_chats(
+    user_id: UserId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+) -> DirectChatPage:
+    """Ids, numbers and `last_seq` only. Discarded chats are omitted, so a page may be short."""
+    tenant = router.caller.tenant
+    user = services().users.get(tenant, user_id)
+    page = services().views.direct_chats(tenant, user.id, limit=limit, cursor=cursor)
+    items = tuple(DirectChatResource.of(own.chat, own.membership) for own in page.items)
+    return DirectChatPage(items=items, next_cursor=page.next_cursor)
 
 
 @router.patch(

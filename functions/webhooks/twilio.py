@@ -18,6 +18,8 @@ from webhooks.event import Webhook
 MAX_BODY_CHARACTERS = 64 * 1024  # Twilio's longest bodies are a few KiB
 MAX_FIELDS = 500
 MAX_MEDIA = 10
+SID = re.compile(r"[0-9A-Za-z]{1,64}")
+E164 = re.compile(r"\+[1-9][0-9]{6,14}")
 NUMBER = re.compile(r"[0-9]{1,100}")  # far fewer digits than the limit of `int`
 
 Form = Mapping[str, str]
@@ -45,6 +47,17 @@ def signed_form(webhook: Webhook, verifier: WebhookVerifier, base_url: str) -> F
     if not verifier.verify(url=url, parameters=fields, signature=signature):
         raise Forbidden("the signature is invalid", reason=Reason.WRONG_SIGNATURE)
     return dict(reversed(fields))
+
+
+def named_in(form: Form, *, line: str) -> dict[str, str]:
+    """Return the log fields that name the SMS of a signed form, as far as they are valid.
+
+    Args:
+        form: The fields of the form; empty if the signature is wrong.
+        line: The name of the field that has the number of the line.
+    """
+    found = {"sid": (SID, form.get("MessageSid", "")), "line": (E164, form.get(line, ""))}
+    return {name: value for name, (valid, value) in found.items() if valid.fullmatch(value)}
 
 
 def inbound_sms(form: Form) -> InboundSms:

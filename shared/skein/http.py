@@ -2,6 +2,7 @@
 
 import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from skein.errors import RateLimited, Rejected, SkeinError, StorageFull, Transient
@@ -39,14 +40,22 @@ def error_response(error: SkeinError) -> dict[str, Any]:
     return _response(500, "internal", "An internal error occurred.", {})
 
 
-def webhook_error_response(error: SkeinError, metrics: Metrics) -> dict[str, Any]:
+def webhook_error_response(
+    error: SkeinError, metrics: Metrics, named: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """Log and count the rejection of a webhook, and return its response.
 
     Nobody reads the response of a rejected webhook, so the log and the metric have the reason.
+
+    Args:
+        error: The error.
+        metrics: Counts the rejection.
+        named: Log fields that name the rejected SMS, as far as they are known.
     """
     if isinstance(error, Rejected):
         reason = Reason(error.reason or Reason.MALFORMED_REQUEST)
-        logger.warning("request rejected", extra={"reason": reason, "http_status": error.status})
+        extra = {"reason": reason, "http_status": error.status, **(named or {})}
+        logger.warning("request rejected", extra=extra)
         metrics.count("RequestsRejected", reason=reason)
     return error_response(error)
 

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 import admin_api
+from skein.models.common.storage import Update
 from skein.models.delivery.sms import InboundSms
+from skein.models.directory.user import User
 from tests.support.api_client import Client, everything, operator, recorded
-from tests.support.builders import LINE, PHONE, World, bot, person
+from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 
 HUSAM = person()
 
@@ -103,6 +105,97 @@ def test_a_person_from_their_beginning(admin: Client) -> None:
     changed = admin.patch("/v1/users/auth0|42", {"phones": [], "time_zone": "Asia/Amman"})
     assert changed.body == made.body | {"phones": [], "time_zone": "Asia/Amman"}
     assert [item["id"] for item in admin.all_pages("/v1/users", limit=1)] == ["auth0|42"]
+
+
+@pytest.mark.parametrize("spelled", ["+15005550101", " 15005550101", "+1 500 555 0101"])
+def test_users_with_a_phone_number_are_its_owner_alone(admin: Client, spelled: str) -> None:
+    ann = admin.post("/v1/users", {"name": "Ann", "phones": ["+15005550101"]}).body
+    admin.post("/v1/users", {"name": "Ben", "phones": ["+15005550102"]})
+    answer = admin.get("/v1/users", phone=spelled)
+    assert (answer.status, answer.body) == (200, {"items": [ann], "next_cursor": None})
+
+
+def test_users_with_a_phone_number_that_nobody_has_are_none(world: World, admin: Client) -> None:
+    nobody: dict[str, Any] = {"items": [], "next_cursor": None}
+    assert admin.get("/v1/users", phone="+15005550101").body == nobody
+    admin.post("/v1/users", {"id": "usr_ann", "name": "Ann", "phones": ["+15005550101"]})
+    assert operator(world, tenant="other").get("/v1/users", phone="+15005550101").body == nobody
+    world.table.write(Update(User.key_of(TENANT, "usr_ann"), set={"erasure_id": "era_1"}))
+    assert admin.get("/v1/users", phone="+15005550101").body == nobody
+
+
+@pytest.mark.parametrize("phone", ["15005550101", "+15", "Ann", ""])
+def test_users_with_an_invalid_phone_number_are_422(admin: Client, phone: str) -> None:
+    assert admin.get("/v1/users", phone=phone).status == 422
+
+
+def test_users_with_a_phone_number_have_no_cursor(admin: Client) -> None:
+    for number in (1, 2):
+        admin.post("/v1/users", {"name": "Ann", "phones": [f"+1500555010{number}"]})
+    cursor = admin.get("/v1/users", limit=1).body["next_cursor"]
+    answer = admin.get("/v1/users", phone="+15005550101", cursor=cursor)
+    assert (answer.status, answer.code) == (400, "invalid")
+
+
+def test_chats_of_a_user_are_direct_chats_with_line_and_phone_without_text(
+    world: World, admin: Client
+) -> None:
+    world.agent()
+    world.line()
+    world.app.sms_receiver.receive(
+        InboundSms(account_sid="AC1", message_sid="SM1", sender=PHONE, recipient=LINE, body="Hi")
+    )
+    world.drain()
+    [user] = admin.get("/v1/users", phone=PHONE).body["items"]
+    someone = person(user["id"], user["name"])
+    world.chat(someone, bot(), chat_id="chat_group")
+    world.chat(someone, bot(), chat_id="chat_app", kind="direct", visibility="private")
+    answer = admin.get(f"/v1/users/{user['id']}/chats")
+    assert (answer.status, answer.body["next_cursor"]) == (200, None)
+    by_sms = next(chat for chat in answer.body["items"] if chat["phone"] is not None)
+    by_app = {"chat_id": "chat_app", "agent_id": "agt_a", "line": None, "phone": None}
+    assert by_sms == {
+        "chat_id": by_sms["chat_id"],
+        "agent_id": "agt_a",
+        "line": LINE,
+        "phone": PHONE,
+        "last_seq": 2,
+    }
+    assert [chat for chat in answer.body["items"] if chat != by_sms] == [by_app | {"last_seq": 0}]
+
+
+def test_chats_of_a_user_page_through_all_direct_chats_once(world: World, admin: Client) -> None:
+    world.agent()
+    admin.post("/v1/users", {"id": HUSAM.id, "name": "Husam"})
+    for n in range(6):
+        kind = "direct" if n % 2 else "group"
+        world.chat(HUSAM, bot(), chat_id=f"chat_{n}", kind=kind)
+    listed = admin.all_pages(f"/v1/users/{HUSAM.id}/chats", limit=1)
+    assert sorted(chat["chat_id"] for chat in listed) == ["chat_1", "chat_3", "chat_5"]
+
+
+def test_chats_of_a_user_who_does_not_exist_are_not_found(world: World, admin: Client) -> None:
+    admin.post("/v1/users", {"id": HUSAM.id, "name": "Husam"})
+    assert admin.get("/v1/users/usr_nobody/chats").status == 404
+    assert operator(world, tenant="other").get(f"/v1/users/{HUSAM.id}/chats").status == 404
+
+
+def test_operator_path_from_a_phone_number_to_the_run_takes_four_calls(
+    world: World, admin: Client
+) -> None:
+    world.agent()
+    world.line()
+    world.model.script.append("[silence]")
+    world.app.sms_receiver.receive(
+        InboundSms(account_sid="AC1", message_sid="SM1", sender=PHONE, recipient=LINE, body="Hi")
+    )
+    world.drain()
+    [user] = admin.get("/v1/users", phone=PHONE).body["items"]
+    [chat] = admin.get(f"/v1/users/{user['id']}/chats").body["items"]
+    path = f"/v1/chats/{chat['chat_id']}/messages/{chat['last_seq']}/reasons"
+    [agent] = admin.get(path).body["agents"]
+    run = admin.get(f"/v1/runs/{agent['runs'][0]['id']}").body
+    assert (agent["reason"], run["reason"]) == ("chose_silence", "chose_silence")
 
 
 def test_a_profile_is_changed_field_by_field(admin: Client) -> None:

@@ -83,6 +83,26 @@ def test_a_line_is_named_by_its_number(world: World, admin: Client) -> None:
     ]
 
 
+@pytest.mark.parametrize("spelled", [PHONE, PHONE.replace("+", " "), "+1 (500) 555-0100"])
+def test_audit_of_a_phone_number_in_a_query_is_masked(
+    world: World, admin: Client, spelled: str
+) -> None:
+    assert admin.get("/v1/users", phone=spelled).status == 200
+    assert told(world) == [("usr_op", "read", "user", {"phone": "+1500***0100"})]
+
+
+def test_audit_of_a_formatted_phone_number_in_a_path_is_masked(world: World, admin: Client) -> None:
+    admin.post("/v1/users", {"id": "usr_ann", "name": "Ann"})
+    assert admin.put("/v1/users/usr_ann/phones/+1 (500) 555-0100").status == 200
+    ids = {"user_id": "usr_ann", "phone": "+1500***0100"}
+    assert told(world)[-1] == ("usr_op", "change", "number", ids)
+
+
+def test_audit_of_a_users_chats_names_the_user(world: World, admin: Client) -> None:
+    assert admin.get(f"/v1/users/{person().id}/chats").status == 200
+    assert told(world) == [("usr_op", "read", "chat", {"user_id": person().id})]
+
+
 def test_a_persons_number_is_masked(world: World) -> None:
     api = Api(scope="admin")
 

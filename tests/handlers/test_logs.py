@@ -27,6 +27,7 @@ from skein.adapters.twilio_signature import TwilioSignature
 from skein.adapters.twilio_sms import TwilioSms
 from skein.errors import Unavailable
 from skein.logs import Crashed
+from skein.masking import masked
 from skein.models.common.ownership import Owner
 from skein.models.directory.phone import PhoneChat
 from skein.models.outbox.jobs import QueueName
@@ -46,6 +47,11 @@ WORKERS: dict[QueueName, Any] = {
     "summaries": summary_worker,
 }
 SMS = Webhook.recorded("sms_webhook")
+
+
+def sid_of(n: int) -> str:
+    """Twilio's id of the n-th inbound SMS."""
+    return f"SM{n:032d}"
 
 
 class Deployed(World):
@@ -70,7 +76,7 @@ class Deployed(World):
 
     def text(self, words: str, *, n: int = 1) -> Any:
         """A text comes in by the webhook, as the gateway's request `req-<n>`."""
-        sms = SMS.but(Body=words, From=PHONE, To=LINE, MessageSid=f"SM{n:032d}")
+        sms = SMS.but(Body=words, From=PHONE, To=LINE, MessageSid=sid_of(n))
         event = sms.signed()
         event["requestContext"]["requestId"] = f"req-{n}"
         return invoke(sms_webhook, self, event)
@@ -286,6 +292,52 @@ def test_no_line_of_a_conversation_holds_its_words_or_its_number(
         assert PHONE not in (run.error or "")
     for delivery in world.deliveries(world.chat_id):
         assert WORD not in (delivery.error or "")
+
+
+def test_message_posted_by_sms_names_the_sms_its_person_and_its_line(stage: Stage) -> None:
+    stage.world.text("Hello")
+    stage.world.drain()
+    message, answer = stage.told("message posted")
+    [user] = stage.world.app.users.list(TENANT).items
+    assert (message["sid"], message["user_id"]) == (sid_of(1), user.id)
+    assert message["line"] == masked(LINE)
+    assert not {"sid", "user_id", "line"} & answer.keys()
+
+
+@pytest.mark.parametrize(("body", "sender"), [("", PHONE), ("Hello", LINE)])
+def test_sms_that_is_not_stored_is_named(stage: Stage, body: str, sender: str) -> None:
+    webhook = SMS.but(Body=body, From=sender, To=LINE, MessageSid=sid_of(1), NumMedia="0")
+    invoke(sms_webhook, stage.world, webhook.signed())
+    [line] = stage.told("SMS not stored")
+    assert (line["sid"], line["line"]) == (sid_of(1), masked(LINE))
+
+
+def test_sms_that_is_rejected_is_named(stage: Stage) -> None:
+    webhook = SMS.but(To="+15005550008", MessageSid=sid_of(1))
+    assert invoke(sms_webhook, stage.world, webhook.signed())["statusCode"] == 404
+    [line] = stage.told("request rejected")
+    assert (line["sid"], line["line"]) == (sid_of(1), masked("+15005550008"))
+
+
+def test_sms_that_is_rejected_is_not_named_by_invalid_fields(stage: Stage) -> None:
+    webhook = SMS.but(To=f"whatsapp:{LINE}", MessageSid=f"SM 1 {WORD}")
+    assert invoke(sms_webhook, stage.world, webhook.signed())["statusCode"] == 422
+    [line] = stage.told("request rejected")
+    assert not {"sid", "line"} & line.keys()
+
+
+def test_sms_with_a_wrong_signature_is_not_named(stage: Stage) -> None:
+    webhook = SMS.but(To=LINE, MessageSid=sid_of(1))
+    assert invoke(sms_webhook, stage.world, webhook.signed(x_twilio_signature="x"))
+    [line] = stage.told("request rejected")
+    assert not {"sid", "line"} & line.keys()
+
+
+def test_status_of_a_missing_delivery_names_the_sms_and_its_line(stage: Stage) -> None:
+    webhook = Webhook.recorded("sms_status").but(From=LINE, MessageSid=sid_of(1))
+    assert invoke(sms_status, stage.world, webhook.signed())["statusCode"] == 404
+    [line] = stage.told("request rejected")
+    assert (line["sid"], line["line"]) == (sid_of(1), masked(LINE))
 
 
 def test_the_operator_still_learns_why(stage: Stage) -> None:

@@ -34,6 +34,7 @@ QUERIES: dict[str, str] = {
     "day": "=2026-02-18",
     "kind": "=core",
     "limit": "=10",
+    "phone": "own_phone",
     "state": "=live",
     "status": "=active",
     "user_id": "user_id",

@@ -13,7 +13,7 @@ from skein.services.runs.queries import OwnRuns
 from skein.services.workspace.document_edits import Revision
 from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import HUSAM, claimed, group
+from tests.patterns.worlds import HUSAM, claimed, direct, group
 from tests.support.builders import LINE, PHONE, TENANT, World
 from tests.support.sms import Texting
 
@@ -138,6 +138,22 @@ def _directory_read(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.agents.get(TENANT, "agt_a")
+
+
+@patterns.named("find a person by phone number")
+def _find_by_phone(meter: Meter) -> None:
+    world = group()
+    world.app.users.create(TENANT, NewUser(name="Ann", phones=(PHONE,)))
+    with meter(world):
+        assert world.app.users.owner_of(TENANT, PHONE) is not None
+
+
+@patterns.named("list a person's direct chats")
+def _direct_chats(meter: Meter) -> None:
+    world = direct()
+    with meter(world):
+        found = world.app.views.direct_chats(TENANT, HUSAM.id)
+    assert len(found.items) == 1
 
 
 @patterns.named("list agents, people, lines or services")

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, Field, StringConstraints
 
 from skein.models.api.base import EntityId, Request, Resource
+from skein.models.chats.chat import Chat, Membership
 from skein.models.common.base import Instant, Name
 from skein.models.common.free_fields import Profile, ProfileFieldNames
 from skein.models.common.json_types import NUMBER
@@ -232,6 +233,38 @@ class UserPage(Resource):
     """A page of users, ordered by id."""
 
     items: tuple[UserResource, ...]
+    next_cursor: str | None
+
+
+class DirectChatResource(Resource):
+    """A direct chat of a user, without any text."""
+
+    chat_id: str
+    agent_id: Annotated[str | None, Field(description="Null after the agent has left.")]
+    line: Annotated[str | None, Field(description="Null for a chat that never had SMS.")]
+    phone: Annotated[
+        str | None, Field(description="Null if the user's last message did not come by SMS.")
+    ]
+    last_seq: Annotated[int, Field(description="The `seq` of the newest message; 0 without one.")]
+
+    @classmethod
+    def of(cls, chat: Chat, membership: Membership) -> Self:
+        """Build the resource of a direct chat from the chat and the user's membership."""
+        agents = (member.id for member in chat.roster if member.kind == "agent")
+        sms = membership.sms
+        return cls(
+            chat_id=chat.id,
+            agent_id=next(agents, None),
+            line=sms.line if sms is not None else chat.line,
+            phone=sms.phone if sms is not None else None,
+            last_seq=chat.last_seq,
+        )
+
+
+class DirectChatPage(Resource):
+    """A page of a user's direct chats, the one with the newest message first."""
+
+    items: tuple[DirectChatResource, ...]
     next_cursor: str | None
 
 

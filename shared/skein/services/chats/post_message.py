@@ -150,13 +150,17 @@ class Commit:
             }
         )
 
-    def log(self, message: Message) -> None:
-        """Log a message with its runs and deliveries, and each reason for a missing one."""
+    def log(self, message: Message, new: NewMessage) -> None:
+        """Log a message with its runs and deliveries, and each reason for a missing one.
+
+        The line of an SMS also has its Twilio id and the line that received the SMS.
+        """
         membership = {"chat_id": message.chat_id, "seq": message.seq}
         logger.info(
             "message posted",
             extra={
                 **membership,
+                **_origin_of(new),
                 "run_ids": list(self.runs.values()),
                 "delivery_ids": self.delivery_ids,
             },
@@ -243,7 +247,7 @@ class Chats:
             if earlier.id != message_id:
                 _log_repeated(earlier)
             return PostedMessage(earlier, created=earlier.id == message_id)
-        commit.log(message)
+        commit.log(message, new)
         debounce = debounce_in(snapshot.chat, self.settings)
         self.dispatch.send(commit.replies, delay_seconds=debounce.first_seconds)
         self.dispatch.send(commit.others)
@@ -422,6 +426,14 @@ class Chats:
         seq = IdempotencyRecord.from_item(record).seq
         item = self.table.get(Message.key_of(new.tenant, new.chat_id, seq))
         return Message.from_item(item) if item else None
+
+
+def _origin_of(new: NewMessage) -> dict[str, str]:
+    """Return the log fields of a person's message: the person and, for an SMS, its origin."""
+    person = {"user_id": new.sender.id} if new.sender.kind == "user" else {}
+    if new.sms is None:
+        return person
+    return {**person, "sid": new.client_id.rpartition(":")[2], "line": new.sms.line}
 
 
 def _log_repeated(earlier: Message) -> None:

@@ -126,6 +126,18 @@ class ChatViews:
             following = ChatsCursor(after=last_row)
         return Listing(page, following.encode() if following else None)
 
+    def direct_chats(
+        self, tenant: str, user_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[OwnChat]:
+        """List a person's direct chats in the order of `chats`; pages of group chats are empty.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        page = self.chats(tenant, user_id, limit=limit, cursor=cursor)
+        direct = tuple(own for own in page.items if own.chat.kind == "direct")
+        return Listing(direct, page.next_cursor)
+
     def _active(self, tenant: str, rows: list[Item]) -> list[OwnChat]:
         """Read the rows' chats, without discarded ones and those that the person has left."""
         memberships = {

@@ -88,6 +88,23 @@ class Users:
             self.table, users_relation(tenant), User, of="users", limit=limit, cursor=cursor
         )
 
+    def owner_of(self, tenant: str, phone: str) -> User | None:
+        """Return the user to whom a phone number belongs; None for a number that nobody has.
+
+        A user who is being erased is not returned.
+
+        Args:
+            tenant: The user's tenant.
+            phone: The number in E.164.
+        """
+        item = self.table.get(PhoneOwner.key_of(tenant, phone))
+        if item is None:
+            return None
+        try:
+            return self.get(tenant, PhoneOwner.from_item(item).user_id)
+        except NotFound:
+            return None
+
     def change(self, tenant: str, user_id: str, change: UserChange) -> User:
         """Change some of a user's fields (idempotent).
 

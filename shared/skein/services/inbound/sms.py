@@ -95,7 +95,7 @@ class SmsReceiver:
         """
         address = SmsAddress(line=_number(sms.recipient), phone=_number(sms.sender))
         if not sms.body.strip() and not sms.media:
-            logger.info("SMS not stored", extra={"reason": Reason.NO_WORDS})
+            logger.info("SMS not stored", extra={"reason": Reason.NO_WORDS, **_named(address, sms)})
             self.metrics.count("RequestsRejected", reason=Reason.NO_WORDS)
             return None
         line = self._line(address.line)
@@ -111,7 +111,8 @@ class SmsReceiver:
         """
         lookup = self._look_up(line, address.phone)
         if lookup.is_line:
-            logger.warning("SMS not stored", extra={"reason": Reason.OWN_LINE})
+            extra = {"reason": Reason.OWN_LINE, **_named(address, sms)}
+            logger.warning("SMS not stored", extra=extra)
             self.metrics.count("TextsFromOwnLines")
             return None
         direct = _fitting(lookup, line=line) or self._open(line, address.phone)
@@ -337,6 +338,11 @@ def _number(text: str) -> str:
             details={"number": text[:64]},
             reason=Reason.INVALID_NUMBER,
         ) from None
+
+
+def _named(address: SmsAddress, sms: InboundSms) -> dict[str, str]:
+    """Return the log fields that name an SMS."""
+    return {"sid": sms.message_sid, "line": address.line}
 
 
 def _client_id(sms: InboundSms) -> str:
