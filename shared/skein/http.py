@@ -54,8 +54,10 @@ def webhook_error_response(
     """
     if isinstance(error, Rejected):
         reason = Reason(error.reason or Reason.MALFORMED_REQUEST)
-        extra = {"reason": reason, "http_status": error.status, **(named or {})}
-        logger.warning("request rejected", extra=extra)
+        logger.warning(
+            "request rejected",
+            extra={"reason": reason, "http_status": error.status, **(named or {})},
+        )
         metrics.count("RequestsRejected", reason=reason)
     return error_response(error)
 

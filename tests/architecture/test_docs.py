@@ -50,7 +50,8 @@ LOCAL_VARIABLES = {
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
 }
-SPREAD_FIELDS = set(COUNTS)  # logged by way of `**counts`
+# Logged by way of `**counts` and other dictionaries.
+SPREAD_FIELDS = {*COUNTS, "line", "message_id", "sid", "user_id"}
 
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 
