@@ -3,7 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import unquote
@@ -33,6 +33,7 @@ from skein.models.runs import run, step
 from skein.models.runs.trigger import Trigger
 from skein.models.workspace import document, skill, thread
 from skein.services.config.resolution import effective_settings
+from skein.services.delivery.policy import RETRY_WAITS
 from skein.services.quotas.usage import COUNTS, UsageCounters
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.settings import PREFIX, Settings, variable
@@ -254,6 +255,13 @@ def test_sections_of_prompts_stand_in_operations() -> None:
     }
     table = part(page("operations.md"), "## Why did the agent say that?").split("###")[0]
     assert {row[0].strip("`") for row in rows(table)} == made | {step.HISTORY}
+
+
+def test_retry_waits_of_deliveries_stand_in_operations() -> None:
+    waits = " and ".join(str(wait // timedelta(minutes=1)) for wait in RETRY_WAITS)
+    told = re.findall(r"after ([0-9].*?) minutes", page("operations.md"))
+    assert told == [waits, waits]
+    assert all(wait % timedelta(minutes=1) == timedelta(0) for wait in RETRY_WAITS)
 
 
 def test_reasons_stand_in_operations_with_their_meaning() -> None:

@@ -33,6 +33,28 @@ def test_what_may_pass_is_tried_at_0_5_and_35_minutes_and_then_given_up(error: E
     assert world.sms.asked == 3
 
 
+def test_retry_is_posted_by_the_first_tick_after_its_wait() -> None:
+    world = Texting()
+    job = world.say()
+    world.sms.plan(Fault(Unavailable("down")))
+    world.clock.advance(20)
+    world.deliver(job)
+    assert world.due_at(job) == after(320)
+    assert parts(world.later(job, seconds=339)) == [("failed", 1)]
+    assert parts(world.later(job, seconds=1)) == [("queued", 2)]
+
+
+def test_retry_after_a_status_report_is_posted_by_the_first_tick_after_its_wait() -> None:
+    world = Texting()
+    job = world.say()
+    world.deliver(job)
+    world.clock.advance(20)
+    world.report(job, "undelivered", code=30003)
+    assert world.sms.asked == 1
+    assert parts(world.later(job, seconds=339)) == [("undelivered", 1)]
+    assert parts(world.later(job, seconds=1)) == [("queued", 2)]
+
+
 def test_a_retry_that_succeeds_settles_the_delivery() -> None:
     world = Texting()
     job = world.say()

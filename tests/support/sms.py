@@ -1,6 +1,6 @@
 """A direct chat whose person is on SMS, and what a test of its deliveries needs."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from skein.models.chats.chat import SmsAddress
 from skein.models.common.base import rfc3339
@@ -74,11 +74,19 @@ class Texting(World):
         )
 
     def later(self, job: DeliveryJob, **wait: float) -> Delivery:
-        """Turn the clock and let the tick do the rest."""
-        self.clock.advance(timedelta(**wait).total_seconds())
-        self.tick()
-        self.run_ready()
+        """Advance the clock, with a tick at each whole minute as in production."""
+        end = self.clock.now() + timedelta(**wait)
+        while (minute := next_minute(self.clock.now())) <= end:
+            self.clock.advance((minute - self.clock.now()).total_seconds())
+            self.tick()
+            self.run_ready()
+        self.clock.advance((end - self.clock.now()).total_seconds())
         return self.delivery(job)
+
+
+def next_minute(now: datetime) -> datetime:
+    """Return the first whole minute after a time, at which production ticks next."""
+    return now.replace(second=0, microsecond=0) + timedelta(minutes=1)
 
 
 def parts(delivery: Delivery) -> list[tuple[str, int]]:

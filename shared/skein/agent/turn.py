@@ -60,7 +60,7 @@ from skein.services.runs.lease import RunLeases
 from skein.services.runs.reasons import reason_of_done
 from skein.settings import Settings
 
-LEASE_MARGIN = timedelta(seconds=2)  # by which the lease outlives the invocation
+RUN_LEASE_MARGIN = timedelta(seconds=2)  # by which the lease outlives the invocation
 WRITING_SECONDS = 10  # reserved after the model call to record and post the answer
 MIN_MODEL_SECONDS = 20  # with less time left, a new invocation continues the run
 MAX_REBUILDS = 3  # per run, when people keep joining its chat
@@ -109,7 +109,7 @@ class Turns:
         activation: Activation | None = None
         try:
             claim = self.leases.claim(
-                job, lease_until=deadline + LEASE_MARGIN, also_read=prefetch_keys(job)
+                job, lease_until=deadline + RUN_LEASE_MARGIN, also_read=prefetch_keys(job)
             )
             if claim is None:
                 return
@@ -198,7 +198,7 @@ class Turns:
         tools = enabled(reading.agent.enabled_tools)
         config = reading.config
         budget = self.token_budgets.budget(activation.run, config.allowances, config.tenant)
-        self._permit(activation, reading, until=deadline + LEASE_MARGIN)
+        self._permit(activation, reading, until=deadline + RUN_LEASE_MARGIN)
         prompt = recorded_prompt(steps) or self.prompt_builder.build(
             activation.run, reading, [tool.spec for tool in tools]
         )

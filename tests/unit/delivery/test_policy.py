@@ -12,6 +12,7 @@ from skein.settings import Settings
 
 NOW = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
+TICK_INTERVAL = timedelta(minutes=1)
 SETTINGS = Settings()
 RESOURCES = Template.load().document["Resources"]
 FUNCTION = RESOURCES["SmsDelivery"]["Properties"]
@@ -40,7 +41,7 @@ def test_a_look_up_and_a_post_fit_into_the_time_that_is_kept_for_them() -> None:
 
 def test_a_lease_ends_after_the_invocation_and_before_the_queue_brings_the_job_back() -> None:
     longest = policy.lease_end(NOW + timedelta(seconds=FUNCTION["Timeout"])) - NOW
-    assert timedelta(0) < policy.LEASE_MARGIN
+    assert timedelta(0) < policy.DELIVERY_LEASE_MARGIN
     assert longest < timedelta(seconds=QUEUE["VisibilityTimeout"])
 
 
@@ -58,7 +59,11 @@ def test_a_job_never_comes_back_before_its_time_unless_the_queue_cannot_wait_so_
 
 def test_a_post_is_looked_up_before_it_could_be_tried_again_and_while_it_is_worth_it() -> None:
     first = policy.next_look_up(NOW, SETTINGS)
-    assert first < NOW + policy.RETRY_WAITS[0]
+    assert first < NOW + policy.RETRY_WAITS[0], (
+        f"ambiguous_post_seconds (settings.py) is {SETTINGS.ambiguous_post_seconds}, but must be "
+        f"less than the first of RETRY_WAITS (services/delivery/policy.py), which is "
+        f"{policy.RETRY_WAITS[0].total_seconds():.0f} seconds"
+    )
     assert policy.may_look_up_again(NOW, first)
     assert not policy.may_look_up_again(NOW, NOW + policy.MAX_UNCLEAR)
     assert policy.look_up_from(NOW) == NOW - policy.CLOCK_SKEW
@@ -75,10 +80,21 @@ def test_a_text_waits_for_the_one_before_it_only_so_long() -> None:
 
 
 def test_a_part_is_posted_three_times_at_most() -> None:
-    tries = [DeliveryPart(body="hi", segments=1, tries=n) for n in range(1, policy.MAX_TRIES + 1)]
+    tries = [DeliveryPart(body="hi", segments=1, tries=n) for n in range(1, policy.MAX_POSTS + 1)]
     waits = [at and at - NOW for at in (policy.next_try(part, NOW) for part in tries)]
     assert waits == [*policy.RETRY_WAITS, None]
     assert [policy.tries_are_over(part) for part in tries] == [False, False, True]
+
+
+def test_retry_waits_are_at_least_the_interval_of_the_tick() -> None:
+    events = RESOURCES["Tick"]["Properties"]["Events"].values()
+    rates = {event["Properties"]["Schedule"] for event in events}
+    assert rates == {"rate(1 minute)"}
+    for wait in policy.RETRY_WAITS:
+        assert wait >= TICK_INTERVAL, (
+            f"a wait of {wait.total_seconds():.0f} seconds is shorter than the interval of the "
+            f"tick, which sends the retries: {TICK_INTERVAL.total_seconds():.0f} seconds"
+        )
 
 
 def test_an_opt_out_is_not_tried_again() -> None:

@@ -29,7 +29,7 @@ from skein.models.directory.webhook_service import WebhookService
 from skein.models.workspace.document import Document, DocumentReach
 from skein.ports import Clock, Table
 
-MAX_TRIES = 20
+MAX_LOCK_ATTEMPTS = 20
 FIRST_WAIT_SECONDS = 0.02
 MAX_WAIT_SECONDS = 1.0
 NOT_FROM_HERE = (
@@ -56,14 +56,14 @@ def optimistic(clock: Clock, attempt: Callable[[], Result]) -> Result:
     """
     retrying = Retrying(
         retry=retry_if_exception_type(ConditionFailed),
-        stop=stop_after_attempt(MAX_TRIES),
+        stop=stop_after_attempt(MAX_LOCK_ATTEMPTS),
         wait=wait_random_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS),
         sleep=clock.sleep,
     )
     try:
         return retrying(attempt)
     except RetryError as error:
-        raise Contention(f"an optimistic lock failed {MAX_TRIES} times") from error
+        raise Contention(f"an optimistic lock failed {MAX_LOCK_ATTEMPTS} times") from error
 
 
 def known_first(known: Reading | None, read: Callable[[], Reading]) -> Callable[[], Reading]:

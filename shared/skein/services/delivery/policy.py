@@ -17,11 +17,12 @@ from datetime import datetime, timedelta
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.settings import Settings
 
-# The waits before the second and the third try; there is no fourth.
+# The waits before the second and the third post; there is no fourth. Only the tick, once a minute,
+# sends the job of a failed part. So a wait must be at least a minute, and may last a minute longer.
 RETRY_WAITS = (timedelta(minutes=5), timedelta(minutes=30))
-MAX_TRIES = len(RETRY_WAITS) + 1
+MAX_POSTS = len(RETRY_WAITS) + 1
 
-LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
+DELIVERY_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
 ORDER_CHECK_SECONDS = 2
 MAX_DELAY_SECONDS = 900  # SQS
 POST_TIME = timedelta(seconds=30)  # time-outs of a look-up and a post, plus the writes
@@ -49,7 +50,7 @@ PASSING_ERRORS = frozenset(
 
 def lease_end(deadline: datetime) -> datetime:
     """Return the end of a worker's lease, given the end of its invocation."""
-    return deadline + LEASE_MARGIN
+    return deadline + DELIVERY_LEASE_MARGIN
 
 
 def time_for_another_post(deadline: datetime, now: datetime) -> bool:
@@ -71,13 +72,16 @@ def queue_delay(wait: timedelta) -> int:
 
 
 def next_try(part: DeliveryPart, now: datetime) -> datetime | None:
-    """Return the time of a failed part's next try; None after its last try."""
+    """Return the earliest time of a failed part's next try; None after its last try.
+
+    The next tick after this time sends the job.
+    """
     return None if tries_are_over(part) else now + RETRY_WAITS[part.tries - 1]
 
 
 def tries_are_over(part: DeliveryPart) -> bool:
     """Tell whether a part has had its last try."""
-    return part.tries >= MAX_TRIES
+    return part.tries >= MAX_POSTS
 
 
 def may_pass(error_code: int | None) -> bool:

@@ -46,7 +46,7 @@ class DeliveryLookup:
         later = next_look_up(now, self.settings)
         try:
             found = self.sms.find(
-                outgoing(delivery, index, self.settings), since=look_up_from(posted_at)
+                sms_of_part(delivery, index, self.settings), since=look_up_from(posted_at)
             )
             free = self._unowned(delivery, index, found)
         except Transient as error:
@@ -94,7 +94,7 @@ class DeliveryLookup:
         return [sent for sent in found if sent.sid not in owned]
 
 
-def outgoing(delivery: Delivery, index: int, settings: Settings) -> OutgoingSms:
+def sms_of_part(delivery: Delivery, index: int, settings: Settings) -> OutgoingSms:
     """Build the SMS of one part; its status callback names delivery and part."""
     names = {
         "tenant": delivery.tenant,

@@ -33,7 +33,7 @@ from skein.services.delivery.policy import (
     time_for_another_post,
     waits_for,
 )
-from skein.services.delivery.reconcile import DeliveryLookup, outgoing
+from skein.services.delivery.reconcile import DeliveryLookup, sms_of_part
 from skein.services.delivery.state import (
     answered,
     intended,
@@ -219,6 +219,7 @@ class SmsSender:
             if part.next_at is not None and part.next_at > now:
                 _log_no_work(lease.delivery, Reason.NOT_DUE)
                 lease.save(_released)
+                # The tick sends the job of a failed part: see `RETRY_WAITS`.
                 if part.status in {"sending", "pending"}:
                     self._dispatch.send([job], delay_seconds=queue_delay(part.next_at - now))
                 return
@@ -252,7 +253,7 @@ class SmsSender:
         if lease.delivery.parts[index].tries != intent.tries:
             return
         try:
-            sent = self._sms.send(outgoing(lease.delivery, index, self._settings))
+            sent = self._sms.send(sms_of_part(lease.delivery, index, self._settings))
         except Ambiguous as error:
             logger.warning(
                 "outcome of an SMS to Twilio unknown: %s",
