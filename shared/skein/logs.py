@@ -36,7 +36,7 @@ class Crashed(SkeinError):
     """An invocation failed because of a bug; names the error's type and place."""
 
 
-class Lines(LambdaPowertoolsFormatter):
+class LogFormatter(LambdaPowertoolsFormatter):
     """Powertools' log lines, with the invocation's fields and without people's words."""
 
     def serialize(self, log: Any) -> str:
@@ -60,7 +60,7 @@ def _configured() -> Logger:
     It is built at the first invocation, since Powertools reads the log level from the environment.
     """
     # Powertools' serialized stack trace would hold the error's message.
-    ours = Logger(service="skein", logger_formatter=Lines(serialize_stacktrace=False))
+    ours = Logger(service="skein", logger_formatter=LogFormatter(serialize_stacktrace=False))
     utils.copy_config_to_registered_loggers(ours, include={"skein"})
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)

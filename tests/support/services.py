@@ -15,7 +15,7 @@ from skein.bootstrap.ports import Ports
 from skein.bootstrap.reflection_worker import build_reflection
 from skein.bootstrap.run_worker import RunWorker
 from skein.bootstrap.sms_delivery import build_sms_sender
-from skein.bootstrap.sms_webhook import build_ingest
+from skein.bootstrap.sms_webhook import build_sms_receiver
 from skein.bootstrap.summary_worker import build_summary_renewal
 from skein.bootstrap.tick import build_tick
 from skein.bootstrap.upkeep_worker import build_upkeep
@@ -122,7 +122,7 @@ class AllServices(App, ApiServices):
 
     @property
     def sms_receiver(self) -> SmsReceiver:
-        return self.get(build_ingest)
+        return self.get(build_sms_receiver)
 
     @property
     def tick(self) -> Tick:

@@ -20,10 +20,10 @@ from skein.agent.tools import enabled
 from skein.agent.tools.context import Activation
 from skein.agent.turn_steps import (
     NO_PROMPT,
-    Answers,
     ModelDown,
+    ModelSteps,
     ended_in,
-    final_messages,
+    final_message_of,
     fixed_step,
     recorded_prompt,
     reset_to_answer,
@@ -86,7 +86,7 @@ class Turns:
     context_loader: ContextLoader
     prompt_builder: PromptBuilder
     tool_executor: ToolExecutor
-    answers: Answers
+    model_steps: ModelSteps
     final_messages: FinalMessages
     apologies: Apologies
     usage: UsageCounters
@@ -206,7 +206,7 @@ class Turns:
         while activation.run.activation == number:
             if steps and steps[-1].results is None:
                 if not steps[-1].tool_calls:
-                    self._close(activation, steps[-1], reading)
+                    self._end_run(activation, steps[-1], reading)
                     return
                 steps[-1] = self._act(activation, steps[-1], reading)
             if not self._goes_on(activation, number):
@@ -217,9 +217,11 @@ class Turns:
                 return
             asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
             budget.check()
-            step = self.answers.ask(activation, reading, asked, tools, seconds)
-            answer = self.answers.recorded(activation, step, reading, prompt if not steps else None)
-            self._take_down(activation, step, reading, answer, budget)
+            step = self.model_steps.ask(activation, reading, asked, tools, seconds)
+            step_recording = self.model_steps.recording_of(
+                activation, step, reading, prompt if not steps else None
+            )
+            self._record_and_charge(activation, step, reading, step_recording, budget)
             if not step.tool_calls:
                 return
             steps.append(step)
@@ -235,12 +237,12 @@ class Turns:
         # A reply was there already: start a new activation.
         self._carry_on(activation, deadline, {})
 
-    def _take_down(
+    def _record_and_charge(
         self,
         activation: Activation,
         step: Step,
         reading: Reading,
-        answer: Recording,
+        step_recording: Recording,
         budget: TokenBudget,
     ) -> None:
         """Record an answer, then charge its tokens.
@@ -250,9 +252,9 @@ class Turns:
         """
         try:
             if step.tool_calls:
-                activation.claim = self.activations.record(answer)
+                activation.claim = self.activations.record(step_recording)
             else:
-                self._close(activation, step, reading, answer)
+                self._end_run(activation, step, reading, step_recording)
         finally:
             # The step can be recorded even if a later write failed.
             if activation.run.steps_taken == step.n:
@@ -274,15 +276,21 @@ class Turns:
     ) -> None:
         """Answer a reset with the fixed answer, and end the run."""
         if steps:
-            self._close(activation, steps[-1], reading)
+            self._end_run(activation, steps[-1], reading)
             return
         step = fixed_step(activation.run, self.clock.now())
         held = held_by(reading, activation.run)
-        answer = recording(activation.claim, step, shown=shown, held=held, marks=NO_PROMPT.marks)
-        self._close(activation, step, reading, answer)
+        step_recording = recording(
+            activation.claim, step, shown=shown, held=held, marks=NO_PROMPT.marks
+        )
+        self._end_run(activation, step, reading, step_recording)
 
-    def _close(
-        self, activation: Activation, step: Step, reading: Reading, answer: Recording | None = None
+    def _end_run(
+        self,
+        activation: Activation,
+        step: Step,
+        reading: Reading,
+        step_recording: Recording | None = None,
     ) -> None:
         """End a run with its final message.
 
@@ -290,19 +298,19 @@ class Turns:
             activation: The activation.
             step: The last step, which calls no tool.
             reading: The reading that the prompt was made from.
-            answer: The recording of the step; None if the step is recorded already.
+            step_recording: The recording of the step; None if the step is recorded already.
         """
-        claim = answer.claim if answer is not None else activation.claim
-        said = final_messages(claim, step, reading)
-        if answer is not None and not all_one(claim, said):
-            activation.claim, answer = self.activations.record(answer), None
+        claim = step_recording.claim if step_recording is not None else activation.claim
+        final_message = final_message_of(claim, step, reading)
+        if step_recording is not None and not all_one(claim, final_message):
+            activation.claim, step_recording = self.activations.record(step_recording), None
         try:
-            self.final_messages.end(claim, said, answer, snapshot=reading.snapshot)
+            self.final_messages.end(claim, final_message, step_recording, snapshot=reading.snapshot)
         except LostLease:
             raise
         except Exception:
-            if answer is not None:  # record the paid answer, so that a retry uses it
-                activation.claim = self.activations.record(answer)
+            if step_recording is not None:  # record the paid answer, so that a retry uses it
+                activation.claim = self.activations.record(step_recording)
             raise
         activation.claim = claim
         self._release(activation)

@@ -51,7 +51,7 @@ class ModelDown(Transient):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answers:
+class ModelSteps:
     """Client of the model: it asks for answers and returns them as steps."""
 
     model: LanguageModel
@@ -112,7 +112,7 @@ class Answers:
             ended_at=self.clock.now(),
         )
 
-    def recorded(
+    def recording_of(
         self, activation: Activation, step: Step, reading: Reading, prompt: PromptRecord | None
     ) -> Recording:
         """Return the recording of a step.
@@ -175,7 +175,7 @@ def fixed_step(run: Run, now: datetime) -> Step:
 NO_REPLY = "[silence]"
 
 
-def final_messages(claim: Claim, step: Step, reading: Reading) -> NewMessage | Reason:
+def final_message_of(claim: Claim, step: Step, reading: Reading) -> NewMessage | Reason:
     """Return the final message of a run, for the chat that its prompt showed.
 
     Returns:

@@ -3,7 +3,7 @@
 from skein.agent.executor import ToolExecutor
 from skein.agent.tools.context import ToolServices
 from skein.agent.turn import Turns
-from skein.agent.turn_steps import Answers
+from skein.agent.turn_steps import ModelSteps
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.prompting import Prompting
 from skein.services.chats.own_chats import OwnChats
@@ -114,7 +114,9 @@ class RunWorker:
             context_loader=self.prompting.context_loader,
             prompt_builder=self.prompting.prompt_builder,
             tool_executor=ToolExecutor(self.tool_services),
-            answers=Answers(model=ports.model, clock=clock, metrics=metrics, settings=settings),
+            model_steps=ModelSteps(
+                model=ports.model, clock=clock, metrics=metrics, settings=settings
+            ),
             final_messages=FinalMessages(chats=self.chats, completion=self.completion),
             apologies=self.apologies,
             usage=usage,

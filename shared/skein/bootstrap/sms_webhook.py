@@ -8,7 +8,7 @@ from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.replies.user_notices import Notices
 
 
-def build_ingest(ports: Ports) -> SmsReceiver:
+def build_sms_receiver(ports: Ports) -> SmsReceiver:
     """Build the service that receives SMS."""
     table, clock, ids, metrics = ports.table, ports.clock, ports.ids, ports.metrics
     dispatch = Dispatch(queues=ports.queues, metrics=metrics)

@@ -7,7 +7,8 @@ from pydantic import ValidationError
 
 from skein.errors import Conflict, ExtraWriteFailed, NotFound, Unprocessable
 from skein.models.chats.chat import SmsAddress
-from skein.models.common.base import MemberRef
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Exists, Key, Update
 from skein.models.outbox.jobs import DeliveryJob, RunJob, UpkeepJob
 from skein.services.chats.post_message import NewMessage
@@ -289,3 +290,16 @@ def _new(text: str) -> NewMessage:
         text=text,
         client_id=text,
     )
+
+
+@pytest.mark.parametrize(
+    ("sender", "reason"),
+    [(person("usr_other"), Reason.PERSON_LEFT), (bot("agt_other"), Reason.AGENT_LEFT)],
+    ids=["person", "agent"],
+)
+def test_post_of_nonmember_names_reason_of_its_kind(sender: NamedMember, reason: Reason) -> None:
+    world = World()
+    world.chat(HUSAM)
+    with pytest.raises(NotFound) as refused:
+        world.post("Hello", sender)
+    assert refused.value.reason == reason

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from skein import masking
 from skein.correlation import correlated, current, follow
 from skein.errors import Correctable, Unavailable
-from skein.logs import Lines
+from skein.logs import LogFormatter
 from skein.masking import in_our_words, masked, traceback_without_words
 
 SECRET = "my sister's diagnosis"
@@ -128,7 +128,7 @@ def line(**fields: object) -> str:
     """A line of the log, as Lambda would get it."""
     record = logging.LogRecord("skein", logging.ERROR, "f.py", 1, "it failed", None, None)
     vars(record).update(fields)
-    return Lines(serialize_stacktrace=False).format(record)
+    return LogFormatter(serialize_stacktrace=False).format(record)
 
 
 def test_a_line_holds_neither_words_nor_notes_of_an_error_nor_numbers() -> None:

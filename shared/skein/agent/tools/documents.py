@@ -55,7 +55,7 @@ def list_documents(
     lines: list[str] = []
     for folder, documents in groupby(page.documents.items(), key=lambda each: each[0].folder):
         lines.append(f"{_kept(reach, reach.folders[folder])}:")
-        lines += [f"- {_line(document)}" for _, document in documents]
+        lines += [f"- {_row(document)}" for _, document in documents]
     if page.more:
         last = list(page.documents)[-1]
         lines.append(f"[there are more: after {last.folder}:{last.id}]")
@@ -252,7 +252,7 @@ def _kept(reach: DocumentReach, folder: Folder) -> str:
     return "yours, open" if reach.changes_open else "yours, open, only to be read here"
 
 
-def _line(document: Document) -> str:
+def _row(document: Document) -> str:
     """Render a document as one line of a list."""
     known = [document.media_type, f"v{document.version}", f"{len(document.text):,} characters"]
     known.append(f"changed {rfc3339(document.updated_at)}")

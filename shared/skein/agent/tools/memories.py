@@ -63,10 +63,10 @@ def search_memories(
 ) -> str:
     """Search all that you remember and that may be known here, the best first."""
     found = call.tool_services.memory_search.search(reach_at(call), query, limit=limit)
-    return "\n".join(map(_line, found)) or "no memories found"
+    return "\n".join(map(_row, found)) or "no memories found"
 
 
-def _line(memory: Memory) -> str:
+def _row(memory: Memory) -> str:
     text = memory.text
     if len(text) > MAX_TEXT:
         text = text[:MAX_TEXT] + CUT

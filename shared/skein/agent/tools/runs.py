@@ -30,7 +30,7 @@ def get_my_runs(
         call.activation.add_held(other.audience)
         for sent in other.sent:
             call.activation.add_held(sent.audience)
-    return "\n".join(_line(other, this=run.id) for other in runs) or "there are no such runs"
+    return "\n".join(_row(other, this=run.id) for other in runs) or "there are no such runs"
 
 
 @tool(shows_items=False)
@@ -64,7 +64,7 @@ def end_run(call: ToolContext) -> str:
     return "ended"
 
 
-def _line(run: Run, *, this: str) -> str:
+def _row(run: Run, *, this: str) -> str:
     suffix = " (this run)" if run.id == this else ""
     lines = [f"- {run.id}{suffix}: {run.status}, {run.trigger.type}, {rfc3339(run.created_at)}"]
     if run.tools:

@@ -148,7 +148,7 @@ class Reason(StrEnum):
     GROUP_CHAT = "group_chat", "SMS goes to direct chats only."
     NOT_ON_SMS = "not_on_sms", "The person's last message here did not come by SMS."
     OPTED_OUT = "opted_out", "The person has opted out of SMS."
-    PERSON_LEFT = "person_left", "The person is not a member of the chat any more."
+    PERSON_LEFT = "person_left", "The person is not, or no longer, a member of the chat."
     NUMBER_LOST = "number_lost", "The phone number does not belong to the person any more."
     NOTHING_TO_SEND = "nothing_to_send", "The message has no characters that a phone can show."
     BEHIND_OTHER_DELIVERY = (

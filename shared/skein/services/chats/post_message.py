@@ -109,8 +109,8 @@ class Commit:
     """The writes of one transaction, and the jobs that follow it.
 
     Attributes:
-        replies: Jobs that are sent with the debounce delay.
-        others: Jobs that are sent without delay.
+        delayed_jobs: Jobs that are sent with the debounce delay.
+        jobs: Jobs that are sent without delay.
         runs: The runs that the message queues, extends or resumes, by agent id.
         reasons: Why the message starts no run, by agent id.
         undelivered: Why people get no SMS with the message.
@@ -118,8 +118,8 @@ class Commit:
     """
 
     writes: list[Write] = field(default_factory=list)
-    replies: list[Job] = field(default_factory=list)
-    others: list[Job] = field(default_factory=list)
+    delayed_jobs: list[Job] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
     runs: dict[str, str] = field(default_factory=dict)
     reasons: dict[str, Reason] = field(default_factory=dict)
     undelivered: tuple[Reason, ...] = ()
@@ -130,7 +130,7 @@ class Commit:
         for text in texts:
             self.delivery_ids.append(text.delivery_id)
             self.writes.extend(text.writes)
-            self.others.append(text.job)
+            self.jobs.append(text.job)
 
     def outcome(self, message: Message, reason: Reason | None) -> Message:
         """Return the message with its runs, its deliveries, and the reasons for missing ones.
@@ -249,8 +249,8 @@ class Chats:
             return PostedMessage(earlier, created=earlier.id == message_id)
         commit.log(message, new)
         debounce = debounce_in(snapshot.chat, self.settings)
-        self.dispatch.send(commit.replies, delay_seconds=debounce.first_seconds)
-        self.dispatch.send(commit.others)
+        self.dispatch.send(commit.delayed_jobs, delay_seconds=debounce.first_seconds)
+        self.dispatch.send(commit.jobs)
         return PostedMessage(message, created=True)
 
     def _posted_while_open(self, new: NewMessage, sender: Membership | None) -> Message:
@@ -265,7 +265,8 @@ class Chats:
             _log_repeated(earlier)
             return earlier
         if sender is None:
-            raise NotFound("chat not found", reason=Reason.AGENT_LEFT)
+            left = Reason.AGENT_LEFT if new.sender.kind == "agent" else Reason.PERSON_LEFT
+            raise NotFound("chat not found", reason=left)
         raise Conflict("the chat is discarded", reason=Reason.CHAT_DISCARDED)
 
     def _commit(
@@ -287,7 +288,7 @@ class Chats:
         )
         moved_on = counted(snapshot, message, now, ids=self.ids, settings=self.settings)
         commit.writes.extend(moved_on.writes)
-        commit.others.extend(moved_on.jobs)
+        commit.jobs.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
         limit = self.settings.max_chain_depth
         nobody = new.no_run_reason or why_nobody(message, snapshot.chat, max_chain_depth=limit)
@@ -390,7 +391,7 @@ class Chats:
                 )
                 commit.runs[agent.member.id] = agent.wait.run_id
                 commit.writes.extend(resumed.writes)
-                commit.replies.extend([resumed.job] if resumed.job else [])
+                commit.delayed_jobs.extend([resumed.job] if resumed.job else [])
             elif wakes and pace.allowed:
                 enqueued = enqueue(
                     agent,
@@ -404,7 +405,7 @@ class Chats:
                 )
                 commit.runs[agent.member.id] = enqueued.run_id
                 commit.writes.extend(enqueued.writes)
-                commit.replies.extend([enqueued.job] if enqueued.job else [])
+                commit.delayed_jobs.extend([enqueued.job] if enqueued.job else [])
             else:
                 why = Reason.AGENT_PAUSED if wakes else nobody or Reason.NOT_MENTIONED
                 commit.reasons[agent.member.id] = why
