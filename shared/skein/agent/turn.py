@@ -49,7 +49,7 @@ from skein.ports import Clock, Table
 from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
 from skein.services.quotas.usage import UsageCounters
-from skein.services.replies.final_message import FinalMessages, all_one
+from skein.services.replies.final_message import FinalMessages, ends_in_one_transaction
 from skein.services.replies.user_notices import Apologies, Notices
 from skein.services.runs.activations import Activations, Recording, recording
 from skein.services.runs.claim import PrefetchedItems, membership_elsewhere
@@ -302,7 +302,7 @@ class Turns:
         """
         claim = step_recording.claim if step_recording is not None else activation.claim
         final_message = final_message_of(claim, step, reading)
-        if step_recording is not None and not all_one(claim, final_message):
+        if step_recording is not None and not ends_in_one_transaction(claim, final_message):
             activation.claim, step_recording = self.activations.record(step_recording), None
         try:
             self.final_messages.end(claim, final_message, step_recording, snapshot=reading.snapshot)

@@ -144,7 +144,7 @@ def test_a_queued_run_is_refused_while_another_is_at_work_and_is_sent_when_that_
 # ---------------------------------------------------------------------- races
 
 
-def test_ingest_against_claim_a_message_that_comes_during_the_claim_is_in_the_run() -> None:
+def test_post_against_claim_a_message_that_comes_during_the_claim_is_in_the_run() -> None:
     world, table = _racing()
     world.post("One", HUSAM)
     table.before = ("RUN#", lambda: world.post("Two", HUSAM))
@@ -154,7 +154,7 @@ def test_ingest_against_claim_a_message_that_comes_during_the_claim_is_in_the_ru
     assert len(world.runs()) == 1
 
 
-def test_claim_against_ingest_a_message_that_loses_gets_a_run_of_its_own() -> None:
+def test_claim_against_post_a_message_that_loses_gets_a_run_of_its_own() -> None:
     world, table = _racing()
     world.post("One", HUSAM)
     table.before = ("MSG#", lambda: _claim(world))
@@ -164,7 +164,7 @@ def test_claim_against_ingest_a_message_that_loses_gets_a_run_of_its_own() -> No
     assert second.trigger.from_seq == 2
 
 
-def test_ingest_against_finish_the_late_message_is_answered_at_once() -> None:
+def test_post_against_finish_the_late_message_is_answered_at_once() -> None:
     world, table = _racing()
     world.post("One", HUSAM)
     claim = _claim(world)
@@ -175,7 +175,7 @@ def test_ingest_against_finish_the_late_message_is_answered_at_once() -> None:
     assert world.queues.ready("turns") == (_job(world, 1),)
 
 
-def test_finish_against_ingest_the_message_sends_its_run_itself() -> None:
+def test_finish_against_post_the_message_sends_its_run_itself() -> None:
     world, table = _racing()
     world.post("One", HUSAM)
     claim = _claim(world)
@@ -187,7 +187,7 @@ def test_finish_against_ingest_the_message_sends_its_run_itself() -> None:
     assert [waiting.job for waiting in world.queues.waiting("turns")] == [_job(world, 1)]
 
 
-def test_ingest_against_a_membership_that_closes_wakes_nobody() -> None:
+def test_post_against_a_membership_that_closes_wakes_nobody() -> None:
     world, table = _racing()
 
     def leave() -> None:

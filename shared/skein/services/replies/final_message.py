@@ -29,8 +29,8 @@ class FinalMessages:
     def end(
         self,
         claim: Claim,
-        said: NewMessage | Reason,
-        answer: Recording | None,
+        final_message: NewMessage | Reason,
+        step_recording: Recording | None,
         *,
         snapshot: ChatSnapshot | None = None,
     ) -> None:
@@ -41,10 +41,10 @@ class FinalMessages:
         message is posted first.
 
         Args:
-            claim: The run's claim; that of `answer`, if there is one.
-            said: The final message, or the reason why there is none.
-            answer: The model's last answer, if it is not recorded yet and `all_one` allows
-                recording it here.
+            claim: The run's claim; that of `step_recording`, if there is one.
+            final_message: The final message, or the reason why there is none.
+            step_recording: The recording of the last step, if it is not recorded yet and
+                `ends_in_one_transaction` allows recording it here.
             snapshot: The snapshot of the message's chat, if the caller has read one.
 
         Raises:
@@ -53,12 +53,12 @@ class FinalMessages:
             Rejected: The chat does not accept the message; nothing was written.
             Contention: Too many other writers changed the chat at once; nothing was written.
         """
-        if isinstance(said, Reason):
-            reason = reason_of_done(claim.run, said)
-            self.completion.end(claim, "done", reason=reason, answer=answer)
+        if isinstance(final_message, Reason):
+            reason = reason_of_done(claim.run, final_message)
+            self.completion.end(claim, "done", reason=reason, step_recording=step_recording)
             return
         jobs: list[RunJob] = []
-        together = _one_transaction(claim, said)
+        together = _one_transaction(claim, final_message)
 
         tries = count()
 
@@ -67,34 +67,38 @@ class FinalMessages:
             if not together:
                 return (claim.guard,)
             seq = snapshot.chat.last_seq + 1
-            named = _with_final_message(claim, said.chat_id, seq)
-            completed = self.completion.done_in(snapshot, named, answer, again=next(tries) > 0)
+            named = _with_final_message(claim, final_message.chat_id, seq)
+            completed = self.completion.done_in(
+                snapshot, named, step_recording, again=next(tries) > 0
+            )
             jobs[:] = completed.jobs
             return completed.writes
 
         try:
-            posted = self.chats.post_message(said, extra_writes=extra_writes, known=snapshot)
+            posted = self.chats.post_message(
+                final_message, extra_writes=extra_writes, known=snapshot
+            )
         except ExtraWriteFailed as error:
             raise LostLease(claim.run.id) from error
         except ReadersChanged:
-            earlier = self.chats.earlier(said)
+            earlier = self.chats.earlier(final_message)
             if earlier is None:
                 raise
-            self._end_posted(claim, earlier, answer)
+            self._end_posted(claim, earlier, step_recording)
             return
         if together and posted.created:
             self.completion.over(claim.run, Outcome("done"), jobs)
         else:  # the message is posted, here or by an earlier attempt; the run is not ended yet
-            self._end_posted(claim, posted.message, answer)
+            self._end_posted(claim, posted.message, step_recording)
 
-    def _end_posted(self, claim: Claim, message: Message, answer: Recording | None) -> None:
+    def _end_posted(self, claim: Claim, message: Message, step_recording: Recording | None) -> None:
         """End a run whose final message is posted already."""
         elsewhere = claim.run.chat_id is not None and message.chat_id != claim.run.chat_id
         self.completion.end(
             _with_final_message(claim, message.chat_id, message.seq),
             "done",
             reason=reason_of_done(claim.run, Reason.ANSWERED_ELSEWHERE) if elsewhere else None,
-            answer=answer,
+            step_recording=step_recording,
         )
 
 
@@ -103,7 +107,7 @@ def _with_final_message(claim: Claim, chat_id: str, seq: int) -> Claim:
     return claim.with_run(final_message=FinalMessage(chat_id=chat_id, seq=seq))
 
 
-def all_one(claim: Claim, said: NewMessage | Reason) -> bool:
+def ends_in_one_transaction(claim: Claim, final_message: NewMessage | Reason) -> bool:
     """Return whether the transaction that ends a run can also record the run's last answer.
 
     The answer must be recorded before any other write of the end. So if the end takes several
@@ -111,17 +115,17 @@ def all_one(claim: Claim, said: NewMessage | Reason) -> bool:
 
     Args:
         claim: The run's claim, with the answer.
-        said: The final message, or the reason why there is none.
+        final_message: The final message, or the reason why there is none.
     """
     shown = claim.run.shown
     at_home = shown is None or shown.chat_id == claim.run.chat_id
-    return at_home and (isinstance(said, Reason) or _one_transaction(claim, said))
+    return at_home and (isinstance(final_message, Reason) or _one_transaction(claim, final_message))
 
 
-def _one_transaction(claim: Claim, said: NewMessage) -> bool:
+def _one_transaction(claim: Claim, final_message: NewMessage) -> bool:
     """Return whether the transaction that ends the run can also post the final message.
 
     The message must be in the run's own chat, and no agent may follow in the run's chain. The
     message could wake that agent, and a transaction can write an item (its membership) only once.
     """
-    return said.chat_id == claim.run.chat_id and not claim.run.then
+    return final_message.chat_id == claim.run.chat_id and not claim.run.then

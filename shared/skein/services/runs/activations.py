@@ -105,14 +105,16 @@ class Activations:
         steps = (Step.from_item(item) for item in page.items)
         return tuple(step for step in steps if step.activation == run.activation)
 
-    def record(self, answer: Recording) -> Claim:
+    def record(self, step_recording: Recording) -> Claim:
         """Record a step before any of its tool calls is carried out.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        write_claimed(self.table, answer.claim, answer.changes, own=answer.own_writes)
-        return answer.claim
+        write_claimed(
+            self.table, step_recording.claim, step_recording.changes, own=step_recording.own_writes
+        )
+        return step_recording.claim
 
     def keep_results(
         self, claim: Claim, step: Step, results: Sequence[ToolResult], sent: Sequence[SentMessage]

@@ -70,18 +70,18 @@ class RunCompletion:
         *,
         reason: Reason | None = None,
         error: str | None = None,
-        answer: Recording | None = None,
+        step_recording: Recording | None = None,
     ) -> None:
         """End a run in one transaction, then send the jobs of the runs that follow.
 
         These are the run behind in the same chat, and the run of the next agent in the chain.
 
         Args:
-            claim: The claim of the run; that of `answer`, if there is one.
+            claim: The claim of the run; that of `step_recording`, if there is one.
             status: The status with which the run ends.
             reason: Why there is no answer; None if the run has answered.
             error: Why the run failed or was canceled, in more words.
-            answer: The last step, if it is not recorded yet.
+            step_recording: The recording of the last step, if it is not recorded yet.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -89,12 +89,12 @@ class RunCompletion:
         self.advance_seen(claim)
         outcome = Outcome(status, reason, error)
         try:
-            self._end_claimed(claim, outcome, answer)
+            self._end_claimed(claim, outcome, step_recording)
         except ConditionFailed:
-            optimistic(self.clock, lambda: self._end_afresh(claim, outcome, answer))
+            optimistic(self.clock, lambda: self._end_afresh(claim, outcome, step_recording))
 
     def done_in(
-        self, snapshot: ChatSnapshot, claim: Claim, answer: Recording | None, *, again: bool
+        self, snapshot: ChatSnapshot, claim: Claim, step_recording: Recording | None, *, again: bool
     ) -> CompletionWrites:
         """Return the writes that end a run in the transaction that posts its final message.
 
@@ -103,14 +103,14 @@ class RunCompletion:
 
         Args:
             snapshot: The chat snapshot, freshly read.
-            claim: The claim of a run without a chain behind it; that of `answer`, if there is one.
-                It names the final message.
-            answer: The last step, if it is not recorded yet.
+            claim: The claim of a run without a chain behind it; that of `step_recording`, if there
+                is one. It names the final message.
+            step_recording: The recording of the last step, if it is not recorded yet.
             again: An earlier try of the transaction failed, so the borrowed context is read again.
         """
         run = self._still_staged(claim.run) if again else claim.run
         fresh = replace(claim, run=run, member=snapshot.member(claim.agent))
-        return self._completion_writes(fresh, Outcome("done"), answer=answer)
+        return self._completion_writes(fresh, Outcome("done"), step_recording=step_recording)
 
     def over(self, run: Run, outcome: Outcome, jobs: Sequence[RunJob]) -> None:
         """Log that a run has ended, and send the jobs of the runs that follow."""
@@ -167,7 +167,7 @@ class RunCompletion:
         except ConditionFailed:
             logger.debug("already seen", extra={"run_id": claim.run.id})
 
-    def _end_afresh(self, claim: Claim, outcome: Outcome, answer: Recording | None) -> None:
+    def _end_afresh(self, claim: Claim, outcome: Outcome, step_recording: Recording | None) -> None:
         """End a run after reading its slots and borrowed context again."""
         member = claim.member
         membership = (
@@ -176,11 +176,13 @@ class RunCompletion:
             else None
         )
         fresh = replace(claim, run=self._still_staged(claim.run), member=membership or member)
-        self._end_claimed(fresh, outcome, answer)
+        self._end_claimed(fresh, outcome, step_recording)
 
-    def _end_claimed(self, claim: Claim, outcome: Outcome, answer: Recording | None) -> None:
+    def _end_claimed(
+        self, claim: Claim, outcome: Outcome, step_recording: Recording | None
+    ) -> None:
         try:
-            self._end_once(claim, outcome, answer=answer)
+            self._end_once(claim, outcome, step_recording=step_recording)
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise LostLease(claim.run.id) from failure
@@ -192,20 +194,20 @@ class RunCompletion:
         outcome: Outcome,
         *,
         guard: Check | None = None,
-        answer: Recording | None = None,
+        step_recording: Recording | None = None,
     ) -> None:
-        completed = self._completion_writes(claim, outcome, answer=answer)
+        completed = self._completion_writes(claim, outcome, step_recording=step_recording)
         transact_guarded(self.table, completed.writes, guard)
         self.over(claim.run, outcome, completed.jobs)
 
     def _completion_writes(
-        self, claim: Claim, outcome: Outcome, *, answer: Recording | None
+        self, claim: Claim, outcome: Outcome, *, step_recording: Recording | None
     ) -> CompletionWrites:
         run, now = claim.run, self.clock.now()
-        recorded = answer.changes if answer is not None else {}
+        recorded = step_recording.changes if step_recording is not None else {}
         writes: list[Write] = [
             _ended(claim, recorded, outcome, now),
-            *(answer.own_writes if answer is not None else ()),
+            *(step_recording.own_writes if step_recording is not None else ()),
             *self._unwaited(run),
         ]
         jobs: list[RunJob] = []
