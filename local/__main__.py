@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 from contextlib import redirect_stdout
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 from local.config import Config
@@ -60,7 +61,7 @@ Skein is at {stack.url}; stop it with Ctrl-C.
   line   {LINE}, answered by the agent Coach of the tenant demo
   model  {stack.model}{quality if stack.model == MODEL_NAME else ""}
   data   {stack.config.data_dir}
-  clock  {_clock(stack)}
+  clock  {clock_line(stack.ahead, stack.url)}
 {network_lines(stack.config.host, urlsplit(stack.url).port)}
 Send an SMS, wait for the answer, list all SMS:
   curl -s {stack.url}/local/sms -d '{{"from": "{PHONE}", "to": "{LINE}", "body": "{QUESTION}"}}'
@@ -70,12 +71,17 @@ Send an SMS, wait for the answer, list all SMS:
 """
 
 
-def _clock(stack: Stack) -> str:
-    """Return the clock's offset in words, with the way back if the clock was turned."""
-    if not stack.ahead:
+def clock_line(ahead: timedelta, url: str) -> str:
+    """Return the clock's offset in words, with the way back if the clock was turned.
+
+    Args:
+        ahead: The offset of the clock from real time.
+        url: The URL of the stack.
+    """
+    if not ahead:
         return "real time"
-    reset = f"""curl -s {stack.url}/local/clock -d '{{"reset": true}}'"""
-    return f"{stack.ahead} ahead of real time; reset it with {reset}"
+    reset = f"""curl -s {url}/local/clock -d '{{"reset": true}}'"""
+    return f"{ahead} ahead of real time; reset: {reset}"
 
 
 def network_lines(host: str, port: int | None) -> str:

@@ -6,6 +6,7 @@ from typing import Any, cast, get_args
 
 import pytest
 
+from local.__main__ import clock_line
 from local.clock import TurnableClock
 from local.due_index import DueIndex
 from local.errors import BadTemplateError
@@ -156,3 +157,12 @@ def test_how_far_the_clock_was_turned_is_kept(tmp_path: Path) -> None:
 def test_the_clock_does_not_turn_back() -> None:
     with pytest.raises(ValueError, match="advanced"):
         TurnableClock().turn(timedelta(seconds=-1))
+
+
+def test_greeting_shows_the_offset_of_a_turned_clock_and_how_to_reset_it() -> None:
+    url = "http://127.0.0.1:8787"
+    assert clock_line(timedelta(0), url) == "real time"
+    assert clock_line(timedelta(days=7, hours=1), url) == (
+        "7 days, 1:00:00 ahead of real time; reset: "
+        """curl -s http://127.0.0.1:8787/local/clock -d '{"reset": true}'"""
+    )
