@@ -162,10 +162,12 @@ class ClockControl:
 
     def _drain(self, until: Deadline) -> None:
         while True:
-            self._settle(until)
+            moves = self._settle(until)
             if self._schedules.fire_useful(early=False):
                 continue
             waiting = self._waiting.in_queues()
+            if self._moves() != moves:
+                continue  # a message became due in real time, and was taken meanwhile
             delays = [each.until for each in waiting if each.step == "turn"]
             moment = min(delays, default=None)
             if moment is not None and moment <= self._barrier(waiting, moment):
@@ -203,8 +205,11 @@ class ClockControl:
             self._poller.wake()
             self._settle(until)
 
-    def _settle(self, until: Deadline) -> None:
+    def _settle(self, until: Deadline) -> tuple[int, int]:
         """Wait until neither the poller nor the Twilio sandbox has work left.
+
+        Returns:
+            The moves so far; more moves later mean that new work has begun.
 
         Raises:
             RestlessError: Work is left at the moment `until`.
@@ -216,7 +221,7 @@ class ClockControl:
             ):
                 raise RestlessError(f"Gave up: {self._at_work()}.")
             if self._moves() == before:
-                return
+                return before
 
     def _settled(self, settle: Callable[..., bool], until: Deadline) -> bool:
         """Wait for a part of the stack, and show on the terminal that this takes long."""
