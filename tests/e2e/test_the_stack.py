@@ -91,15 +91,29 @@ def test_the_log_holds_neither_words_nor_numbers(model: ScriptedOpenAI, tmp_path
         client.text("Which exercise?")
         client.drain()
         assert client.texts() == ["Try the plank."]
+        token = client.token("husam", "chat admin")
+        [agent] = client.ok("GET", "/v1/agents", token=token)["items"]
+        new = {"kind": "direct", "members": [{"kind": "agent", "id": agent["id"]}]}
+        chat = client.ok("POST", "/v1/chats", new, token=token)["id"]
+        message = {"text": "Morning run?", "client_id": "1"}
+        model.say("At seven.")
+        client.ok("POST", f"/v1/chats/{chat}/messages", message, token=token)
+        client.drain()
         assert process.end(signal.SIGINT) == 0
     finally:
         process.kill()
     log = (tmp_path / "data" / "skein.log").read_text(encoding="utf-8")
     assert '"message":"SMS accepted by Twilio"' in log
     numbers = client.phone.removeprefix("+"), LINE.removeprefix("+")
-    for told in ("Which exercise?", "plank", *numbers):
+    for told in ("Which exercise?", "plank", "Morning run?", "At seven.", *numbers):
         assert told not in log
-    assert "Which exercise?" in process.output, "whoever tries it out sees the texts"
+    for line in (
+        f"sms   {client.phone} -> {LINE}  Which exercise?",
+        f"sms   {LINE} -> {client.phone}  Try the plank.",
+        f"app   husam -> {chat}  Morning run?",
+        f"app   Coach -> {chat}  At seven.",
+    ):
+        assert process.output.count(line) == 1, "the terminal shows each message once"
 
 
 @pytest.mark.engine
