@@ -1,7 +1,8 @@
 """What holds for every test: no AWS account, no key, and a container of its own."""
 
+import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,6 +26,20 @@ FAKE_AWS = {
     "POWERTOOLS_METRICS_NAMESPACE": "Skein",
     "POWERTOOLS_SERVICE_NAME": "skein",
 }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage only after the collection, and never again in what it made.
+
+    The modules and the thousands of tests stay until the end. Each search would visit all of them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)
