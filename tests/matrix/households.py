@@ -378,7 +378,7 @@ class Neighbours(World):
         self.table.copy(_shared_table())
         self.ids._last = 500_000
         self.clock.advance(3_600)
-        self._before = self.table.all_items()
+        self._before = _shared_items()
 
     def changed(self) -> Iterator[tuple[Key, Item]]:
         """What is not any more as it was at first, as it is now or, if it is gone, was."""
@@ -398,6 +398,11 @@ def _street() -> tuple[Household, Household, Household]:
     stranger = _Furnisher("z", words="z", digit=3, first_id=100_000).household()
     twin = _Furnisher("q", words="y", digit=2).household()
     return ours, stranger.moved(STRANGER, {}), twin.moved(TWIN, {"svc_000": "svc_999"})
+
+
+@cache
+def _shared_items() -> dict[Key, Item]:
+    return _shared_table().all_items()
 
 
 @cache
