@@ -34,8 +34,9 @@ from skein.models.directory.line import Line
 from skein.models.directory.phone import PhoneOwner
 from skein.models.outbox.jobs import DeliveryJob, RunJob
 from skein.models.runs.completion import ModelRequest
-from skein.models.runs.run import MAX_STEPS, Run
+from skein.models.runs.run import Run
 from skein.services.chats.post_message import Chats
+from skein.services.runs.policy import MAX_STEPS
 from skein.settings import Settings
 from tests.fakes.sms import Fault
 from tests.support.agents import (

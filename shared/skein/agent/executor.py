@@ -18,8 +18,8 @@ from skein.errors import Correctable, ToolError
 from skein.models.runs.completion import ToolCall
 from skein.models.runs.recordable import MAX_ANSWER_BYTES
 from skein.models.runs.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
+from skein.services.runs.policy import MAX_CALLS_PER_STEP
 
-MAX_CALLS = 20  # per step
 MAX_ERROR = 4_000  # characters of an error in a tool result
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class ToolExecutor:
         if asked.ends is not None:
             carry(asked.ends, may_wait=False)
         return tuple(
-            results.get(position) or _passed_over(call, too_many=position >= MAX_CALLS)
+            results.get(position) or _passed_over(call, too_many=position >= MAX_CALLS_PER_STEP)
             for position, call in enumerate(step.tool_calls)
         )
 
@@ -131,7 +131,9 @@ class _CallPositions:
     @classmethod
     def of(cls, step: Step, reading: Reading) -> "_CallPositions":
         enabled = reading.agent.enabled_tools
-        calls = [call if call.name in enabled else None for call in step.tool_calls[:MAX_CALLS]]
+        calls = [
+            call if call.name in enabled else None for call in step.tool_calls[:MAX_CALLS_PER_STEP]
+        ]
         ends = next((n for n, call in enumerate(calls) if _ends(call)), None)
         first = range(len(calls) if ends is None else ends)
         waiting = [n for n in first if _waits(calls[n])]
@@ -182,7 +184,7 @@ def _cut(result: ToolResult, most_bytes: int) -> ToolResult:
 
 def _passed_over(call: ToolCall, *, too_many: bool) -> ToolResult:
     why = (
-        f"only the first {MAX_CALLS} calls of an answer are executed"
+        f"only the first {MAX_CALLS_PER_STEP} calls of an answer are executed"
         if too_many
         else "the run had ended"
     )

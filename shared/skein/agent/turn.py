@@ -8,7 +8,7 @@ dies, the next worker uses the recorded answer and repeats no effect.
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from skein.agent.executor import ToolExecutor
 from skein.agent.prompt.builder import PromptBuilder
@@ -43,7 +43,7 @@ from skein.masking import in_our_words
 from skein.models.chats.chat import Chat
 from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
-from skein.models.runs.run import MAX_STEPS, Run, RunStatus, ShownHistory
+from skein.models.runs.run import Run, RunStatus, ShownHistory
 from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
@@ -51,6 +51,7 @@ from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
 from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.final_message import FinalMessages, ends_in_one_transaction
 from skein.services.replies.user_notices import Apologies, Notices
+from skein.services.runs import policy
 from skein.services.runs.activations import Activations, Recording, recording
 from skein.services.runs.claim import PrefetchedItems, membership_elsewhere
 from skein.services.runs.completion import RunCompletion
@@ -60,12 +61,7 @@ from skein.services.runs.lease import RunLeases
 from skein.services.runs.reasons import reason_of_done
 from skein.settings import Settings
 
-RUN_LEASE_MARGIN = timedelta(seconds=2)  # by which the lease outlives the invocation
-WRITING_SECONDS = 10  # reserved after the model call to record and post the answer
-MIN_MODEL_SECONDS = 20  # with less time left, a new invocation continues the run
-MAX_REBUILDS = 3  # per run, when people keep joining its chat
 READERS_KEEP_CHANGING = "the members of the chat keep changing"
-BUSY_SECONDS = 30  # the longest deferral of a run that hit the concurrency limit
 
 logger = logging.getLogger(__name__)
 
@@ -109,7 +105,7 @@ class Turns:
         activation: Activation | None = None
         try:
             claim = self.leases.claim(
-                job, lease_until=deadline + RUN_LEASE_MARGIN, also_read=prefetch_keys(job)
+                job, lease_until=policy.lease_end(deadline), also_read=prefetch_keys(job)
             )
             if claim is None:
                 return
@@ -138,7 +134,7 @@ class Turns:
         self._release(activation)
         if isinstance(error, Busy):
             reason = Reason.CONCURRENCY_LIMIT
-            self.leases.defer(claim, reason, str(error), longest_seconds=BUSY_SECONDS)
+            self.leases.defer(claim, reason, str(error), longest_seconds=policy.BUSY_SECONDS)
         elif isinstance(error, ModelDown):
             extra = {"run_id": run_id, "why": str(error), "reason": error.reason}
             logger.warning("run deferred", extra=extra)
@@ -172,7 +168,7 @@ class Turns:
             except ReadersChanged:
                 self._release(activation)
                 activation.claim = self.activations.rebuild(activation.claim, activation.sent)
-                if activation.run.rebuilds > MAX_REBUILDS:
+                if activation.run.rebuilds > policy.MAX_REBUILDS:
                     self.completion.end(
                         activation.claim,
                         "canceled",
@@ -198,7 +194,7 @@ class Turns:
         tools = enabled(reading.agent.enabled_tools)
         config = reading.config
         budget = self.token_budgets.budget(activation.run, config.allowances, config.tenant)
-        self._permit(activation, reading, until=deadline + RUN_LEASE_MARGIN)
+        self._permit(activation, reading, until=policy.lease_end(deadline))
         prompt = recorded_prompt(steps) or self.prompt_builder.build(
             activation.run, reading, [tool.spec for tool in tools]
         )
@@ -212,7 +208,7 @@ class Turns:
             if not self._goes_on(activation, number):
                 break
             seconds = self._seconds_left(deadline)
-            if seconds < MIN_MODEL_SECONDS:
+            if seconds < policy.MIN_MODEL_SECONDS:
                 self.leases.continue_later(activation.claim)
                 return
             asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
@@ -266,7 +262,7 @@ class Turns:
         """Return whether this activation asks the model again."""
         if activation.over or activation.ended or activation.run.activation != number:
             return False
-        if activation.run.steps_taken >= MAX_STEPS:
+        if activation.run.steps_taken >= policy.MAX_STEPS:
             logger.warning("run used all its steps", extra={"run_id": activation.run.id})
             activation.ended = True
         return not activation.ended
@@ -385,5 +381,5 @@ class Turns:
             check_readers(run.held, chat)
 
     def _seconds_left(self, deadline: datetime) -> float:
-        model_deadline = deadline - timedelta(seconds=WRITING_SECONDS)
+        model_deadline = policy.model_deadline(deadline)
         return (model_deadline - self.clock.now()).total_seconds()

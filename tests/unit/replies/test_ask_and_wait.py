@@ -8,8 +8,8 @@ import pytest
 from skein.errors import Ambiguous
 from skein.models.common.storage import Write
 from skein.models.runs.completion import ModelRequest
-from skein.models.runs.run import MAX_WAITS
 from skein.models.runs.trigger import Resume
+from skein.services.runs.policy import MAX_WAITS
 from tests.support.agents import (
     AHMAD,
     ASK,

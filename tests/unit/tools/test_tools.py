@@ -9,7 +9,7 @@ from skein.errors import Unavailable
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.common.storage import Query, Update
 from skein.models.runs.completion import ModelRequest
-from skein.models.runs.run import MAX_STEPS
+from skein.services.runs.policy import MAX_STEPS
 from tests.support.agents import (
     AHMAD,
     COACH,

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from skein.agent.turn import MAX_REBUILDS, READERS_KEEP_CHANGING
+from skein.agent.turn import READERS_KEEP_CHANGING
 from skein.errors import Unavailable
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Update
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
+from skein.services.runs.policy import MAX_REBUILDS
 from tests.support.agents import (
     COACH,
     DESIGNER,

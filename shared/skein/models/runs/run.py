@@ -23,8 +23,6 @@ PromptMark = Literal[
 
 LIVE_RUN = SortKeyPrefix("LIVE#")  # sorts between goals and plans, so that their query finds it
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
-MAX_STEPS = 20
-MAX_WAITS = 10
 PREVIEW_CHARACTERS = 100
 RUN_ID = re.compile(r"run_[0-9A-Za-z]{1,64}_(?P<home>(chat|agt)_[0-9A-Za-z]{1,64})")
 

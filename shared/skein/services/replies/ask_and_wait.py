@@ -12,7 +12,7 @@ from skein.models.common.audience import Audience
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import RunJob
-from skein.models.runs.run import MAX_WAITS, PREVIEW_CHARACTERS, SentMessage
+from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
 from skein.models.runs.trigger import Resume, Wait
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
@@ -23,6 +23,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.claim import Claim, stored_of, with_results
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import check_post, check_readers
+from skein.services.runs.policy import MAX_WAITS
 from skein.services.runs.slots import (
     RunMerge,
     merge_queued_run,

@@ -11,6 +11,7 @@ __all__ = [
     "disclosure",
     "lease",
     "manual_trigger",
+    "policy",
     "queries",
     "reasons",
     "slots",

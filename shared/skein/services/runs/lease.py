@@ -22,6 +22,7 @@ from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.outbox.dispatch import Dispatch
+from skein.services.runs import policy
 from skein.services.runs.claim import (
     Claim,
     membership_in,
@@ -40,8 +41,6 @@ from skein.services.runs.slots import (
 )
 from skein.services.runs.waits import timed_out
 from skein.settings import Settings
-
-MAX_DELAY_SECONDS = 900  # the longest delay of an SQS message
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +98,7 @@ class RunLeases:
         membership = shown_membership(self.table, found)
         if not self._may_begin(found, membership, job, now):
             return None
-        if run.attempts >= self.settings.max_attempts:
+        if policy.attempts_are_over(run, self.settings):
             last = run.error or "the worker crashed in every attempt"
             error = f"gave up after {run.attempts} attempts: {last}"
             reason = Reason.ATTEMPTS_EXHAUSTED
@@ -204,7 +203,7 @@ class RunLeases:
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        wait = self.settings.retry_base_seconds * 2 ** (claim.run.attempts - 1)
+        wait = policy.attempt_pause(claim.run, self.settings)
         self.metrics.count("RunAttemptsFailed")
         self._postpone(claim, wait, Reason.ATTEMPT_FAILED, {"error": error})
 
@@ -232,8 +231,7 @@ class RunLeases:
             LostLease: Another worker has taken the run over.
         """
         run = claim.run
-        waited = self.clock.now() - (run.joined_at or run.created_at)
-        if waited > timedelta(seconds=self.settings.max_put_off_seconds):
+        if policy.deferrals_are_over(run, self.clock.now(), self.settings):
             self.completion.end(
                 claim,
                 "failed",
@@ -241,8 +239,7 @@ class RunLeases:
                 error=f"deferred for too long: {error}",
             )
             return
-        longest = longest_seconds or self.settings.model_retry_max_seconds
-        wait = min(self.settings.retry_base_seconds * 2**run.put_offs, longest)
+        wait = policy.deferral_pause(run, self.settings, longest_seconds=longest_seconds)
         self.metrics.count("RunsPutOff")
         change = {"error": error, "attempts": run.attempts - 1, "put_offs": run.put_offs + 1}
         self._postpone(claim, wait, reason, change)
@@ -267,8 +264,7 @@ class RunLeases:
         leased = {"lease_until": rfc3339(until)}
         write_claimed(self.table, claim, change | due | leased)
         logger.info("run postponed", extra={"run_id": run.id, "reason": reason})
-        delay = min(wait_seconds, MAX_DELAY_SECONDS)
-        self.dispatch.send([claim.job], delay_seconds=delay)
+        self.dispatch.send([claim.job], delay_seconds=policy.queue_delay(wait_seconds))
 
 
 def _why_idle(run: Run, now: datetime) -> Reason | None:

@@ -1,0 +1,79 @@
+"""Run policy: what a run may do, when it is tried again, and how long its lease lasts.
+
+This module holds the constants and rules of the policy, as pure functions. Some decisions need more
+than a number and have a module of their own:
+
+- `services/runs/wakeups.py`: which messages trigger an agent, and how often;
+- `services/runs/disclosure.py`: where a run may post;
+- `services/runs/slots.py`: which run of an agent and a chat works next;
+- `services/runs/debounce.py`: when the answer to a burst of messages may begin;
+- `services/runs/concurrency_limit.py`: how many runs of an agent work at once.
+
+Operators change the limits in `settings.py` that the functions below read.
+`tests/unit/runs/test_policy.py` checks that the numbers fit together.
+"""
+
+from datetime import datetime, timedelta
+
+from skein.models.runs.run import Run
+from skein.settings import Settings
+
+# What one run may do.
+MAX_STEPS = 20
+MAX_CALLS_PER_STEP = 20
+MAX_WAITS = 10
+MAX_REBUILDS = 3  # when people keep joining the run's chat
+
+# What one invocation may still begin.
+RUN_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
+WRITING_SECONDS = 10  # reserved after the model call to record and post the answer
+MIN_MODEL_SECONDS = 20  # with less time left, a new invocation continues the run
+
+# When a run is tried again.
+BUSY_SECONDS = 30  # the longest deferral of a run that hit the concurrency limit
+MAX_DELAY_SECONDS = 900  # SQS
+
+
+def lease_end(deadline: datetime) -> datetime:
+    """Return the end of a worker's lease, given the end of its invocation."""
+    return deadline + RUN_LEASE_MARGIN
+
+
+def model_deadline(deadline: datetime) -> datetime:
+    """Return when a model call must have ended, given the end of the invocation."""
+    return deadline - timedelta(seconds=WRITING_SECONDS)
+
+
+def attempts_are_over(run: Run, settings: Settings) -> bool:
+    """Tell whether a run has used all of its attempts."""
+    return run.attempts >= settings.max_attempts
+
+
+def attempt_pause(run: Run, settings: Settings) -> int:
+    """Return the seconds until the next attempt; they double with each attempt."""
+    pause: int = settings.retry_base_seconds * 2 ** (run.attempts - 1)
+    return pause
+
+
+def deferral_pause(run: Run, settings: Settings, *, longest_seconds: int | None = None) -> int:
+    """Return the seconds for which a run is deferred; they double with each deferral.
+
+    Args:
+        run: The run, before this deferral.
+        settings: The settings of the deployment.
+        longest_seconds: The upper bound; None for the setting `model_retry_max_seconds`.
+    """
+    longest = longest_seconds or settings.model_retry_max_seconds
+    pause: int = settings.retry_base_seconds * 2**run.put_offs
+    return min(pause, longest)
+
+
+def deferrals_are_over(run: Run, now: datetime, settings: Settings) -> bool:
+    """Tell whether a run has been deferred for so long that it fails."""
+    waited = now - (run.joined_at or run.created_at)
+    return waited > timedelta(seconds=settings.max_put_off_seconds)
+
+
+def queue_delay(pause_seconds: int) -> int:
+    """Return the queue delay of a job in whole seconds, at most 900."""
+    return min(pause_seconds, MAX_DELAY_SECONDS)
