@@ -378,15 +378,17 @@ class Neighbours(World):
         self.table.copy(_shared_table())
         self.ids._last = 500_000
         self.clock.advance(3_600)
-        self._before = _shared_items()
+        self._before = _shared_texts()
 
     def changed(self) -> Iterator[tuple[Key, Item]]:
-        """What is not any more as it was at first, as it is now or, if it is gone, was."""
-        now = self.table.all_items()
+        """Each item that differs from the first state: as it is now or, if it is gone, as it was."""
+        now = self.table.all_stored()
+        if now == self._before:
+            return
         for key in {**self._before, **now}:
             if self._before.get(key) != now.get(key):
                 item = self.table.get(key)
-                yield key, item or {"was": str(self._before[key]), "tenant": key.pk.split("#")[0]}
+                yield key, item or {"was": self._before[key], "tenant": key.pk.split("#")[0]}
 
 
 STRANGER, TWIN = "zenith", "geminy"
@@ -401,8 +403,8 @@ def _street() -> tuple[Household, Household, Household]:
 
 
 @cache
-def _shared_items() -> dict[Key, Item]:
-    return _shared_table().all_items()
+def _shared_texts() -> dict[Key, str]:
+    return _shared_table().all_stored()
 
 
 @cache

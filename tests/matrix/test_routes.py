@@ -358,7 +358,7 @@ def test_in_a_discarded_chat_nothing_happens_any_more(world: Neighbours, route: 
 @pytest.mark.parametrize("route", [r for r in ROUTES if "agent_id" in r.path_names], ids=str)
 def test_of_a_deleted_agent_nothing_is_told(world: Neighbours, route: Route) -> None:
     world.app.agents.delete(world.ours.tenant, world.ours.own["agent_id"])
-    world._before = world.table.all_items()
+    world._before = world.table.all_stored()
     request = route.request(world.ours.own)
     answer = route.send(_caller(world, route), request)
     assert answer.status == OF_DELETED.get(str(route), 404), answer.body
