@@ -381,7 +381,7 @@ class Neighbours(World):
         self._before = _shared_texts()
 
     def changed(self) -> Iterator[tuple[Key, Item]]:
-        """Each item that differs from the first state: as it is now or, if it is gone, as it was."""
+        """Each item that differs from the first state: as it is now or, if deleted, as it was."""
         now = self.table.all_stored()
         if now == self._before:
             return
