@@ -8,9 +8,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CODE := shared/skein functions local tools tests bench
-# One worker per core, at most 4; idle workers steal tests. Starting the workers takes longer than a
-# few tests, so tests that ARGS selects run in one process.
-SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist worksteal
+# One worker more than cores, at most 4, because some tests wait; idle workers steal tests. Starting
+# the workers takes longer than a few tests, so tests that ARGS selects run in one process.
+SIDE_BY_SIDE := --numprocesses $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))) --maxprocesses 4 \
+	--dist worksteal
 
 # Where the local stack keeps its table and queues: sqlite (the default) or dynamodb.
 export SKEIN_ENGINE := $(ENGINE)
