@@ -17,11 +17,10 @@ from skein.models.common.storage import (
     Update,
     Write,
 )
-from skein.models.outbox.jobs import Job
+from skein.models.outbox.jobs import MAX_DELAY_SECONDS, Job
 
 MAX_PK_BYTES = 2048
 MAX_SK_BYTES = 1024
-MAX_DELAY_SECONDS = 900
 
 
 class KeySchema(NamedTuple):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from local.template import Template
+from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
 from skein.services.runs import policy
@@ -78,4 +79,4 @@ def test_deferrals_are_over_after_the_setting_from_the_last_merge() -> None:
 
 def test_queue_delay_is_at_most_what_sqs_accepts() -> None:
     assert policy.queue_delay(7) == 7
-    assert policy.queue_delay(3600) == policy.MAX_DELAY_SECONDS
+    assert policy.queue_delay(3600) == MAX_DELAY_SECONDS

@@ -9,6 +9,9 @@ QueueName = Literal[
 ]
 
 
+MAX_DELAY_SECONDS = 900  # the longest delay of an SQS message
+
+
 class Job(Value):
     """A message that names an item; the state of the item decides the work."""
 

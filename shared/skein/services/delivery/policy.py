@@ -15,6 +15,7 @@ of them fit together:
 from datetime import datetime, timedelta
 
 from skein.models.delivery.delivery import Delivery, DeliveryPart
+from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.settings import Settings
 
 # The waits before the second and the third post; there is no fourth. Only the tick, once a minute,
@@ -24,7 +25,6 @@ MAX_POSTS = len(RETRY_WAITS) + 1
 
 DELIVERY_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
 ORDER_CHECK_SECONDS = 2
-MAX_DELAY_SECONDS = 900  # SQS
 POST_TIME = timedelta(seconds=30)  # time-outs of a look-up and a post, plus the writes
 CLOCK_SKEW = timedelta(seconds=10)  # between us and Twilio
 MAX_UNCLEAR = timedelta(hours=1)  # after that, an unclear SMS fails, so that it is not sent twice

@@ -15,6 +15,7 @@ Operators change the limits in `settings.py` that the functions below read.
 
 from datetime import datetime, timedelta
 
+from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.models.runs.run import Run
 from skein.settings import Settings
 
@@ -31,7 +32,6 @@ MIN_MODEL_SECONDS = 20  # with less time left, a new invocation continues the ru
 
 # When a run is tried again.
 BUSY_SECONDS = 30  # the longest deferral of a run that hit the concurrency limit
-MAX_DELAY_SECONDS = 900  # SQS
 
 
 def lease_end(deadline: datetime) -> datetime:
