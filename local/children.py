@@ -9,6 +9,7 @@ import logging
 import os
 import runpy
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from local.config import LOOPBACK
 from local.errors import ChildFailedError
 from local.template import ROOT
 
@@ -93,14 +95,26 @@ class Child:
     def stop(self) -> None:
         """Terminate the child and wait for its end; kill the child after `STOP_SECONDS`."""
         self._stopping = True
-        self._process.terminate()
-        try:
-            self._process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end_process(self._process, STOP_SECONDS)
         if self._process.stdin is not None:
             self._process.stdin.close()
+
+
+def end_process(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Terminate a process and wait for its end; kill the process after some seconds."""
+    process.terminate()
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def free_port() -> int:
+    """Return a TCP port that is free at the moment."""
+    with socket.create_server((LOOPBACK, 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def _end_with_parent() -> None:

@@ -216,9 +216,8 @@ class ClockControl:
         """
         while True:
             before = self._moves()
-            if not (self._settled(self._sandbox.settle, until)) or not (
-                self._settled(self._poller.settle, until)
-            ):
+            parts = (self._sandbox.settle, self._poller.settle)
+            if not all(self._settled(settle, until) for settle in parts):
                 raise RestlessError(f"Gave up: {self._at_work()}.")
             if self._moves() == before:
                 return before

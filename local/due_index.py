@@ -1,13 +1,16 @@
 """The due index as the clock control reads it: what is due next, without doing anything."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
-from skein.models.common.storage import HIGHEST_KEY, Item, Key, Query
+from skein.models.common.storage import HIGHEST_KEY, Item, Key, Page, Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_before, due_partition
 from skein.ports import Table
+from skein.services.common.pagination import pages
 
 PAGE = 400
 
@@ -31,7 +34,11 @@ class DueIndex:
 
     def earliest(self, parts: Iterable[DuePart]) -> dict[DuePart, datetime]:
         """Return the earliest due time of each partition; empty partitions are left out."""
-        found = {part: self._page(part, limit=1) for part in parts}
+        queries = {
+            part: Query(due_partition(part.kind, part.shard), index="gsi2", limit=1)
+            for part in parts
+        }
+        found = {part: self.table.query(query).items for part, query in queries.items()}
         return {part: due_at(items[0]) for part, items in found.items() if items}
 
     def pointers(self, kind: DueKind, *, until: datetime | None = None) -> Iterator[Item]:
@@ -43,20 +50,12 @@ class DueIndex:
         """
         last = HIGHEST_KEY if until is None else due_before(until)
         for shard in range(DUE_SHARDS):
-            start: Item | None = None
-            while True:
-                partition = due_partition(kind, shard)
-                page = self.table.query(
-                    Query(partition, index="gsi2", last=last, limit=PAGE, start=start)
-                )
-                yield from page.items
-                start = page.next_start
-                if start is None:
-                    break
+            query = Query(due_partition(kind, shard), index="gsi2", last=last, limit=PAGE)
+            ask = partial(self._page, query)
+            yield from chain.from_iterable(pages(ask))
 
-    def _page(self, part: DuePart, *, limit: int) -> tuple[Item, ...]:
-        query = Query(due_partition(part.kind, part.shard), index="gsi2", limit=limit)
-        return tuple(self.table.query(query).items)
+    def _page(self, query: Query, start: Item | None) -> Page:
+        return self.table.query(replace(query, start=start))
 
 
 def due_at(pointer: Item) -> datetime:

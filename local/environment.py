@@ -1,6 +1,7 @@
 """Environment of the local functions: variables, settings and secrets."""
 
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,6 +101,11 @@ class StackEnvironment:
             BadSettings: A variable has an invalid value.
         """
         return Settings.from_environment(self.skein(template))
+
+
+def new_twilio_account() -> dict[str, str]:
+    """Create the credentials of the Twilio sandbox."""
+    return {"account_sid": f"AC{secrets.token_hex(16)}", "auth_token": secrets.token_hex(16)}
 
 
 @contextmanager

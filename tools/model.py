@@ -24,7 +24,7 @@ PART = f"{FILE}.part"  # and a number of two digits
 TERMS = ("GEMMA_TERMS.html", "NOTICE.md")
 
 
-class BadModelError(RuntimeError):
+class BadModelError(packages.InstallError):
     """The packages do not contain the model's file."""
 
 

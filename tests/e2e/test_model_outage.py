@@ -1,7 +1,6 @@
 """The local stack's model cannot be used, and later can: reports, notices and answers."""
 
 import signal
-import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from local.children import free_port
 from skein.settings import Settings
 from tests.e2e.client import Client
 from tests.e2e.process import LocalProcess
@@ -26,12 +26,6 @@ def stopped(tmp_path: Path) -> Iterator[list[LocalProcess]]:
     yield started
     for process in started:
         process.kill()
-
-
-def free_port() -> int:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        return int(unused.getsockname()[1])
 
 
 def wait_for(holds: Callable[[], object], what: str) -> None:
