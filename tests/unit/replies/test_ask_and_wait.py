@@ -130,7 +130,8 @@ def test_replies_between_two_waits_are_not_lost() -> None:
     assert '"And one more"' in world.model.prompt
 
 
-def test_an_answer_to_an_earlier_word_in_another_chat_is_found_too() -> None:
+def _answered_early_elsewhere() -> World:
+    """Ahmad answers a first message in another chat before the agent asks and waits there."""
     world = stage(says("Ready?", chat_id="chat_2"))
 
     def thinking(_: ModelRequest) -> Any:
@@ -142,6 +143,11 @@ def test_an_answer_to_an_earlier_word_in_another_chat_is_found_too() -> None:
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2")
     world.post("Pull the numbers", HUSAM)
     settle(world)
+    return world
+
+
+def test_an_answer_to_an_earlier_word_in_another_chat_is_found_too() -> None:
+    world = _answered_early_elsewhere()
     run = the_run(world)
     assert_resumed(run, "reply", 2, "chat_2")
     assert run.status == "done"
@@ -149,17 +155,7 @@ def test_an_answer_to_an_earlier_word_in_another_chat_is_found_too() -> None:
 
 
 def test_going_on_at_once_in_another_chat_leaves_the_first_one_as_seen() -> None:
-    world = stage(says("Ready?", chat_id="chat_2"))
-
-    def thinking(_: ModelRequest) -> Any:
-        world.post("Always", AHMAD, chat_id="chat_2")
-        return ASK_SALES
-
-    world.model.script.extend([thinking, END])
-    world.chat(HUSAM, COACH)
-    world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2")
-    world.post("Pull the numbers", HUSAM)
-    settle(world)
+    world = _answered_early_elsewhere()
     assert world.membership(COACH).seen_seq == 1
     assert world.membership(COACH, "chat_2").seen_seq == 3
 

@@ -251,8 +251,8 @@ def test_a_run_that_waited_in_a_private_chat_tells_nothing_of_it_in_the_open(
     assert world.texts("chat_sarah")[-1] == "Told"
 
 
-def test_reading_back_beyond_a_join_narrows_what_a_run_may_tell_elsewhere() -> None:
-    """Sarah joined late; what the coach reads of before goes to no chat of hers."""
+def _joined_late() -> World:
+    """Sarah joins a private chat after its first message, and a hundred more follow."""
     world = _house()
     world.chat(HUSAM, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
     world.post("Before", HUSAM, chat_id="chat_pair")
@@ -260,6 +260,12 @@ def test_reading_back_beyond_a_join_narrows_what_a_run_may_tell_elsewhere() -> N
     world.app.chat_admin.add_member(TENANT, "chat_pair", HUSAM, SARAH.ref)
     for n in range(100):
         world.post(f"After {n}", HUSAM, chat_id="chat_pair")
+    return world
+
+
+def test_reading_back_beyond_a_join_narrows_what_a_run_may_tell_elsewhere() -> None:
+    """Sarah joined late; what the coach reads of before goes to no chat of hers."""
+    world = _joined_late()
     reads = calls(("read_messages", {"before": 3}))
     script = (says("1", chat_id="chat_sarah"), reads, says("2", chat_id="chat_sarah"), END)
     run = _ask(world, "chat_pair", *script, by=SARAH)
@@ -271,13 +277,7 @@ def test_reading_back_beyond_a_join_narrows_what_a_run_may_tell_elsewhere() -> N
 
 def test_reading_back_beyond_a_join_narrows_who_is_shown_what_is_made_of_it() -> None:
     """The goal is made of what was said before Sarah joined, so it is for Husam alone."""
-    world = _house()
-    world.chat(HUSAM, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
-    world.post("Before", HUSAM, chat_id="chat_pair")
-    world.known(SARAH)
-    world.app.chat_admin.add_member(TENANT, "chat_pair", HUSAM, SARAH.ref)
-    for n in range(100):
-        world.post(f"After {n}", HUSAM, chat_id="chat_pair")
+    world = _joined_late()
     reads, sets = calls(("read_messages", {"before": 3})), calls(("set_goal", {"text": "Before"}))
     run = _ask(world, "chat_pair", reads, sets, END)
     assert [result.status for result in results_of(world, run)[:2]] == ["done", "done"]

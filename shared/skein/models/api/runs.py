@@ -6,7 +6,7 @@ from pydantic import Field
 
 from skein.models.api.base import Resource
 from skein.models.common.base import Instant
-from skein.models.common.reason import Reason, RecordedReason
+from skein.models.common.reason import Reason, RecordedReason, meaning_of
 from skein.models.runs.completion import TokenUsage, ToolCall
 from skein.models.runs.run import PromptMark, Run, RunStatus
 from skein.models.runs.step import PromptRecord, PromptSection, Step, ToolResult
@@ -98,7 +98,7 @@ class RunResource(Resource):
         made: dict[str, Any] = {
             "prompt": prompt,
             "steps": tuple(map(StepResource.of, steps)),
-            "meaning": run.reason.meaning if run.reason is not None else None,
+            "meaning": meaning_of(run.reason),
         }
         shared = {name: getattr(run, name) for name in cls.model_fields if name not in made}
         return cls(**made, **shared)

@@ -201,3 +201,8 @@ def with_reason(
     """Add a reason to the recorded ones; each reason is kept once, newest last, eight in all."""
     others = [entry for entry in known if entry.reason != reason]
     return (*others, RecordedReason(reason=reason, at=at))[-MAX_REASONS:]
+
+
+def meaning_of(reason: Reason | None) -> str | None:
+    """Return a reason in one sentence; None without a reason."""
+    return None if reason is None else reason.meaning

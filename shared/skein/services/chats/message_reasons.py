@@ -7,7 +7,7 @@ from datetime import datetime
 from skein.errors import NotFound
 from skein.models.chats.chat import Membership, Message, MessageKind
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.reason import Reason
+from skein.models.common.reason import Reason, meaning_of
 from skein.models.common.storage import Item, Key
 from skein.models.delivery.delivery import Delivery, DeliveryStatus
 from skein.models.runs.run import Run, RunStatus
@@ -48,7 +48,7 @@ class AgentReason:
     @property
     def meaning(self) -> str | None:
         """The reason in one sentence."""
-        return self.reason.meaning if self.reason is not None else None
+        return meaning_of(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class DeliveryReason:
     @property
     def meaning(self) -> str | None:
         """The reason in one sentence."""
-        return self.reason.meaning if self.reason is not None else None
+        return meaning_of(self.reason)
 
 
 @dataclass(frozen=True, slots=True)
