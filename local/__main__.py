@@ -9,13 +9,13 @@ if __name__ == "__main__":
 import ipaddress
 import os
 import sys
-import threading
 from contextlib import redirect_stdout
 from datetime import timedelta
 from urllib.parse import urlsplit
 
 from local.config import Config
 from local.demo import LINE
+from local.end_signal import EndSignal
 from local.errors import LocalError
 from local.log_file import log_in, set_up_logs
 from local.model_server import MODEL_NAME
@@ -31,11 +31,10 @@ IPV6 = 6
 def main() -> int:
     """Serve the stack until SIGINT, SIGTERM or SIGHUP; return the exit status."""
     console = sys.stdout
-    ended = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: ended.set())
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # set by `nohup`
-        signal.signal(signal.SIGHUP, lambda *_: ended.set())
+        numbers.append(signal.SIGHUP)
+    end = EndSignal(numbers)
     try:
         config = Config.from_environment(os.environ)
         with log_in(config.data_dir) as log:
@@ -45,7 +44,7 @@ def main() -> int:
                 console.write(_greeting(stack))
                 console.flush()
                 stack.check_model()
-                ended.wait()
+                end.wait()
                 console.write("\nstopping\n")
                 console.flush()
     except (LocalError, SkeinError, OSError) as error:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from local.children import Child
+from local.end_signal import EndSignal
 from local.errors import ModelMissingError
 from local.files import write_whole
 from local.small_model import Continuation, SmallModel
@@ -101,14 +102,13 @@ def serve(url_file: Path) -> None:
     The API's URL is written to `url_file` at once, so that the stack need not wait for the model to
     be loaded. Requests wait for that.
     """
-    done = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: done.set())
+    end = EndSignal([signal.SIGTERM])
     loaded: Future[SmallModel] = Future()
     server = make_server(lambda request: loaded.result().complete(request))
     threading.Thread(target=server.serve_forever, name="server", daemon=True).start()
     write_whole(url_file, f"http://{HOST}:{server.server_port}/v1".encode())
     loaded.set_result(SmallModel(MODEL_NAME, _model()))
-    done.wait()
+    end.wait()
     # Exit at once: the library's own shutdown would wait for open connections.
     os._exit(0)
 
