@@ -1,18 +1,20 @@
 """What an agent is shown."""
 
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skein.models.api.directory import NewUser
 from skein.models.chats.chat import Media
 from skein.models.common.storage import Update
 from skein.models.runs.step import MAX_PROMPT_BYTES, HistoryTurn, PromptRecord, PromptSection
 from skein.services.chat_state.history_window import window_start
 from skein.services.common.quoting import quoted
 from skein.settings import Settings
-from tests.support.builders import LINE, World, bot, person
+from tests.support.builders import LINE, TENANT, World, bot, person
 
 HUSAM = person()
 COACH = bot()
@@ -208,3 +210,33 @@ def test_a_prompt_that_is_too_large_to_store_keeps_its_form() -> None:
     assert (system.role, user.role, own.role) == ("system", "user", "assistant")
     assert system.content.endswith("[cut for storage]")
     assert own.content == "Hello"
+
+
+# ---------------------------------------------------------------------- the time
+
+
+def _now_shown(kind: str, **person_fields: Any) -> str:
+    """The section NOW of a prompt in a chat of that kind with an agent in Berlin."""
+    world = _world()
+    world.chat(HUSAM, COACH, kind=kind, visibility="private")
+    new = NewUser.model_validate({"id": HUSAM.id, "name": "Husam"} | person_fields)
+    world.app.users.create(TENANT, new)
+    world.post("What time is it?", HUSAM)
+    world.drain()
+    return world.model.prompt.partition("NOW:\n")[2].splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "person_fields", "shown"),
+    [
+        ("direct", {"time_zone": "Asia/Tokyo"}, "Wednesday 2026-02-18 21:00 in Asia/Tokyo"),
+        ("direct", {"phones": ["+962791234567"]}, "Wednesday 2026-02-18 15:00 in Asia/Amman"),
+        ("direct", {"phones": ["+14155550123"]}, "Wednesday 2026-02-18 13:00 in Europe/Berlin"),
+        ("direct", {}, "Wednesday 2026-02-18 13:00 in Europe/Berlin"),
+        ("group", {"time_zone": "Asia/Tokyo"}, "Wednesday 2026-02-18 13:00 in Europe/Berlin"),
+    ],
+)
+def test_now_is_in_the_persons_zone_in_their_direct_chat(
+    kind: str, person_fields: dict[str, Any], shown: str
+) -> None:
+    assert f"({shown})" in _now_shown(kind, **person_fields)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
+from skein.models.api.directory import NewUser
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.common.storage import Query, Update
 from skein.models.runs.completion import ModelRequest
@@ -20,6 +21,7 @@ from tests.support.agents import (
     asked_by_service,
     results_of,
     rival,
+    settle,
     stage,
     steps_of,
     the_run,
@@ -463,7 +465,7 @@ def test_setting_goals_and_plans_and_letting_them_go() -> None:
         END,
     )
     goal, plan, bad, none, canceled = [content for _, content in _told(world)[:5]]
-    assert plan == "plan set, next: 2026-02-18T14:00:01.000Z"
+    assert plan == "plan set, next: 2026-02-18T14:00:01.000Z (Wednesday 2026-02-18 14:00 in UTC)"
     assert [bad.split(":")[0], none.split(":")[0], canceled] == ["error", "error", "plan canceled"]
     world.model.script.append(
         calls(("complete_goal", {"goal_id": goal.removeprefix("goal set, id: ")}))
@@ -479,7 +481,46 @@ def test_plans_are_told_the_agents_own_time_zone() -> None:
         END,
         time_zone="Asia/Amman",
     )
-    assert _told(world)[0] == ("done", "plan set, next: 2026-02-19T06:00:00.000Z")
+    said = "plan set, next: 2026-02-19T06:00:00.000Z (Thursday 2026-02-19 09:00 in Asia/Amman)"
+    assert _told(world)[0] == ("done", said)
+
+
+IN_PERSONS_ZONE = (
+    "plan set, next: 2026-02-19T00:00:00.000Z (Thursday 2026-02-19 09:00 in Asia/Tokyo)"
+)
+
+
+@pytest.mark.parametrize("time", [{"cron": "0 9 * * *"}, {"scheduled_at": "2026-02-19T09:00"}])
+def test_set_plan_in_direct_chat_takes_the_persons_zone(time: dict[str, str]) -> None:
+    world = stage(calls(("set_plan", {"name": "Daily", "instruction": "x"} | time)), END)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private")
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name="Husam", time_zone="Asia/Tokyo"))
+    world.post("Remind me at nine", HUSAM)
+    settle(world)
+    assert _told(world)[0] == ("done", IN_PERSONS_ZONE)
+
+
+def test_set_plan_in_group_takes_the_agents_zone() -> None:
+    world = stage(
+        calls(("set_plan", {"name": "Daily", "instruction": "x", "cron": "0 9 * * *"})),
+        END,
+        time_zone="Asia/Amman",
+    )
+    world.chat(HUSAM, COACH)
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name="Husam", time_zone="Asia/Tokyo"))
+    world.post("Remind us at nine", HUSAM)
+    settle(world)
+    assert _told(world)[0][1].endswith("09:00 in Asia/Amman)")
+
+
+def test_set_plan_with_a_zone_keeps_it() -> None:
+    cron = {"cron": "0 9 * * *", "time_zone": "Europe/Berlin"}
+    world = stage(calls(("set_plan", {"name": "Daily", "instruction": "x"} | cron)), END)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private")
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name="Husam", time_zone="Asia/Tokyo"))
+    world.post("Remind me at nine in Berlin", HUSAM)
+    settle(world)
+    assert _told(world)[0][1].endswith("09:00 in Europe/Berlin)")
 
 
 def test_an_agent_that_has_left_another_chat_reaches_it_no_more() -> None:

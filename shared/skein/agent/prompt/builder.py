@@ -218,7 +218,7 @@ class PromptBuilder:
                 quote=not (follows and message is not None and message.seq == current),
                 asked=_asked(run, reading),
             ),
-            sections.now(reading.now, agent, count),
+            sections.now(reading.now, reading.zone, count),
         ]
         return [part for part in found if part is not None]
 

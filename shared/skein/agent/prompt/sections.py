@@ -8,7 +8,6 @@ data comes from the arguments, and its rules come from `prompts/`. The section T
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from textwrap import indent
-from zoneinfo import ZoneInfo
 
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing, prose
 from skein.agent.prompt.trigger import cause_of
@@ -24,9 +23,10 @@ from skein.models.runs.run import Run
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.common.quoting import label, quoted, quoted_id, time_of
+from skein.services.common.schedule import local_time
 
 NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
-UTC = "UTC"  # the default time zone of an agent
+UTC = "UTC"
 
 # The order in which sections are shortened when a prompt is too long.
 CHATS_GIVE_WAY, PLANS_GIVE_WAY, RUNS_GIVE_WAY, GOALS_GIVE_WAY = 1, 2, 3, 4
@@ -160,11 +160,16 @@ def active_runs(
     return listing("ACTIVE RUNS", lines, limit, counter, priority=RUNS_GIVE_WAY)
 
 
-def now(moment: datetime, agent: Agent, counter: TokenCounter) -> Section:
-    """Render the time in UTC and, if different, in the agent's time zone."""
-    local = moment.astimezone(ZoneInfo(agent.time_zone))
-    wall = "%A" if agent.time_zone == UTC else f"%A %Y-%m-%d %H:%M in {agent.time_zone}"
-    return prose("NOW", f"  {time_of(moment)} ({local:{wall}})", counter)
+def now(moment: datetime, zone: str, counter: TokenCounter) -> Section:
+    """Render the time in UTC and, if different, in a time zone.
+
+    Args:
+        moment: The time.
+        zone: The IANA name of the person's zone in a direct chat, else of the agent's.
+        counter: The exact token counter.
+    """
+    local = f"{moment:%A}" if zone == UTC else local_time(moment, zone)
+    return prose("NOW", f"  {time_of(moment)} ({local})", counter)
 
 
 def chat_name(chat: Chat) -> str:

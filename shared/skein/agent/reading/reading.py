@@ -34,6 +34,7 @@ from skein.services.config.resolution import (
     found_settings,
     keys_of_settings,
 )
+from skein.services.directory.time_zones import zone_of_person
 from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.settings import Settings
 
@@ -110,6 +111,12 @@ class Reading:
     person: User | None = None
     snapshot: ChatSnapshot | None = None
     prompt_mark: PromptMark | None = None
+
+    @property
+    def zone(self) -> str:
+        """The time zone of a direct chat's person, if it may be shown; else the agent's."""
+        own = zone_of_person(self.person) if self.person is not None else None
+        return own or self.agent.time_zone
 
 
 def keys_of_configuration(run: Run, chat: Chat | None) -> list[Key]:

@@ -20,6 +20,7 @@ from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.models.common.base import rfc3339
 from skein.models.common.json_types import JsonBool
 from skein.models.common.ownership import effect_id
+from skein.services.common.schedule import local_time
 
 GoalId = Annotated[Id, Field(description="The goal's id.")]
 NewPlanName = Annotated[PlanName, Field(description="Its name; the same name again replaces it.")]
@@ -75,13 +76,14 @@ def set_plan(
         RunAfter | None, Field(description="A while from now, e.g. 2 hours; once.")
     ] = None,
     scheduled_at: Annotated[
-        Moment | None, Field(description="A time, e.g. 2026-02-18T17:07:00Z; once.")
+        Moment | None,
+        Field(description="A time in time_zone, e.g. 2026-02-18T17:07, or with an offset; once."),
     ] = None,
     cron: Annotated[
         Cron | None, Field(description="Five cron fields, e.g. 0 9 * * 1-5; again and again.")
     ] = None,
     time_zone: Annotated[
-        TimeZone | None, Field(description="IANA name, e.g. Europe/Berlin; without it, your own.")
+        TimeZone | None, Field(description="IANA name, e.g. Europe/Berlin; default: that of NOW.")
     ] = None,
 ) -> str:
     """Have yourself woken later, by exactly one of run_after, scheduled_at and cron."""
@@ -94,12 +96,14 @@ def set_plan(
             run_after=run_after,
             scheduled_at=scheduled_at,
             cron=cron,
-            time_zone=time_zone or call.reading.agent.time_zone,
+            time_zone=time_zone or call.reading.zone,
             set_by=call.activation.run.trigger.user_id,
             effect=effect_id(call.effect),
             guard=call.activation.claim.guard,
         )
-    return f"plan set, next: {rfc3339(plan.next_at)}" if plan.next_at else "the plan is over"
+    if plan.next_at is None:
+        return "the plan is over"
+    return f"plan set, next: {rfc3339(plan.next_at)} ({local_time(plan.next_at, plan.time_zone)})"
 
 
 @tool(shows_items=False)

@@ -34,6 +34,11 @@ def zone_of(name: str) -> ZoneInfo:
         raise Unprocessable("time_zone is not an IANA time zone such as Europe/Berlin") from None
 
 
+def local_time(moment: datetime, zone: str) -> str:
+    """Format a time in a zone: `Wednesday 2026-02-18 15:50 in Europe/Berlin`."""
+    return f"{moment.astimezone(ZoneInfo(zone)):%A %Y-%m-%d %H:%M} in {zone}"
+
+
 def after_a_while(text: str, now: datetime) -> datetime:
     """Return the time that is a delay such as `2 hours` after `now`.
 

@@ -6,5 +6,6 @@ __all__ = [
     "lines",
     "model_warnings",
     "number_detach",
+    "time_zones",
     "users",
 ]

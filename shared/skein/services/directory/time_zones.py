@@ -1,0 +1,59 @@
+"""Time zones of people: their own, or the one of their phone numbers' country."""
+
+from functools import cache
+from importlib.resources import files
+
+import phonenumbers
+
+from skein.models.directory.user import User
+
+
+def zone_of_person(user: User) -> str | None:
+    """Return a person's IANA time zone.
+
+    Returns:
+        The zone that is set for the person. Without one, the zone of their phone numbers, if all of
+        them have the same; else None.
+    """
+    if user.time_zone is not None or not user.phones:
+        return user.time_zone
+    zones = {zone_of_number(phone) for phone in user.phones}
+    return zones.pop() if len(zones) == 1 else None
+
+
+@cache
+def zone_of_number(phone: str) -> str | None:
+    """Return the IANA time zone of a phone number's country, if the country has only one.
+
+    Zones whose clocks follow the same rules today, such as Europe/Berlin and Europe/Busingen, count
+    as one. The United States, for example, have several.
+
+    Args:
+        phone: The number in E.164.
+
+    Returns:
+        The name of the zone; None if the number belongs to no country, or the country has several.
+    """
+    try:
+        country = phonenumbers.region_code_for_number(phonenumbers.parse(phone))
+    except phonenumbers.NumberParseException:
+        return None
+    zones = _zones_by_country().get(country or "", ())
+    return zones[0] if len({_rule_of(zone) for zone in zones}) == 1 else None
+
+
+@cache
+def _zones_by_country() -> dict[str, tuple[str, ...]]:
+    """Return the zones of each country, the most populous first, by its ISO 3166 code."""
+    found: dict[str, tuple[str, ...]] = {}
+    table = files("tzdata.zoneinfo").joinpath("zone.tab").read_text(encoding="utf-8")
+    for line in table.splitlines():
+        if not line.startswith("#"):
+            country, _, zone, *_ = line.split("\t")
+            found[country] = (*found.get(country, ()), zone)
+    return found
+
+
+def _rule_of(zone: str) -> bytes:
+    """Return the rule of a zone's clocks from now on: the last line of its file (RFC 8536)."""
+    return files("tzdata.zoneinfo").joinpath(zone).read_bytes().rsplit(b"\n", 2)[1]
