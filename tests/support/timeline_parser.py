@@ -39,8 +39,9 @@ PLAN = re.compile(
     rf"(?P<zone>[A-Za-z/_]+), next: )(?P<next>{TIME}), in [0-9dhm ]+\)"
     rf"(?:  \[created via run_after: (?P<after>{QUOTED})\])?"
 )
-OTHER = re.compile(rf"  - (?P<title>{QUOTED}) \(id: (?P<id>{ID})\): (?P<note>{QUOTED})")
-SOURCE = re.compile(rf"  from (?P<title>{QUOTED}) \(id: (?P<id>{ID})\)")
+AGE = r"(?:just now|\d+ (?:min|h|days) ago)"
+OTHER = re.compile(rf"  - (?P<title>{QUOTED}) \(id: (?P<id>{ID})\), {AGE}: (?P<note>{QUOTED})")
+SOURCE = re.compile(rf"  from (?P<title>{QUOTED}) \(id: (?P<id>{ID})\), {AGE}")
 BORROWED = re.compile(rf"  (?P<author>{NAME}): (?P<text>{QUOTED})")
 HINT = re.compile(r"  \([A-Z][\w ,.]+\.\)")  # our own words, from `prompts/`
 PROFILE = re.compile(rf"  - (?P<field>{ID}): (?P<value>.+)")

@@ -79,7 +79,8 @@ def test_a_chat_is_told_with_its_title_its_id_and_the_agents_own_two_lines() -> 
     _elsewhere(world, 1, title='The "report"', text="The report is late.\nAnn has the numbers.")
     assert _told(world) == (
         "OTHER ACTIVE CONVERSATIONS:\n"
-        '  - "The \\"report\\"" (id: chat_x00001): "The report is late.\\nAnn has the numbers."'
+        '  - "The \\"report\\"" (id: chat_x00001), 5 min ago: '
+        '"The report is late.\\nAnn has the numbers."'
     )
 
 
@@ -233,7 +234,7 @@ def test_title_given_after_somebody_left_is_not_shown_to_them(
     world = _world()
     world.chat(HUSAM, SARAH, COACH, visibility="private", respond="every")
     _left_by_sarah(world, known)
-    assert _told(world).endswith(f'  - {shown} (id: chat_x00001): "It is open."')
+    assert _told(world).endswith(f'  - {shown} (id: chat_x00001), 5 min ago: "It is open."')
 
 
 def test_current_title_is_shown_to_members_of_the_chat() -> None:

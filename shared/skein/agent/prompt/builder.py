@@ -190,12 +190,14 @@ class PromptBuilder:
         agent, chat, count = reading.agent, reading.chat, self.tokens
         home, message = reading.trigger.home, reading.trigger.message
         others, share = reading.other_chats, tokens_left // LIST_SHARE
+        summary = reading.config.effective.max_context_tokens // SUMMARY_SHARE
         run = run if reading.trigger.may_be_shown else without_trigger_details(run)
         current = next((one.seq for one in entries if one.current), None)
         follows = manner.history_format == "roles" and message is not None and home is chat
         found = [
             None if reading.prompt_mark else self._so_far(run, reading),
             None if others.complete else self._your_chats(reading, tokens_left),
+            elsewhere.last_session(others.last_session, reading.now, summary, count),
             elsewhere.other_conversations(
                 others.elsewhere,
                 chat,
@@ -203,9 +205,12 @@ class PromptBuilder:
                 reading.now,
                 share,
                 count,
+                person=others.person,
                 may_borrow=BORROW in agent.enabled_tools,
             ),
-            elsewhere.borrowed_context(others.borrowed, tokens_left // BORROWED_SHARE, count),
+            elsewhere.borrowed_context(
+                others.borrowed, reading.now, tokens_left // BORROWED_SHARE, count
+            ),
             sections.plans(reading.items.plans, reading.now, share, count),
             sections.active_runs(others.live_runs, run, home, message, agent, share, count),
             trigger(

@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing
 from skein.agent.prompt.sections import chat_name
-from skein.agent.reading.other_chats import OwnChat
+from skein.agent.reading.other_chats import LastSession, OwnChat, newest_first
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import NamedMember
 from skein.models.summaries.summary import PinnedSummary
 from skein.ports import TokenCounter
 from skein.prompts import render
@@ -17,6 +18,9 @@ from skein.services.common.quoting import label, quoted, quoted_id
 
 ACTIVE_FOR = timedelta(hours=6)
 MAX_CONVERSATIONS = 10
+MINUTES_PER_HOUR, HOURS_PER_DAY = 60, 24
+SHOWN_HOURS = 48  # older content shows its age in days
+MAX_OF_PERSON = 3  # newest other chats of a direct chat's person, shown at any age
 
 # See `sections` for the order in which sections are shortened.
 OTHERS_GIVE_WAY, BORROWED_GIVES_WAY, SUMMARY_GIVES_WAY = 1, 4, 4
@@ -36,6 +40,21 @@ def conversation_summary(
     return around("CONVERSATION SUMMARY", text, frame, counter, priority=priority).within(limit)
 
 
+def last_session(
+    last: LastSession | None, now: datetime, limit: int, counter: TokenCounter
+) -> Section | None:
+    """Render the summary of the person's last session in another chat; None if there is none."""
+    if last is None:
+        return None
+    age = ago(now - min(last.chat.last_message_at or last.summary.at, last.summary.at))
+
+    def frame(words: str) -> str:
+        return f"LAST CONVERSATION ({chat_name(last.chat)}, {age}):\n  {quoted(words)}"
+
+    text, priority = last.summary.text, SUMMARY_GIVES_WAY
+    return around("LAST CONVERSATION", text, frame, counter, priority=priority).within(limit)
+
+
 def other_conversations(
     chats: Sequence[OwnChat],
     active: Chat | None,
@@ -44,32 +63,42 @@ def other_conversations(
     limit: int,
     counter: TokenCounter,
     *,
+    person: NamedMember | None = None,
     may_borrow: bool,
 ) -> Section | None:
     """Render the agent summaries of up to 10 other chats, most recently active first.
+
+    These are the chats with a message in the last six hours. In a direct chat, the person's three
+    newest other chats are added, at any age.
 
     Args:
         chats: The agent's chats, without discarded ones.
         active: The active chat, which is left out.
         readers: The readers of the active chat. Summaries that they may not see are left out.
-        now: The current time. Chats without a message in the last six hours are left out.
+        now: The current time.
         limit: The token limit of the section.
         counter: The exact token counter.
+        person: The person of the active chat, if that is a direct chat.
         may_borrow: Whether to mention `borrow_context`.
 
     Returns:
         The section; None if there is nothing to show.
     """
-    lines = []
-    for own in sorted(chats, key=_last_message_at, reverse=True):
+    lines: list[str] = []
+    of_person = 0
+    for own in newest_first(chats):
         summary, last = own.member.summary, own.chat.last_message_at
-        if summary is None or last is None or last < now - ACTIVE_FOR:
+        if summary is None or last is None or (active is not None and own.chat.id == active.id):
             continue
-        if active is not None and own.chat.id == active.id:
+        if not may_show(summary.audience, readers) or summary.from_seq < reset_in(own.chat):
             continue
-        if may_show(summary.audience, readers) and summary.from_seq >= reset_in(own.chat):
-            chat = own.chat.titled_for(readers, known=summary.title)
-            lines.append(f"  - {chat_name(chat)}: {quoted(summary.text)}")
+        theirs = person is not None and own.has(person)
+        of_person += theirs
+        if last < now - ACTIVE_FOR and not (theirs and of_person <= MAX_OF_PERSON):
+            continue
+        chat = own.chat.titled_for(readers, known=summary.title)
+        age = ago(now - min(last, summary.at))
+        lines.append(f"  - {chat_name(chat)}, {age}: {quoted(summary.text)}")
     if not lines:
         return None
     hint = [f"  {render('borrowing_hint')}"] if may_borrow else []
@@ -79,7 +108,7 @@ def other_conversations(
 
 
 def borrowed_context(
-    borrowed: BorrowedContext | None, limit: int, counter: TokenCounter
+    borrowed: BorrowedContext | None, now: datetime, limit: int, counter: TokenCounter
 ) -> Section | None:
     """Render the borrowed context of this activation; None if there is none.
 
@@ -88,6 +117,7 @@ def borrowed_context(
     if borrowed is None:
         return None
     source = f"  from {quoted(borrowed.source_title)} (id: {quoted_id(borrowed.source_chat_id)})"
+    source += f", {ago(now - (borrowed.last_message_at or borrowed.created_at))}"
     said = [f"  {label(message.author)}: {quoted(message.text)}" for message in borrowed.messages]
 
     def without(oldest: int) -> Section:
@@ -104,5 +134,12 @@ def borrowed_context(
     return without(0).within(limit)
 
 
-def _last_message_at(own: OwnChat) -> datetime:
-    return own.chat.last_message_at or own.chat.created_at
+def ago(span: timedelta) -> str:
+    """Format how long ago something was: in minutes, hours (up to 47) or days."""
+    minutes = int(span.total_seconds()) // 60
+    if minutes < 1:
+        return "just now"
+    if minutes < MINUTES_PER_HOUR:
+        return f"{minutes} min ago"
+    hours = minutes // MINUTES_PER_HOUR
+    return f"{hours} h ago" if hours < SHOWN_HOURS else f"{hours // HOURS_PER_DAY} days ago"

@@ -43,7 +43,9 @@ def _audiences(reading: Reading, run: Run) -> Iterator[Audience]:
     if reading.trigger.may_be_shown:
         yield run.audience
     history, items, workspace = reading.history, reading.items, reading.workspace
-    for summary in (history.before, history.fuller, reading.other_chats.borrowed):
+    elsewhere = reading.other_chats
+    last_session = elsewhere.last_session.summary if elsewhere.last_session else None
+    for summary in (history.before, history.fuller, elsewhere.borrowed, last_session):
         if summary is not None:
             yield summary.audience
     for thing in (*items.goals, *items.plans, *items.memories, *_threads(workspace)):
@@ -53,7 +55,7 @@ def _audiences(reading: Reading, run: Run) -> Iterator[Audience]:
             yield shown.document.audience
     yield from _of_chats(reading)
     readers = reading.destination
-    agent_summaries = (own.member.summary for own in reading.other_chats.elsewhere)
+    agent_summaries = (own.member.summary for own in elsewhere.elsewhere)
     origins = (message.origin for message in history.messages)
     quoted = [*agent_summaries, *origins]
     yield from (

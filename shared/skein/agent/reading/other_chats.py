@@ -7,9 +7,12 @@ from datetime import datetime
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import NamedMember
 from skein.models.common.storage import Item, Key
 from skein.models.runs.run import LIVE_RUN, Run
+from skein.models.summaries.summary import Summary
 from skein.services.chat_state.audience import destination_of
+from skein.services.chat_state.sessions import reset_in
 
 SHOWN_CHATS = 20
 
@@ -20,6 +23,15 @@ class OwnChat:
 
     chat: Chat
     member: Membership
+
+    @property
+    def last_active_at(self) -> datetime:
+        """The time of the last message; of the chat's creation if there is no message."""
+        return self.chat.last_message_at or self.chat.created_at
+
+    def has(self, person: NamedMember) -> bool:
+        """Tell whether a person is a member of the chat."""
+        return any(member.ref == person.ref for member in self.chat.roster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +51,19 @@ class LiveRun:
 
 
 @dataclass(frozen=True, slots=True)
+class LastSession:
+    """The last session of a direct chat's person, if it was in another direct chat.
+
+    Attributes:
+        chat: The other direct chat of the same person and the same agent.
+        summary: The chat summary of that chat.
+    """
+
+    chat: Chat
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
 class OtherChats:
     """The agent's chats besides the active one, and its live runs.
 
@@ -49,6 +74,8 @@ class OtherChats:
             arrive.
         elsewhere: All other chats that were read. Their agent summaries may be shown even where
             the chats may not.
+        person: The person of the active chat, if that is a direct chat.
+        last_session: The last session of that person, if it was elsewhere and may be shown.
         live_runs: The live runs that may be shown.
         borrowed: The borrowed context of this activation, if it may be shown.
     """
@@ -56,6 +83,8 @@ class OtherChats:
     listed: tuple[OwnChat, ...] = ()
     complete: bool = False
     elsewhere: tuple[OwnChat, ...] = ()
+    person: NamedMember | None = None
+    last_session: LastSession | None = None
     live_runs: tuple[LiveRun, ...] = ()
     borrowed: BorrowedContext | None = None
 
@@ -67,6 +96,7 @@ def found_other_chats(
     staged: Item | None,
     readers: Audience,
     *,
+    person: NamedMember | None,
     all_read: bool,
 ) -> OtherChats:
     """Return the agent's other chats as far as they may be shown.
@@ -77,6 +107,7 @@ def found_other_chats(
         owned: The agent's items that were read, with the marks of its runs without a chat.
         staged: The item of borrowed context for the active chat, if there is one.
         readers: The readers of the active chat.
+        person: The person of the active chat, if that is a direct chat.
         all_read: Whether `others` holds all other chats of the agent.
     """
     shown = [other for other in others if may_show(destination_of(other.chat), readers)]
@@ -92,6 +123,8 @@ def found_other_chats(
         listed=listed,
         complete=complete,
         elsewhere=tuple(others),
+        person=person,
+        last_session=_last_session(active, others, person, readers),
         live_runs=live_runs(listed, lone, homes={own.chat.id for own in (*active, *shown)}),
         borrowed=borrowed if borrowed and may_show(borrowed.audience, readers) else None,
     )
@@ -122,12 +155,40 @@ def as_made(chats: Sequence[OwnChat]) -> tuple[OwnChat, ...]:
 
 def newest_chats(active: Sequence[OwnChat], others: Sequence[OwnChat]) -> tuple[OwnChat, ...]:
     """Return the active chat and the newest others, newest first, 20 in all."""
+    newest = newest_first(others)[: SHOWN_CHATS - len(active)]
+    return tuple(newest_first([*active, *newest]))
 
-    def age(own: OwnChat) -> datetime:
-        return own.chat.last_message_at or own.chat.created_at
 
-    newest = sorted(others, key=age, reverse=True)[: SHOWN_CHATS - len(active)]
-    return tuple(sorted([*active, *newest], key=age, reverse=True))
+def newest_first(chats: Sequence[OwnChat]) -> list[OwnChat]:
+    """Sort chats by their last message, newest first."""
+    return sorted(chats, key=lambda own: own.last_active_at, reverse=True)
+
+
+def _last_session(
+    active: Sequence[OwnChat],
+    others: Sequence[OwnChat],
+    person: NamedMember | None,
+    readers: Audience,
+) -> LastSession | None:
+    """Return the person's last session, if it was not in the active chat.
+
+    A session that began with a reset shows no session from before the reset.
+    """
+    if person is None or not active:
+        return None
+    session = active[0].chat.session
+    theirs = [own for own in others if own.chat.kind == "direct" and own.has(person)]
+    if not theirs:
+        return None
+    newest = newest_first(theirs)[0]
+    chat, summary, at = newest.chat, newest.chat.record, newest.last_active_at
+    if session is not None:
+        since = session.started_at if session.reset else session.before_at
+        if since is not None and at <= since:
+            return None
+    if summary is None or summary.from_seq < reset_in(chat):
+        return None
+    return LastSession(chat, summary) if may_show(summary.audience, readers) else None
 
 
 def live_runs(

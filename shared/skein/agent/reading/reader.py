@@ -26,6 +26,7 @@ from skein.agent.reading.reading import (
     found_items,
     keys_of_configuration,
     keys_of_person,
+    person_at,
 )
 from skein.agent.reading.trigger import found_trigger, keys_of_trigger, shown_trigger
 from skein.agent.reading.workspace import open_threads, workspace_keys
@@ -188,6 +189,7 @@ class Reader:
                 first.owned,
                 next((found[key] for key in borrowed_keys if key in found), None),
                 destination,
+                person=person_at(chat),
                 all_read=first.all_rows and fitting == others,
             ),
             items=found_items(first.owned, destination, now),

@@ -54,6 +54,7 @@ def borrow_context(
             for m in messages
         ),
         audience=audience,
+        last_message_at=max(message.created_at for message in messages),
         created_at=call.tool_services.clock.now(),
     )
     call.tool_services.own_chats.stage(borrowed, call.activation.claim)

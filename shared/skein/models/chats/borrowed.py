@@ -28,6 +28,8 @@ class BorrowedContext(Stored):
         staging: The id of this staging. Only a run whose prompt showed the staging clears it.
         source_chat_id: The chat of the messages, which may be deleted before they are shown.
         audience: The people who were present for all messages, checked again at each showing.
+        last_message_at: When the newest of the messages was written; None if the staging was stored
+            without it.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("BORROWED#")
@@ -40,6 +42,7 @@ class BorrowedContext(Stored):
     source_title: str
     messages: tuple[BorrowedMessage, ...]
     audience: Audience
+    last_message_at: Instant | None = None
     created_at: Instant
 
     @staticmethod
