@@ -174,9 +174,13 @@ def members(row: dict[str, Any]) -> list[str]:
 
 
 def fields(section: str) -> dict[str, str]:
-    """The fields of a trigger, by name, as they are written."""
+    """The fields of a trigger, by name, as they are written; with their lines behind bars."""
     found: dict[str, str] = {}
+    name = ""
     for line in lines_of(section, "TRIGGER:"):
+        if line.startswith("|"):
+            found[name.strip()] += f"\n{line.removeprefix('| ')}"
+            continue
         name, value = line.split(": ", 1)
         assert name.strip() not in found
         found[name.strip()] = value

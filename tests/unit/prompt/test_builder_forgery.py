@@ -432,7 +432,16 @@ def test_plans_and_services_cannot_add_a_field_to_the_trigger(
     assert json.loads(first["instruction"]) == text
     second = grammar.fields(_section(_prompt(_reading(None), by_service), "TRIGGER"))
     assert list(second) == ["type", "service", "payload", "chainDepth"]
-    assert json.loads(json.loads(second["payload"])) == {"said": text}
+    assert json.loads(second["payload"].removeprefix("JSON\n")) == {"said": text}
+
+
+@given(hostile())
+def test_payload_that_is_no_json_cannot_add_a_field_to_the_trigger(text: str) -> None:
+    service = ServiceTrigger(id="svc_1", name="jira", payload=f"{{{text}")
+    run = _run(Trigger(type="service", service=service), None)
+    shown = grammar.fields(_section(_prompt(_reading(None), run), "TRIGGER"))
+    assert list(shown) == ["type", "service", "payload", "chainDepth"]
+    assert shown["payload"].startswith("text\n{")
 
 
 JSON_VALUES = st.recursive(

@@ -1,6 +1,7 @@
 """A prompt is as large as it says, and never larger than it may be."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -281,11 +282,13 @@ def test_a_systems_words_that_are_too_long_by_themselves_are_cut_with_a_mark() -
     assert "How far shall I run today?" in _text_of(prompt, "TRIGGER")
 
 
-def test_a_payload_that_is_too_long_is_cut_with_a_mark_inside_its_quotes() -> None:
-    payload = json.dumps({"n": "word " * 60_000})
+def test_long_payload_takes_a_quarter_of_the_prompt_with_its_mark_outside_the_bars() -> None:
+    payload = json.dumps({"n": "word " * 60_000, "said": "[9 characters cut]"})
     prompt = _prompt(BIG | {"waking": "service", "payload": payload})
-    [line] = [row for row in _text_of(prompt, "TRIGGER").split("\n") if "payload" in row]
-    shown = json.loads(line.removeprefix("  payload: "))
-    assert shown.startswith('{"n": "word word')
-    assert shown.endswith("characters cut]")
-    assert _billed(prompt, EVERY_TOOL) > 25_000
+    rows = _text_of(prompt, "TRIGGER").split("\n")
+    position = rows.index("  payload: JSON")
+    assert rows[position + 1] == "| {"
+    assert rows[position + 2].startswith('|   "n": "word word')
+    assert re.fullmatch(r"  \[[\d,]+ characters cut\]", rows[position + 3])
+    [tokens] = [part.tokens for part in prompt.sections if part.name == "TRIGGER"]
+    assert 5_000 < tokens < 8_000

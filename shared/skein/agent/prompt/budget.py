@@ -107,11 +107,18 @@ def left_out(entries: Sequence[HistoryEntry], shown: Sequence[HistoryEntry]) -> 
     return max((entry.seq for entry in entries if entry.seq not in kept), default=0)
 
 
-def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter) -> str:
+def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter, *, gap: str = " ") -> str:
     """Cut `text` so that the framed text takes at most `limit` tokens.
 
     A mark states how many characters were cut. The frame itself is never cut, so the result can
     exceed a limit that is smaller than the frame.
+
+    Args:
+        text: The text.
+        frame: Renders the text as the prompt shows it.
+        limit: The token limit.
+        counter: The exact token counter.
+        gap: What separates the mark from the text.
     """
     if counter.count(frame(text)) <= limit:
         return text
@@ -119,7 +126,7 @@ def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter) -> str
     allowed, head = limit - bare, text
     while allowed > 0:
         head = counter.cut(head, allowed).rstrip()
-        shown = f"{head} {_cut_note(text, head)}".strip()
+        shown = f"{head}{gap}{_cut_note(text, head)}".strip()
         over = counter.count(frame(shown)) - limit
         if over <= 0:
             return shown

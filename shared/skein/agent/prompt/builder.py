@@ -53,6 +53,7 @@ DOCUMENTS_SHARE = 3  # documents take at most a third
 LIST_SHARE = 5  # a list takes at most a fifth
 HISTORY_SHARE = 4  # the history keeps at least a quarter, if it needs that much
 TRIGGER_SHARE = 8  # the trigger keeps at least an eighth
+PAYLOAD_SHARE = 4  # a trigger with a webhook's payload takes at most a quarter
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +221,7 @@ class PromptBuilder:
                 count,
                 priority=sections.TRIGGER_GIVES_WAY,
                 least=tokens_left // TRIGGER_SHARE,
+                most_of_payload=tokens_left // PAYLOAD_SHARE,
                 quote=not (follows and message is not None and message.seq == current),
                 asked=_asked(run, reading),
             ),

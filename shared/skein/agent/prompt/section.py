@@ -45,7 +45,14 @@ def prose(name: str, body: str, counter: TokenCounter) -> Section:
 
 
 def around(
-    name: str, text: str, frame: Frame, counter: TokenCounter, *, priority: int, least: int = 0
+    name: str,
+    text: str,
+    frame: Frame,
+    counter: TokenCounter,
+    *,
+    priority: int,
+    least: int = 0,
+    gap: str = " ",
 ) -> Section:
     """Make a section around one long text, which is cut when there is no room.
 
@@ -56,13 +63,14 @@ def around(
         counter: The exact token counter.
         priority: See `Section`.
         least: The tokens that the section keeps when it is shortened.
+        gap: What separates the mark of a cut from the text.
     """
 
     def ended(shown: str) -> str:
         return frame(shown) + SEPARATOR
 
     def shorter(tokens: int) -> Section:
-        shown = shortened(text, ended, max(tokens, least), counter)
+        shown = shortened(text, ended, max(tokens, least), counter, gap=gap)
         return Section(name, frame(shown), counter.count(ended(shown)), priority, shorter)
 
     return Section(name, frame(text), counter.count(ended(text)), priority, shorter)

@@ -2,6 +2,7 @@
 
 import json
 
+from skein.agent.prompt.payload import payload_block
 from skein.agent.prompt.section import Section, around
 from skein.agent.prompt.timeline import attached, named
 from skein.models.chats.chat import Chat, Message
@@ -21,6 +22,7 @@ def trigger(
     *,
     priority: int,
     least: int,
+    most_of_payload: int,
     quote: bool = True,
     asked: Message | None = None,
 ) -> Section:
@@ -33,6 +35,7 @@ def trigger(
         counter: The exact token counter.
         priority: The priority of the section; see `Section`.
         least: The tokens that the section keeps when it is shortened.
+        most_of_payload: The most tokens of the section if it shows a webhook's payload.
         quote: Whether to repeat the message; false if the message follows as the current one.
         asked: The question that the run waited for, if it was asked in the active chat.
     """
@@ -43,7 +46,11 @@ def trigger(
         return "\n".join(["TRIGGER:", *(f"  {name}: {value}" for name, value in fields)])
 
     text = long_text(run, message) if quote or message is None else ""
-    return around("TRIGGER", text, frame, counter, priority=priority, least=least)
+    if run.trigger.service is None:
+        return around("TRIGGER", text, frame, counter, priority=priority, least=least)
+    # The mark of a cut has a line of its own, without a bar, so that no payload can imitate it.
+    section = around("TRIGGER", text, frame, counter, priority=priority, least=least, gap="\n  ")
+    return section.within(most_of_payload)
 
 
 def without_trigger_details(run: Run) -> Run:
@@ -73,7 +80,7 @@ def long_text(run: Run, message: Message | None) -> str:
     """Return the long text of a trigger: a payload, an instruction, or a message's text."""
     plan, service = run.trigger.plan, run.trigger.service
     if service is not None:
-        return service.payload
+        return payload_block(service.payload)
     if plan is not None:
         return plan.instruction
     return message.text if message is not None else ""
@@ -127,7 +134,7 @@ def _of_outside(run: Run, text: str) -> Fields:
     if service is not None:
         fields += [
             ("service", f"{quoted(service.name)} (id: {quoted_id(service.id)})"),
-            ("payload", quoted(text)),
+            ("payload", text),
         ]
     return fields
 

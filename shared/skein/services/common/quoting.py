@@ -25,10 +25,14 @@ def quoted(text: str) -> str:
 
 def quoted_json(value: Any) -> str:
     """Return a JSON value on one line, with its strings quoted as by `quoted`."""
-    plain = json.dumps(value, ensure_ascii=False)
-    if plain.isprintable():
-        return plain
-    return "".join(c if c.isprintable() else _escaped(c) for c in plain)
+    return escaped(json.dumps(value, ensure_ascii=False))
+
+
+def escaped(text: str) -> str:
+    """Return `text` with every unprintable character escaped as in JSON."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
 
 
 def on_one_line(text: str) -> str:

@@ -1,0 +1,84 @@
+"""The payload of a webhook, rendered as lines behind bars.
+
+A payload can contain any text. JSON is shown as JSON: indented, and never quoted a second time. All
+unprintable characters are escaped, so that no string can begin a line. Numbers keep their digits,
+and repeated names stay.
+"""
+
+import json
+from typing import Any, NamedTuple, NoReturn
+
+from skein.services.common.quoting import behind_bars, escaped, quoted
+
+WIDTH = 80  # an object or array that fits into so many characters stays on one line
+DEEPEST = 8  # levels of indentation; deeper values stay on one line
+INDENT = "  "
+
+
+class _Number(str):
+    """A number of JSON as it was written."""
+
+    __slots__ = ()
+
+
+class _Object(NamedTuple):
+    """The names and values of a JSON object as they were written."""
+
+    pairs: list[tuple[str, Any]]
+
+
+def payload_block(payload: str) -> str:
+    """Render a payload: what it is, then its lines behind bars.
+
+    JSON is indented. Other text is shown line by line.
+    """
+    try:
+        value = json.loads(
+            payload,
+            object_pairs_hook=_Object,
+            parse_int=_Number,
+            parse_float=_Number,
+            parse_constant=_refused,
+        )
+        kind, lines = "JSON", _lines(value, 0)
+    except (ValueError, RecursionError):
+        kind, lines = "text", [escaped(line) for line in payload.splitlines()]
+    return f"{kind}\n{behind_bars(chr(10).join(lines))}"
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _lines(value: Any, level: int) -> list[str]:
+    """Render a value on lines; a short or very deep one on a single line."""
+    flat = _flat(value)
+    if len(flat) <= WIDTH or level == DEEPEST:
+        return [flat]
+    if isinstance(value, _Object):
+        opening, closing = "{}"
+        parts = [(f"{quoted(name)}: ", each) for name, each in value.pairs]
+    elif isinstance(value, list):
+        opening, closing = "[]"
+        parts = [("", each) for each in value]
+    else:
+        return [flat]
+    lines = [opening]
+    for name, each in parts:
+        first, *further = _lines(each, level + 1)
+        lines += [f"{INDENT}{name}{first}", *(f"{INDENT}{line}" for line in further)]
+        lines[-1] += ","
+    lines[-1] = lines[-1].removesuffix(",")
+    return [*lines, closing]
+
+
+def _flat(value: Any) -> str:
+    """Render a value on one line."""
+    if isinstance(value, _Object):
+        pairs = (f"{quoted(name)}: {_flat(each)}" for name, each in value.pairs)
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flat, value))}]"
+    if isinstance(value, _Number):
+        return str(value)
+    return quoted(value) if isinstance(value, str) else json.dumps(value)
