@@ -13,6 +13,7 @@ from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Clock
 
 ULID_LENGTH = 26
+ALMOST_A_MILLISECOND = timedelta(microseconds=999)
 T = TypeVar("T")
 
 
@@ -38,9 +39,9 @@ class FixedClock:
             self._now = to_utc(now)
 
     def advance(self, seconds: float) -> None:
-        """Turn the clock on."""
+        """Turn the clock on, rounded up to whole milliseconds, which are all that `set` keeps."""
         with self._lock:
-            self._now += timedelta(seconds=seconds)
+            self._now = to_utc(self._now + timedelta(seconds=seconds) + ALMOST_A_MILLISECOND)
 
     def sleep(self, seconds: float) -> None:
         """See `skein.ports.Clock`."""
