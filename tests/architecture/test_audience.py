@@ -51,7 +51,7 @@ SHOWN_TO_AGENTS = {
     "services/chats/own_chats.py": "enter_chat, read_messages and borrow_context",
     "services/runs/queries.py": "get_my_runs and stop_run; the rest is for operators",
     "services/workspace/documents.py": "the tools of documents, by their reach",
-    "services/planning/goals.py": "complete_goal and abandon_goal, by their reach",
+    "services/planning/goals.py": "end_goal, by its reach",
     "services/memory/memories.py": "save_memory, forget_memory and search_memories, by their reach",
     "services/memory/store.py": "what is remembered already, by the reach of whoever remembers",
     "services/planning/plans.py": "cancel_plan, by its reach",

@@ -39,11 +39,14 @@ class AtWork(Deployment):
         if not told:
             return calls(("create_thread", new))
         thread_id = told[0].split("id: ")[1].split(";")[0]
-        old = {"thread_id": self.old.id, "evidence": "It is sent"}
+        old = {"thread_id": self.old.id, "outcome": "completed", "evidence": "It is sent"}
         story = [
             calls(("switch_thread", {"thread_id": thread_id})),
-            calls(("update_thread", {"progress": "Half"}), ("bind_skill", {"name": "planning"})),
-            calls(("complete_thread", old)),
+            calls(
+                ("update_thread", {"progress": "Half"}),
+                ("update_thread", {"add_skills": ["planning"]}),
+            ),
+            calls(("end_thread", old)),
         ]
         after = {1: story[0], 2: story[1], 4: story[2]}
         return after.get(len(told), calls("end_run"))
@@ -69,8 +72,7 @@ class AtWork(Deployment):
             "create_thread",
             "switch_thread",
             "update_thread",
-            "bind_skill",
-            "complete_thread",
+            "end_thread",
             "end_run",
         )
 

@@ -75,17 +75,25 @@ SAMPLES: dict[str, Any] = {
     "version": None,
 }
 
-# Where a tool needs another value than `SAMPLES` has.
+# Ways to call a tool that reach other things than its usual call, by name.
+VARIANTS = {"read_document of a thread": "read_document"}
+CASES: dict[str, str] = {name: name for name in TOOLS} | VARIANTS
+"""The tool of each call that the matrix makes."""
+
+# Where a call needs another value than `SAMPLES` has.
 OWN: dict[str, dict[str, Any]] = {
     "send_message": {"text": "Hello there"},
     "set_plan": {"name": "New"},
     "cancel_plan": {"name": PLAN},
     "write_document": {"name": Ref("document", also=("board",), harmless=True)},
-    "detach_document": {"name": Ref("document", also=("board",), harmless=True)},
     "read_skill": {"name": SKILL},
-    "bind_skill": {"name": Ref("free_skill")},
-    "attach_document": {"name": Ref("draft", also=("board",))},
-    "unbind_skill": {"name": Ref("skill", harmless=True)},
+    "read_document": {"thread_id": None},
+    "update_thread": {
+        "add_documents": [Ref("draft", also=("board",))],
+        "remove_documents": [Ref("document", also=("board",), harmless=True)],
+        "add_skills": [Ref("free_skill")],
+        "remove_skills": [Ref("skill", harmless=True)],
+    },
     "create_thread": {"kind": "deliverable"},
 }
 
@@ -119,7 +127,7 @@ def values_of(tool: str) -> dict[str, Any]:
     Raises:
         Lacking: It is not known what to put into an argument.
     """
-    properties = TOOLS[tool].arguments.model_json_schema()["properties"]
+    properties = TOOLS[CASES[tool]].arguments.model_json_schema()["properties"]
     return {name: _fitting(tool, name, schema) for name, schema in properties.items()}
 
 

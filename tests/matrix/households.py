@@ -300,7 +300,7 @@ class _Furnisher:
         assert made.keys() == set(MADE.values())
         [run] = self.world.runs(chat_id)
         results = "\n".join(result.content for result in results_of(self.world, run))
-        begun = re.search(r"thread begun, id: (\w+)", results)
+        begun = re.search(r"thread created, id: (\w+)", results)
         assert begun is not None
         return made | {"thread_id": begun[1]}
 

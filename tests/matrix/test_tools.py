@@ -16,7 +16,7 @@ from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Update
 from skein.models.directory.user import User
 from skein.models.runs.step import ToolResult
-from tests.matrix.arguments import arguments_of, refs_of, spelled
+from tests.matrix.arguments import CASES, arguments_of, refs_of, spelled
 from tests.matrix.households import Neighbours, Place
 from tests.support.agents import results_of, settle
 from tests.support.builders import TENANT
@@ -30,9 +30,7 @@ WITHIN_REACH = "team"
 # What is open cannot be changed in private, since that would carry what is said there to others.
 CHANGES_OPEN_THINGS = (
     *("write_document", "append_document", "edit_document", "delete_document"),
-    *("update_thread", "complete_thread", "archive_thread"),
-    *("attach_document", "detach_document", "bind_skill", "unbind_skill"),
-    *("complete_goal", "abandon_goal", "cancel_plan", "forget_memory"),
+    *("update_thread", "end_thread", "end_goal", "cancel_plan", "forget_memory"),
 )
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "update_profile": ("chat_qbens", "chat_qsms"),
@@ -63,7 +61,7 @@ def _fits(tool: str, home: str) -> bool:
     return home in ONLY_IN.get(tool, (home,))
 
 
-every_tool = pytest.mark.parametrize("tool", list(TOOLS))
+every_tool = pytest.mark.parametrize("tool", list(CASES))
 every_home = pytest.mark.parametrize("home", HOMES)
 
 
@@ -79,7 +77,9 @@ def _place(world: Neighbours, name: str) -> Place:
 
 def _called(world: Neighbours, home: str, tool: str, *asked: dict[str, Any]) -> list[ToolResult]:
     """Let Ben ask the agent to call a tool, once or more; what came of it."""
-    world.model.script.extend([calls(*((tool, given) for given in asked)), calls("end_run")])
+    world.model.script.extend(
+        [calls(*((CASES.get(tool, tool), given) for given in asked)), calls("end_run")]
+    )
     ben = world.ours.people["ben"]
     world.post("@Coach, do it", ben, chat_id=home, sms=world.ours.by_sms.get(home))
     settle(world)
@@ -258,7 +258,7 @@ def _named(world: Neighbours, home: str, tool: str, argument: str) -> list[tuple
 
 @every_home
 @pytest.mark.parametrize(
-    ("tool", "argument"), [(tool, argument) for tool in TOOLS for argument in refs_of(tool)]
+    ("tool", "argument"), [(tool, argument) for tool in CASES for argument in refs_of(tool)]
 )
 def test_what_is_beyond_reach_is_neither_told_nor_changed(
     world: Neighbours, home: str, tool: str, argument: str
@@ -290,11 +290,16 @@ def test_what_is_beyond_reach_is_neither_told_nor_changed(
 @every_tool
 def test_a_tool_that_the_agent_was_not_given_does_nothing(world: Neighbours, tool: str) -> None:
     agent = world.app.agents.get(TENANT, world.ours.agents["coach"].id)
-    world.table.write(Update(agent.key, set={"enabled_tools": [t for t in TOOLS if t != tool]}))
+    world.table.write(
+        Update(agent.key, set={"enabled_tools": [t for t in TOOLS if t != CASES[tool]]})
+    )
     world._before = world.table.all_stored()
     given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
     [result] = _called(world, "chat_qbens", tool, given)
-    assert (result.status, result.content) == ("correctable", f"error: there is no tool {tool!r}")
+    assert (result.status, result.content) == (
+        "correctable",
+        f"error: there is no tool {CASES[tool]!r}",
+    )
     assert _changed(world, _partition("chat_qbens")) == []
 
 
@@ -306,7 +311,7 @@ def test_a_run_of_a_chat_that_is_over_calls_nothing(
     """The agent was asked, and left or the chat is discarded before its run began."""
     home, ben = "chat_qhome", world.ours.people["ben"]
     given = arguments_of(tool, world.ours.places[WITHIN_REACH].ids)
-    world.model.script.extend([calls((tool, given)), calls("end_run")])
+    world.model.script.extend([calls((CASES[tool], given)), calls("end_run")])
     world.post("@Coach, do it", ben, chat_id=home)
     coach = MemberRef(kind="agent", id=world.ours.agents["coach"].id)
     if gone == "left":

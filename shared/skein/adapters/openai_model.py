@@ -27,10 +27,11 @@ from skein.models.runs.completion import (
     ModelRequest,
     TokenUsage,
     ToolCall,
+    ToolSpec,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from httpx2 import Response
     from openai import APIError, OpenAI
@@ -272,24 +273,18 @@ def _parameters(request: ModelRequest) -> dict[str, Any]:
         "max_completion_tokens": request.max_output_tokens,
     }
     if request.tools:
-        parameters["tools"] = [
-            {
-                "type": "function",
-                "function": {
-                    "name": tool.name,
-                    "description": tool.description,
-                    "parameters": tool.parameters,
-                    "strict": True,
-                },
-            }
-            for tool in request.tools
-        ]
+        parameters["tools"] = tools_on_wire(request.tools)
     if request.answer_schema is not None:
         parameters["response_format"] = {
             "type": "json_schema",
             "json_schema": {"name": "answer", "strict": True, "schema": request.answer_schema},
         }
     return parameters
+
+
+def tools_on_wire(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
+    """Return tools in the form in which a request carries them."""
+    return [{"type": "function", "function": tool.function} for tool in tools]
 
 
 def _message(message: ModelMessage) -> dict[str, Any]:

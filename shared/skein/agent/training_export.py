@@ -142,15 +142,7 @@ def _outcome(thread: Thread) -> Iterator[Message]:
 def _line(messages: Sequence[Message], tools: Sequence[str]) -> str:
     unit: dict[str, Any] = {"messages": messages}
     if tools:
-        unit["tools"] = [{"type": "function", "function": _function(name)} for name in tools]
+        unit["tools"] = [
+            {"type": "function", "function": TOOLS[name].spec.function} for name in tools
+        ]
     return json.dumps(unit, ensure_ascii=False, separators=(",", ":"))
-
-
-def _function(name: str) -> dict[str, Any]:
-    spec = TOOLS[name].spec
-    return {
-        "name": spec.name,
-        "description": spec.description,
-        "parameters": spec.parameters,
-        "strict": True,
-    }

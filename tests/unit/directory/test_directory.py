@@ -1,7 +1,7 @@
 """Agents, people and lines, as operators keep them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -16,7 +16,7 @@ from skein.models.api.directory import (
 )
 from skein.models.common.storage import Update
 from skein.models.config.overrides import ChatOverrides, ChatOverridesChange
-from skein.models.directory.agent import Agent
+from skein.models.directory.agent import FORMER_TOOLS, Agent, ToolName
 from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import User
 from tests.support.builders import LINE, TENANT, World, person
@@ -57,6 +57,27 @@ def test_an_agent_is_made_with_the_defaults_of_the_design() -> None:
     assert agent.id.startswith("agt_")
     assert "send_message" in agent.enabled_tools
     assert (agent.time_zone, agent.max_prompt_tokens, agent.model) == ("UTC", None, None)
+
+
+def test_agent_stored_with_former_tool_names_has_the_current_tools() -> None:
+    world = World()
+    stored = world.agent()
+    former = ["complete_goal", "abandon_goal", "end_run", "bind_skill", "update_thread"]
+    world.table.write(Update(stored.key, set={"enabled_tools": former}))
+    agent = world.app.agents.get(TENANT, "agt_a")
+    assert agent.enabled_tools == ("end_goal", "end_run", "update_thread")
+
+
+@pytest.mark.parametrize("former", FORMER_TOOLS)
+def test_former_tool_name_is_accepted_and_stored_as_the_current_one(former: str) -> None:
+    current = FORMER_TOOLS[former]
+    assert current in get_args(ToolName)
+    assert former not in get_args(ToolName)
+    new = NewAgent.model_validate({"name": "Coach", "enabled_tools": [former, current]})
+    assert new.enabled_tools == (current,)
+    change = AgentChange.model_validate({"enabled_tools": [former]})
+    assert World().app.agents.create(TENANT, new).enabled_tools == (current,)
+    assert change.enabled_tools == (current,)
 
 
 def test_change_touches_only_the_given_fields() -> None:

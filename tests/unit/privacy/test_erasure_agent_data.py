@@ -48,10 +48,10 @@ def test_what_agents_were_at_because_of_them_goes_and_other_work_stays() -> None
     stays = world.app.threads.create(owner, {"concern": "Something of Ben's"})
     changed = world.app.threads.create(owner, {"concern": "Something of everybody's"})
     made = begun(world, OPEN)
-    ended = {"thread_id": made, "evidence": "Done"}
+    ended = {"thread_id": made, "outcome": "completed", "evidence": "Done"}
     noted = {"thread_id": changed.id, "progress": "A dull thing, too"}
     script = [calls(("switch_thread", {"thread_id": made}), ("update_thread", noted))]
-    world.model.script.extend([*script, calls(("complete_thread", ended)), calls("end_run")])
+    world.model.script.extend([*script, calls(("end_thread", ended)), calls("end_run")])
     world.post("@Coach go on", ZOE, chat_id=OPEN)
     settle(world)
     second = begun(world, OPEN)

@@ -151,8 +151,8 @@ def test_nothing_can_be_entered_stopped_ended_or_let_go_from_where_it_must_not_b
         calls(
             ("enter_chat", {"chat_id": HUSAMS.id}),
             ("stop_run", {"run_id": waiting.id}),
-            ("complete_goal", {"goal_id": house.goals["husam"]}),
-            ("abandon_goal", {"goal_id": house.goals["husam"]}),
+            ("end_goal", {"goal_id": house.goals["husam"], "outcome": "completed"}),
+            ("end_goal", {"goal_id": house.goals["husam"], "outcome": "abandoned"}),
             ("cancel_plan", {"name": "PLAN-husam"}),
         )
     )

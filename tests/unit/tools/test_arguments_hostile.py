@@ -310,7 +310,12 @@ def test_tool_required_empty_text_is_missing(tool: Tool) -> None:
 @every_tool
 def test_tool_optional_empty_text_counts_as_not_given(tool: Tool) -> None:
     parts = tool.arguments.model_fields
-    required = {name: "core" for name, part in parts.items() if part.is_required()}
+    schemas = tool.arguments.model_json_schema()["properties"]
+    required = {
+        name: schemas[name].get("enum", ["core"])[0]
+        for name, part in parts.items()
+        if part.is_required()
+    }
     for name, part in parts.items():
         if not part.is_required() and name != "blocking":
             assert tool.parse(json.dumps({name: ""} | required))[name] == part.default

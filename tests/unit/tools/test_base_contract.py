@@ -1,4 +1,4 @@
-"""What holds for every tool: a strict schema, and one list for code, API and document."""
+"""What holds for every tool: a short schema, and one list for code, API and document."""
 
 import ast
 import json
@@ -9,10 +9,11 @@ from typing import Any, get_args
 
 import pytest
 
+from skein.adapters.openai_model import tools_on_wire
 from skein.agent.tools import TOOLS, enabled, written
 from skein.agent.tools.base import Tool
 from skein.errors import Correctable
-from skein.models.directory.agent import DEFAULT_TOOLS, ToolName
+from skein.models.directory.agent import DEFAULT_TOOLS, FORMER_TOOLS, ToolName
 from tests.support.builders import tokens
 from tests.support.goldens import agrees
 
@@ -21,12 +22,11 @@ DOCUMENT = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
 
 REGISTER = "shared/skein/models/directory/agent.py"
 
-# What strict mode takes: https://platform.openai.com/docs/guides/structured-outputs
+# All of it is in what strict mode accepts, too:
+# https://platform.openai.com/docs/guides/structured-outputs
 ALLOWED = {
-    *("type", "description", "enum", "const", "anyOf"),
+    *("type", "description", "enum", "anyOf"),
     *("properties", "required", "additionalProperties", "items"),
-    *("pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
-    *("multipleOf", "minItems", "maxItems"),
 }
 MAX_PROPERTIES = 5_000
 DEEPEST = 10
@@ -45,7 +45,7 @@ def _parts(schema: dict[str, Any], depth: int = 1) -> Iterator[tuple[dict[str, A
 
 
 def _rows() -> dict[str, list[str]]:
-    table = DOCUMENT.split("## What comes back", maxsplit=1)[0]
+    table = DOCUMENT.split("## Former names", maxsplit=1)[0]
     rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
     return {row[0].strip(" `"): [cell.strip() for cell in row[1:]] for row in rows}
 
@@ -54,34 +54,37 @@ def _rows() -> dict[str, list[str]]:
 
 
 @every_tool
-def test_a_schema_is_one_that_strict_mode_takes(tool: Tool) -> None:
+def test_schema_holds_only_what_a_model_needs(tool: Tool) -> None:
     schema = tool.spec.parameters
     for part, depth in _parts(schema):
         assert part.keys() <= ALLOWED, part
         assert depth <= DEEPEST
         if "anyOf" not in part:
             assert "type" in part, part
-        if part.get("type") == "object":
-            assert part["additionalProperties"] is False
-            assert part["required"] == list(part["properties"])
+        assert part != {"type": "null"}
     assert len(list(_parts(schema))) < MAX_PROPERTIES
     assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", tool.name)
 
 
 @every_tool
-def test_everything_is_described(tool: Tool) -> None:
-    assert len(tool.description) > 20
-    assert tool.description.endswith(".")
-    for name, part in _properties(tool).items():
-        assert part.get("description", "").endswith("."), name
+def test_schema_is_strict_if_all_arguments_are_required(tool: Tool) -> None:
+    schema = tool.spec.parameters
+    strict = bool(_properties(tool)) and _required(tool) == set(_properties(tool))
+    assert (schema.get("additionalProperties") is False) == strict
+    assert tool.spec.function.get("strict", False) == strict
 
 
 @every_tool
-def test_what_may_be_left_out_may_be_null_and_nothing_else(tool: Tool) -> None:
-    needed = set(tool.arguments.model_json_schema().get("required", ()))
+def test_descriptions_are_sentences(tool: Tool) -> None:
+    assert len(tool.description) > 20
+    assert tool.description.endswith(".")
     for name, part in _properties(tool).items():
-        nullable = {"type": "null"} in part.get("anyOf", ())
-        assert nullable == (name not in needed), name
+        assert part.get("description", ".").endswith("."), name
+
+
+@every_tool
+def test_schema_requires_what_the_function_requires(tool: Tool) -> None:
+    assert _required(tool) == set(tool.arguments.model_json_schema().get("required", ()))
 
 
 @every_tool
@@ -104,7 +107,7 @@ def test_arguments_of_wrong_type_are_correctable(tool: Tool, arguments: str) -> 
 
 @every_tool
 def test_a_schema_changes_only_on_purpose(tool: Tool) -> None:
-    text = json.dumps(tool.spec.model_dump(), indent=1, ensure_ascii=False)
+    text = json.dumps(tool.spec.function, indent=1, ensure_ascii=False)
     assert agrees(f"tools/{tool.name}", text)
 
 
@@ -126,8 +129,8 @@ def _mistakes_of_document(tools: Mapping[str, Tool], rows: Mapping[str, list[str
     found, before = [], None
     for name, tool in tools.items():
         optional = [
-            f"`{argument}?`" if {"type": "null"} in part.get("anyOf", ()) else f"`{argument}`"
-            for argument, part in _properties(tool).items()
+            f"`{argument}`" if argument in _required(tool) else f"`{argument}?`"
+            for argument in _properties(tool)
         ]
         given = "yes" if name in DEFAULT_TOOLS else "no"
         description = rows[name][1] if name in rows else tool.description.rstrip(".")
@@ -158,7 +161,7 @@ def test_tool_without_row_is_named_with_its_row_and_place() -> None:
     assert _mistakes_of_document(known, rows) == [
         (
             "add this row to the first table of docs/tools.md, behind the row of `get_my_runs`: "
-            "| `stop_run` | `run_id` | Stop another of your runs: at work, waiting or queued | no |"
+            "| `stop_run` | `run_id` | Stop another of your runs. What it has sent stays | no |"
         )
     ]
 
@@ -171,8 +174,8 @@ def test_row_of_unknown_tool_is_named() -> None:
 
 def test_tokens_of_all_tools_in_document_are_current() -> None:
     def size(names: Sequence[str]) -> str:
-        specs = [tool.spec.model_dump() for tool in enabled(names)]
-        return f"{tokens().count(json.dumps(specs)):,}"
+        sent = tools_on_wire(tool.spec for tool in enabled(names))
+        return f"{tokens().count(json.dumps(sent)):,}"
 
     sentence = (
         f"All {len(TOOLS)} take {size(tuple(TOOLS))} tokens, "
@@ -183,6 +186,17 @@ def test_tokens_of_all_tools_in_document_are_current() -> None:
     )
     assert says is not None, f"docs/tools.md must say: {sentence}"
     assert says[0] == sentence, f"write in docs/tools.md: {sentence}"
+
+
+def test_document_lists_all_former_names_of_tools() -> None:
+    section = DOCUMENT.split("## Former names")[1].split("## What comes back")[0]
+    rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
+    listed = {
+        former: re.findall(r"`(\w+)`", now)[0]
+        for cell, now in rows
+        for former in re.findall(r"`(\w+)`", cell)
+    }
+    assert listed == FORMER_TOOLS
 
 
 # ---------------------------------------------------------------------- unit tests
@@ -227,6 +241,12 @@ def test_an_agent_keeps_the_tools_that_still_exist() -> None:
     ]
 
 
+def _required(tool: Tool) -> set[str]:
+    required = tool.spec.parameters.get("required", [])
+    assert isinstance(required, list)
+    return set(required)
+
+
 def _properties(tool: Tool) -> dict[str, dict[str, Any]]:
     properties = tool.spec.parameters["properties"]
     assert isinstance(properties, dict)
@@ -237,7 +257,7 @@ def test_the_order_in_which_tools_were_enabled_changes_nothing_of_what_is_sent()
     """They open the prompt: in another order, or worded anew, none of it could be cached."""
     names = get_args(ToolName)
     sent = [
-        json.dumps([tool.spec.model_dump() for tool in enabled(ordered)])
+        json.dumps(tools_on_wire(tool.spec for tool in enabled(ordered)))
         for ordered in (names, names[::-1], sorted(names), (*names, *names))
     ]
     assert len(set(sent)) == 1

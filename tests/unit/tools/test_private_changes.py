@@ -42,8 +42,8 @@ PLAN_RUN = Trigger(
 )
 QuestionOutcome = Callable[..., tuple[World, list[tuple[str, str]]]]
 CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
-    "complete a goal": ("complete_goal", {"goal_id": "goal_1"}),
-    "abandon a goal": ("abandon_goal", {"goal_id": "goal_1"}),
+    "complete a goal": ("end_goal", {"goal_id": "goal_1", "outcome": "completed"}),
+    "abandon a goal": ("end_goal", {"goal_id": "goal_1", "outcome": "abandoned"}),
     "cancel a plan": ("cancel_plan", {"name": "Report"}),
     "forget a memory": ("forget_memory", {"memory_id": "mem_1"}),
     "write a document": ("write_document", {"name": "log", "text": "secret"}),
@@ -52,10 +52,13 @@ CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
     "show a document": ("write_document", {"name": "log", "text": "ours", "on_show": True}),
     "delete a document": ("delete_document", {"name": "log"}),
     "note on a thread": ("update_thread", {"thread_id": "thr_1", "progress": "secret"}),
-    "complete a thread": ("complete_thread", {"thread_id": "thr_1", "evidence": "secret"}),
-    "archive a thread": ("archive_thread", {"thread_id": "thr_1"}),
-    "attach a document": ("attach_document", {"thread_id": "thr_1", "name": "log"}),
-    "bind a skill": ("bind_skill", {"thread_id": "thr_1", "name": "planning"}),
+    "complete a thread": (
+        "end_thread",
+        {"thread_id": "thr_1", "outcome": "completed", "evidence": "secret"},
+    ),
+    "archive a thread": ("end_thread", {"thread_id": "thr_1", "outcome": "archived"}),
+    "attach a document": ("update_thread", {"thread_id": "thr_1", "add_documents": ["log"]}),
+    "bind a skill": ("update_thread", {"thread_id": "thr_1", "add_skills": ["planning"]}),
 }
 
 

@@ -141,7 +141,7 @@ def test_failed_tool_call_does_not_end_the_run() -> None:
         calls(
             ("send_message", {"text": "Hi", "chat_id": "chat_9"}),
             ("enter_chat", {"chat_id": "chat_9"}),
-            ("complete_goal", {"goal_id": "goal_9"}),
+            ("end_goal", {"goal_id": "goal_9", "outcome": "completed"}),
             ("cancel_plan", {"name": "none"}),
             ("stop_run", {"run_id": "run_9_chat_1"}),
         ),
@@ -468,7 +468,9 @@ def test_setting_goals_and_plans_and_letting_them_go() -> None:
     assert plan == "plan set, next: 2026-02-18T14:00:01.000Z (Wednesday 2026-02-18 14:00 in UTC)"
     assert [bad.split(":")[0], none.split(":")[0], canceled] == ["error", "error", "plan canceled"]
     world.model.script.append(
-        calls(("complete_goal", {"goal_id": goal.removeprefix("goal set, id: ")}))
+        calls(
+            ("end_goal", {"goal_id": goal.removeprefix("goal set, id: "), "outcome": "completed"})
+        )
     )
     world.post("Done?", HUSAM)
     world.drain()

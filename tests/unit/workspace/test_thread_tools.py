@@ -65,6 +65,10 @@ def asked(world: World, chat_id: str = "chat_1") -> Run:
     return run
 
 
+def ended_as(outcome: str, thread: Thread, **said: str) -> dict[str, str]:
+    return {"thread_id": thread.id, "outcome": outcome, **said}
+
+
 def told(world: World, run: Run) -> list[str]:
     return [result.content for result in results_of(world, run)]
 
@@ -192,12 +196,12 @@ def test_a_thread_is_begun_carried_on_and_completed() -> None:
             calls(("switch_thread", {"thread_id": thread.id})),
             calls(
                 ("update_thread", {"progress": "Half", "blocking": "Finance"}),
-                ("attach_document", {"name": "q4.csv"}),
-                ("bind_skill", {"name": "planning"}),
-                ("detach_document", {"name": "plan.md"}),
-                ("unbind_skill", {"name": "planning"}),
+                ("update_thread", {"add_documents": ["q4.csv"]}),
+                ("update_thread", {"add_skills": ["planning"]}),
+                ("update_thread", {"remove_documents": ["plan.md"]}),
+                ("update_thread", {"remove_skills": ["planning"]}),
             ),
-            calls(("complete_thread", {"thread_id": thread.id, "evidence": "Husam said yes"})),
+            calls(("end_thread", ended_as("completed", thread, evidence="Husam said yes"))),
             calls(("update_thread", {"progress": "More"})),
             END,
         ]
@@ -215,18 +219,55 @@ def test_item_attached_to_the_active_thread_is_shown_at_once() -> None:
     world = on_stage()
     thread = begin(world, "The Q4 report")
     world.app.threads.switch(OWNER.reach, thread.id)
-    both = calls(("attach_document", {"name": "q4.csv"}), ("bind_skill", {"name": "planning"}))
+    both = calls(
+        ("update_thread", {"add_documents": ["q4.csv"]}),
+        ("update_thread", {"add_skills": ["planning"]}),
+    )
     world.model.script.extend([both, END])
     attached, bound, *_ = told(world, asked(world))
     assert "| oct,12" in attached
     assert "[planning]" in bound
 
 
+def test_thread_update_with_an_unknown_document_changes_nothing() -> None:
+    world = on_stage()
+    thread = begin(world, "The Q4 report")
+    world.app.threads.switch(OWNER.reach, thread.id)
+    both = {"progress": "Half", "add_documents": ["q4.csv", "nowhere"]}
+    world.model.script.extend([calls(("update_thread", both), ("update_thread", {})), END])
+    refused, nothing, *_ = told(world, asked(world))
+    assert refused == "error: there is no document 'nowhere' of yours that a thread can hold"
+    assert nothing == "error: name at least one change"
+    [after] = index(world).threads
+    assert (after.progress, after.documents) == (None, ())
+
+
+def test_documents_added_to_the_active_thread_are_cut_to_the_size_of_a_result() -> None:
+    world = on_stage()
+    names = [f"long {n}" for n in range(10)]
+    for name in names:
+        write(world, name, "\u6f22" * 9_000)
+    thread = begin(world, "The Q4 report")
+    world.app.threads.switch(OWNER.reach, thread.id)
+    world.model.script.extend([calls(("update_thread", {"add_documents": names})), END])
+    shown, *_ = told(world, asked(world))
+    assert all(name in shown for name in names)
+    assert len(shown.encode()) < 41_000
+
+
+def test_thread_completed_without_evidence_is_refused() -> None:
+    world = on_stage()
+    thread = begin(world, "The Q4 report")
+    world.model.script.extend([calls(("end_thread", ended_as("completed", thread))), END])
+    assert told(world, asked(world))[0] == "error: evidence: required for a completed thread"
+    assert index(world).threads == (thread,)
+
+
 def test_another_threads_document_is_glanced_at_without_taking_that_thread_up() -> None:
     world = on_stage()
     thread = begin(world, "PhoneLinks", documents=["q4.csv"])
     glance = [(thread.id, "q4.csv"), (thread.id, "plan.md"), ("thr_nowhere", "q4.csv")]
-    peeks = [("peek_document", {"thread_id": each, "name": name}) for each, name in glance]
+    peeks = [("read_document", {"thread_id": each, "name": name}) for each, name in glance]
     world.model.script.extend([calls(*peeks), END])
     run = asked(world)
     shown, wrong, unknown, *_ = told(world, run)
@@ -391,10 +432,10 @@ def test_in_private_an_open_thread_is_seen_and_taken_up_but_not_changed() -> Non
             calls(
                 ("switch_thread", said),
                 ("update_thread", {"progress": "Husam is ill"}),
-                ("complete_thread", said | {"evidence": "Husam said so"}),
-                ("archive_thread", said),
-                ("attach_document", {"name": "q4.csv"}),
-                ("bind_skill", {"name": "planning"}),
+                ("end_thread", ended_as("completed", thread, evidence="Husam said so")),
+                ("end_thread", ended_as("archived", thread)),
+                ("update_thread", {"add_documents": ["q4.csv"]}),
+                ("update_thread", {"add_skills": ["planning"]}),
             ),
             END,
             END,
@@ -436,8 +477,8 @@ def test_a_completed_thread_is_one_line_of_what_was_shown_done_and_found() -> No
     world = on_stage()
     thread = begin(world, "The Q4 report", documents=["plan.md"])
     world.app.threads.switch(OWNER.reach, thread.id)
-    done = {"thread_id": thread.id, "evidence": "Husam said yes", "learned": "Ask early"}
-    world.model.script.extend([calls("get_my_runs"), END, calls(("complete_thread", done)), END])
+    done = ended_as("completed", thread, evidence="Husam said yes", learned="Ask early")
+    world.model.script.extend([calls("get_my_runs"), END, calls(("end_thread", done)), END])
     asked(world)
     asked(world)
     ended = world.app.threads.get(OWNER.reach, thread.id)
@@ -450,7 +491,7 @@ def test_a_completed_thread_is_one_line_of_what_was_shown_done_and_found() -> No
     assert "| - the numbers first" in unit["messages"][0]["content"]
     assert unit["messages"][-1]["content"] == "Husam said yes\nAsk early"
     called = [tool["function"]["name"] for tool in unit["tools"]]
-    assert called == ["get_my_runs", "complete_thread", "end_run"]
+    assert called == ["get_my_runs", "end_thread", "end_run"]
     calls_made = [call for each in unit["messages"] for call in each.get("tool_calls", ())]
     results = [each["tool_call_id"] for each in unit["messages"] if each["role"] == "tool"]
     assert [call["id"] for call in calls_made] == results

@@ -1,4 +1,4 @@
-"""The base of tools: typed functions from which strict JSON schemas are generated."""
+"""The base of tools: typed functions from which short JSON schemas are generated."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -12,14 +12,15 @@ from pydantic_core import ErrorDetails
 
 from skein.agent.tools.arguments import MAY_BE_EMPTY
 from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unprocessable
-from skein.models.runs.completion import ToolSpec
+from skein.models.runs.completion import ToolSpec, is_strict
 from skein.models.runs.tool_arguments import json_object
 from skein.services.common.quoting import quoted
 
 MAX_REASON = 300  # characters of the error for one argument
 MAX_LOCATION = 60  # characters of an argument's name in an error
 MAX_REASONS = 5  # arguments that one error names
-UNSUPPORTED = ("default", "title", "minLength", "maxLength")  # by strict schemas; we check lengths
+SHOWN = ("type", "enum", "items", "anyOf", "description")  # bounds are checked here, not shown
+NULL = {"type": "null"}
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Tool:
         return ToolSpec(
             name=self.name,
             description=self.description,
-            parameters=strict(self.arguments.model_json_schema()),
+            parameters=schema_for_models(self.arguments.model_json_schema()),
         )
 
     def parse(self, arguments: str) -> dict[str, Any]:
@@ -130,36 +131,35 @@ def tool(*, shows_items: bool) -> Callable[[Callable[..., str]], Tool]:
     return made
 
 
-def strict(schema: dict[str, Any]) -> dict[str, Any]:
-    """Convert a JSON schema to the strict form that model providers accept.
+def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:
+    """Shorten the JSON schema of a tool's arguments, because models pay for each token of it.
 
-    Each property is required, so optional properties are nullable. Additional properties are
-    forbidden.
+    A model may leave optional arguments out. Bounds and defaults are not shown: `Tool.parse` checks
+    them. If all arguments are required, additional ones are forbidden, so that providers accept the
+    schema in strict mode (https://platform.openai.com/docs/guides/structured-outputs).
     """
-    required = set(schema.get("required", ()))
-    properties = {
-        name: _nullable(part, optional=name not in required)
-        for name, part in schema.get("properties", {}).items()
-    }
-    return {
+    properties = schema.get("properties", {})
+    required = [name for name in properties if name in schema.get("required", ())]
+    shown: dict[str, Any] = {
         "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
+        "properties": {name: _shown(part) for name, part in properties.items()},
     }
+    if required:
+        shown["required"] = required
+    if is_strict(shown):
+        shown["additionalProperties"] = False
+    return shown
 
 
-def _nullable(part: dict[str, Any], *, optional: bool) -> dict[str, Any]:
-    plain = {key: value for key, value in part.items() if key not in UNSUPPORTED}
-    if "anyOf" in plain:
-        plain["anyOf"] = [_nullable(each, optional=False) for each in plain["anyOf"]]
-    if "items" in plain:
-        plain["items"] = _nullable(plain["items"], optional=False)
-    if not optional or "anyOf" in plain:
-        return plain
-    description = plain.pop("description", None)
-    either: dict[str, Any] = {"anyOf": [plain, {"type": "null"}]}
-    return either if description is None else either | {"description": description}
+def _shown(part: dict[str, Any]) -> dict[str, Any]:
+    """Shorten the schema of one argument; null, which counts as not given, is not shown."""
+    shown = {key: part[key] for key in SHOWN if key in part}
+    if "items" in shown:
+        shown["items"] = _shown(shown["items"])
+    kinds = [_shown(each) for each in shown.pop("anyOf", ()) if each != NULL]
+    if len(kinds) == 1:
+        return kinds[0] | shown
+    return ({"anyOf": kinds} if kinds else {}) | shown
 
 
 @contextmanager

@@ -1,9 +1,5 @@
 """The tool `borrow_context`, which shows another chat's last messages for one activation."""
 
-from typing import Annotated
-
-from pydantic import Field
-
 from skein.agent.prompt.timeline import attached
 from skein.agent.reading.held_content import said_by_others
 from skein.agent.tools.arguments import Id
@@ -24,10 +20,8 @@ from skein.services.common.quoting import quoted
 
 
 @tool(shows_items=False)
-def borrow_context(
-    call: ToolContext, chat_id: Annotated[Id, Field(description="The id of another chat of yours.")]
-) -> str:
-    """Be shown another chat's newest messages at your next turn here, once."""
+def borrow_context(call: ToolContext, chat_id: Id) -> str:
+    """Show the newest messages of another chat of yours in your next prompt here, once."""
     run = call.activation.run
     here = call.target(None)
     if chat_id == here:

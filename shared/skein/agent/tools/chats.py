@@ -16,16 +16,14 @@ MAX_MESSAGES = 50
 MAX_CHARACTERS = 2_000
 MAX_BYTES = 20_000  # of a timeline; the oldest messages that do not fit are left out
 
-Limit = Annotated[Count, Field(description="How many messages, at most 50.")]
-
 
 @tool(shows_items=False)
 def enter_chat(
     call: ToolContext,
-    chat_id: Annotated[Id, Field(description="The id of one of your chats.")],
-    limit: Limit = MAX_MESSAGES,
+    chat_id: Id,
+    limit: Count = MAX_MESSAGES,
 ) -> str:
-    """Make another of your chats the active one, and read its newest messages."""
+    """Make another chat of yours the active one, and read its newest messages."""
     chat, member = own_chat(call, chat_id)
     shown = _shown(call, chat, member, limit, before=None)
     call.activation.claim = call.activation.claim.with_run(active_chat_id=chat.id)
@@ -35,15 +33,13 @@ def enter_chat(
 @tool(shows_items=False)
 def read_messages(
     call: ToolContext,
-    chat_id: Annotated[
-        Id | None, Field(description="One of your chats; without it, the active one.")
-    ] = None,
-    limit: Limit = MAX_MESSAGES,
+    chat_id: Annotated[Id | None, Field(description="Default: the active chat.")] = None,
+    limit: Count = MAX_MESSAGES,
     before: Annotated[
         MessageNumber | None, Field(description="Only messages before this number.")
     ] = None,
 ) -> str:
-    """Read messages of one of your chats, the newest ones or those before a certain one."""
+    """Read older messages, or the messages of another chat of yours."""
     chat, member = own_chat(call, call.target(chat_id))
     return _shown(call, chat, member, limit, before=before)
 

@@ -13,6 +13,7 @@ from skein.agent.tools.arguments import (
     DocumentName,
     DocumentPart,
     DocumentText,
+    Id,
     ListPosition,
     MediaType,
     Offset,
@@ -20,7 +21,13 @@ from skein.agent.tools.arguments import (
     Version,
 )
 from skein.agent.tools.base import refusals_as_tool_errors, tool
-from skein.agent.tools.context import ToolContext, author_of, document_reach, own_scope
+from skein.agent.tools.context import (
+    ToolContext,
+    author_of,
+    document_reach,
+    own_scope,
+    reach_at,
+)
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.models.chats.chat import Chat
 from skein.models.common.base import rfc3339
@@ -35,21 +42,18 @@ from skein.models.workspace.document import (
 from skein.services.runs.disclosure import check_post
 from skein.services.workspace.document_edits import Revision
 
-Name = Annotated[DocumentName, Field(description="The document's name.")]
 AsRead = Annotated[
-    Version | None, Field(description="The version you read; refused if it has changed.")
+    Version | None, Field(description="The version you read: fails if it has changed.")
 ]
 
 
 @tool(shows_items=True)
 def list_documents(
     call: ToolContext,
-    limit: Annotated[Count, Field(description="How many, at most 50.")] = 20,
-    after: Annotated[
-        ListPosition | None, Field(description="Goes on where a list ended, as that said.")
-    ] = None,
+    limit: Count = 20,
+    after: Annotated[ListPosition | None, Field(description="Where the list before ended.")] = None,
 ) -> str:
-    """List your documents and the active chat's; of two of one name, tools mean the first."""
+    """List your documents and the active chat's. Of two with one name, tools use the first."""
     reach = document_reach(call)
     page = call.tool_services.documents.shown(reach, limit=limit, after=_position(reach, after))
     lines: list[str] = []
@@ -65,14 +69,14 @@ def list_documents(
 @tool(shows_items=True)
 def read_document(
     call: ToolContext,
-    name: Name,
-    offset: Annotated[Offset | None, Field(description="From which character on.")] = None,
+    name: DocumentName,
+    thread_id: Annotated[
+        Id | None, Field(description="Read a document of this thread, without switching to it.")
+    ] = None,
+    offset: Annotated[Offset | None, Field(description="Characters to skip.")] = None,
 ) -> str:
-    """Read one of your documents or of the active chat's, 10,000 characters at once."""
-    try:
-        document = call.tool_services.documents.get(document_reach(call), name)
-    except NotFound as error:
-        raise Failed(str(error)) from None
+    """Read a document, 10,000 characters at a time."""
+    document = _found(call, name) if thread_id is None else _of_thread(call, thread_id, name)
     start = offset or 0
     if start > len(document.text):
         raise Correctable(f"it has {len(document.text):,} characters")
@@ -82,26 +86,24 @@ def read_document(
 @tool(shows_items=True)
 def write_document(
     call: ToolContext,
-    name: Name,
+    name: DocumentName,
     text: Annotated[
         DocumentText,
-        Field(description="All of its text, without bars before the lines."),
+        Field(description="The whole text, without bars."),
         MAY_BE_EMPTY,
     ],
-    media_type: Annotated[
-        MediaType | None, Field(description="Such as text/csv; Markdown if it is new.")
-    ] = None,
+    media_type: Annotated[MediaType | None, Field(description="Default: text/markdown.")] = None,
     in_chat: Annotated[
         JsonBool | None,
-        Field(description="A new one belongs to the active chat, not to you alone."),
+        Field(description="true: create it for the active chat, not for you alone."),
     ] = None,
     on_show: Annotated[
         JsonBool | None,
-        Field(description="You are shown it whatever you are at; for at most 5 documents."),
+        Field(description="true: every prompt shows it; at most 5 documents."),
     ] = None,
     version: AsRead = None,
 ) -> str:
-    """Make a document, or replace all of its text."""
+    """Create a document, or replace its whole text."""
     reach = changing_reach(call)
     new_in = _home(call, in_chat=bool(in_chat))
     if in_chat:
@@ -123,37 +125,37 @@ def write_document(
 @tool(shows_items=True)
 def append_document(
     call: ToolContext,
-    name: Name,
+    name: DocumentName,
     text: Annotated[
         DocumentPart,
-        Field(description="Goes to the very end; begin with a line end if need be."),
+        Field(description="Begin with a line break to start a new line."),
     ],
 ) -> str:
-    """Add to the end of a document."""
+    """Add text to the end of a document."""
     return _revised(call, name, Revision(append=text))
 
 
 @tool(shows_items=True)
 def edit_document(
     call: ToolContext,
-    name: Name,
+    name: DocumentName,
     find: Annotated[
-        DocumentPart, Field(description="What stands there exactly once, without bars.")
+        DocumentPart, Field(description="Text that occurs exactly once, without bars.")
     ],
     replace: Annotated[
         DocumentText,
-        Field(description="What is to stand in its place; may be empty."),
+        Field(description="The new text; empty removes it."),
         MAY_BE_EMPTY,
     ],
     version: AsRead = None,
 ) -> str:
-    """Replace one part of a document and leave the rest as it is."""
+    """Replace one part of a document. The rest stays as it is."""
     return _revised(call, name, Revision(find=find, replace=replace, version=version))
 
 
 @tool(shows_items=True)
-def delete_document(call: ToolContext, name: Name, version: AsRead = None) -> str:
-    """Remove a document for good."""
+def delete_document(call: ToolContext, name: DocumentName, version: AsRead = None) -> str:
+    """Delete a document permanently."""
     with refusals_as_tool_errors():
         done = call.tool_services.documents.delete(
             changing_reach(call), name, version=version, author=author_of(call)
@@ -162,10 +164,8 @@ def delete_document(call: ToolContext, name: Name, version: AsRead = None) -> st
 
 
 @tool(shows_items=False)
-def read_skill(
-    call: ToolContext, name: Annotated[SkillName, Field(description="The skill's name.")]
-) -> str:
-    """Read how to do a kind of work, by the name of a skill."""
+def read_skill(call: ToolContext, name: SkillName) -> str:
+    """Read a skill: instructions for one kind of work."""
     try:
         return skill_text(call.tool_services.skills.get(call.activation.run.tenant, name))
     except NotFound as error:
@@ -190,6 +190,37 @@ def changing_reach(call: ToolContext) -> DocumentReach:
         own = tuple(folder for folder in reach.folders if folder.chat_id is None)
         return reach.model_copy(update={"folders": own})
     return reach
+
+
+def _found(call: ToolContext, name: str) -> Document:
+    """Return one of the documents within the agent's reach.
+
+    Raises:
+        Failed: There is no such document.
+    """
+    try:
+        return call.tool_services.documents.get(document_reach(call), name)
+    except NotFound as error:
+        raise Failed(str(error)) from None
+
+
+def _of_thread(call: ToolContext, thread_id: str, name: str) -> Document:
+    """Return a document of a thread, which need not be active.
+
+    Raises:
+        Correctable: The thread has no such document.
+        Failed: There is no such thread within reach, or the document was deleted.
+    """
+    reach, threads = reach_at(call), call.tool_services.threads
+    with refusals_as_tool_errors():
+        thread = threads.get(reach, thread_id)
+    if name not in thread.documents:
+        has = ", ".join(map(named, thread.documents)) or "no documents"
+        raise Correctable(f"this thread has {has}")
+    document = threads.documents(reach, thread, [name])[name]
+    if document is None:
+        raise Failed(f"there is no document {name!r} any more")
+    return document
 
 
 def _check_chat(call: ToolContext, chat: Chat) -> None:

@@ -1,6 +1,6 @@
 """The tools for goals and plans."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -22,18 +22,18 @@ from skein.models.common.json_types import JsonBool
 from skein.models.common.ownership import effect_id
 from skein.services.common.schedule import local_time
 
-GoalId = Annotated[Id, Field(description="The goal's id.")]
-NewPlanName = Annotated[PlanName, Field(description="Its name; the same name again replaces it.")]
+GoalOutcome = Literal["completed", "abandoned"]
+NewPlanName = Annotated[PlanName, Field(description="Replaces a plan of this name.")]
 
 
 @tool(shows_items=False)
 def set_goal(
     call: ToolContext,
-    text: Annotated[GoalText, Field(description="What you are after.")],
-    priority: Annotated[Priority, Field(description="1 is the most important.")] = 2,
-    long_term: Annotated[JsonBool | None, Field(description="It goes on for long.")] = None,
+    text: GoalText,
+    priority: Annotated[Priority, Field(description="1 (highest) to 5.")] = 2,
+    long_term: JsonBool | None = None,
 ) -> str:
-    """Set yourself a goal, shown to you until you complete or abandon it."""
+    """Set yourself a goal. Prompts show it until you end it."""
     with refusals_as_tool_errors():
         goal = call.tool_services.goals.set(
             owner_at(call),
@@ -48,45 +48,32 @@ def set_goal(
 
 
 @tool(shows_items=False)
-def complete_goal(call: ToolContext, goal_id: GoalId) -> str:
-    """Mark a goal of yours as reached."""
+def end_goal(call: ToolContext, goal_id: Id, outcome: GoalOutcome) -> str:
+    """End a goal that you have reached or given up."""
+    goals, guard = call.tool_services.goals, call.activation.claim.guard
     with refusals_as_tool_errors():
-        call.tool_services.goals.complete(
-            reach_at(call), goal_id, guard=call.activation.claim.guard
-        )
-    return "goal completed"
-
-
-@tool(shows_items=False)
-def abandon_goal(call: ToolContext, goal_id: GoalId) -> str:
-    """Let a goal of yours go."""
-    with refusals_as_tool_errors():
-        call.tool_services.goals.abandon(reach_at(call), goal_id, guard=call.activation.claim.guard)
-    return "goal abandoned"
+        if outcome == "completed":
+            goals.complete(reach_at(call), goal_id, guard=guard)
+        else:
+            goals.abandon(reach_at(call), goal_id, guard=guard)
+    return f"goal {outcome}"
 
 
 @tool(shows_items=False)
 def set_plan(
     call: ToolContext,
     name: NewPlanName,
-    instruction: Annotated[
-        Instruction, Field(description="What you are to do then, said to yourself.")
-    ],
-    run_after: Annotated[
-        RunAfter | None, Field(description="A while from now, e.g. 2 hours; once.")
-    ] = None,
+    instruction: Annotated[Instruction, Field(description="What you should do then.")],
+    run_after: Annotated[RunAfter | None, Field(description="Such as 2 hours.")] = None,
     scheduled_at: Annotated[
-        Moment | None,
-        Field(description="A time in time_zone, e.g. 2026-02-18T17:07, or with an offset; once."),
+        Moment | None, Field(description="Such as 2026-02-18T17:07, in time_zone.")
     ] = None,
-    cron: Annotated[
-        Cron | None, Field(description="Five cron fields, e.g. 0 9 * * 1-5; again and again.")
-    ] = None,
+    cron: Annotated[Cron | None, Field(description="Such as 0 9 * * 1-5.")] = None,
     time_zone: Annotated[
-        TimeZone | None, Field(description="IANA name, e.g. Europe/Berlin; default: that of NOW.")
+        TimeZone | None, Field(description="IANA name; default: that of NOW.")
     ] = None,
 ) -> str:
-    """Have yourself woken later, by exactly one of run_after, scheduled_at and cron."""
+    """Schedule a run of yourself: once (run_after or scheduled_at) or repeatedly (cron)."""
     with refusals_as_tool_errors():
         plan = call.tool_services.plans.set(
             owner_at(call),
@@ -107,10 +94,8 @@ def set_plan(
 
 
 @tool(shows_items=False)
-def cancel_plan(
-    call: ToolContext, name: Annotated[PlanName, Field(description="The plan's name.")]
-) -> str:
-    """Let a plan of yours go."""
+def cancel_plan(call: ToolContext, name: PlanName) -> str:
+    """Cancel one of your plans."""
     with refusals_as_tool_errors():
         call.tool_services.plans.cancel(
             reach_at(call), name, effect=effect_id(call.effect), guard=call.activation.claim.guard

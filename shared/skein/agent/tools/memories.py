@@ -18,14 +18,10 @@ CUT = " [...]"
 @tool(shows_items=False)
 def save_memory(
     call: ToolContext,
-    text: Annotated[
-        MemoryText, Field(description="What to remember; it must make sense by itself.")
-    ],
-    kind: Annotated[
-        MemoryKind, Field(description="core: for good; journal: it fades after seven days.")
-    ],
+    text: Annotated[MemoryText, Field(description="One sentence that is clear without this chat.")],
+    kind: Annotated[MemoryKind, Field(description="core: permanent; journal: 7 days.")],
 ) -> str:
-    """Remember something beyond this conversation; you will be shown it where it may be known."""
+    """Save a fact for later conversations."""
     run, messages = call.activation.run, call.reading.history.messages
     with refusals_as_tool_errors():
         memory, known = call.tool_services.memories.add(
@@ -44,10 +40,8 @@ def save_memory(
 
 
 @tool(shows_items=False)
-def forget_memory(
-    call: ToolContext, memory_id: Annotated[Id, Field(description="The memory's id.")]
-) -> str:
-    """Forget something that you remember; search_memories tells you its id."""
+def forget_memory(call: ToolContext, memory_id: Id) -> str:
+    """Forget a memory that is wrong or no longer wanted. search_memories gives ids."""
     with refusals_as_tool_errors():
         call.tool_services.memories.forget(
             reach_at(call), memory_id, guard=call.activation.claim.guard
@@ -58,10 +52,10 @@ def forget_memory(
 @tool(shows_items=True)
 def search_memories(
     call: ToolContext,
-    query: Annotated[Query, Field(description="Words that stand in it, in its language.")],
-    limit: Annotated[Count, Field(description="How many, at most 50.")] = 10,
+    query: Annotated[Query, Field(description="Words of the memory.")],
+    limit: Count = 10,
 ) -> str:
-    """Search all that you remember and that may be known here, the best first."""
+    """Search all your memories; the prompt shows some."""
     found = call.tool_services.memory_search.search(reach_at(call), query, limit=limit)
     return "\n".join(map(_row, found)) or "no memories found"
 

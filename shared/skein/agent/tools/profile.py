@@ -17,13 +17,13 @@ from skein.services.common.optimistic import NOT_FROM_HERE
 @tool(shows_items=False)
 def update_profile(
     call: ToolContext,
-    field: Annotated[FieldName, Field(description="One of the fields that USER PROFILE names.")],
+    field: Annotated[FieldName, Field(description="A field that USER PROFILE names.")],
     value: Annotated[
         ProfileText | ProfileTexts | None,
-        Field(description="What it is to hold, all of it; null takes the field away."),
+        Field(description="The whole new value; leave it out to clear the field."),
     ] = None,
 ) -> str:
-    """Write down what you have learnt of the person in this direct chat."""
+    """Save what the person of this direct chat says about themselves."""
     run, reading = call.activation.run, call.reading
     person = person_at(reading.chat)
     if person is None or reading.chat is None or reading.chat.id != run.chat_id:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import WithJsonSchema
 
 from skein.agent.tools.arguments import Count, Id
 from skein.agent.tools.base import tool
@@ -14,14 +14,20 @@ from skein.models.runs.run import Run, RunStatus
 from skein.services.common.quoting import quoted
 from skein.services.runs.disclosure import may_affect
 
+# The model is shown an example in place of the six values, which take 30 tokens.
+Status = Annotated[
+    RunStatus | None,
+    WithJsonSchema({"type": "string", "maxLength": 10, "description": "Such as waiting."}),
+]
+
 
 @tool(shows_items=False)
 def get_my_runs(
     call: ToolContext,
-    status: Annotated[RunStatus | None, Field(description="Only runs in this state.")] = None,
-    limit: Annotated[Count, Field(description="How many, at most 50.")] = 10,
+    status: Status = None,
+    limit: Count = 10,
 ) -> str:
-    """List your newest runs, with what each sent and which tools it used."""
+    """List your recent runs: what you sent and did elsewhere."""
     run = call.activation.run
     runs = call.tool_services.own_runs.newest(
         run.tenant, run.agent_id, readers=call.reading.destination, status=status, limit=limit
@@ -34,10 +40,8 @@ def get_my_runs(
 
 
 @tool(shows_items=False)
-def stop_run(
-    call: ToolContext, run_id: Annotated[Id, Field(description="The id of another run of yours.")]
-) -> str:
-    """Stop another of your runs: at work, waiting or queued."""
+def stop_run(call: ToolContext, run_id: Id) -> str:
+    """Stop another of your runs. What it has sent stays."""
     run = call.activation.run
     if run_id == run.id:
         raise Correctable("this is the current run; end it with end_run")
@@ -59,7 +63,7 @@ def stop_run(
 
 @tool(shows_items=False)
 def end_run(call: ToolContext) -> str:
-    """End this run now; what you have sent and set stays."""
+    """End this run without another message."""
     call.activation.ended = True
     return "ended"
 

@@ -33,20 +33,18 @@ ORIGIN_CHARACTERS = 200
 @tool(shows_items=False)
 def send_message(
     call: ToolContext,
-    text: Annotated[MessageText, Field(description="What to say, word for word.")],
+    text: MessageText,
     reply_to: Annotated[
         MessageNumber | None,
-        Field(description="The number of the message that this answers: 43 for msg:43."),
+        Field(description="The message you answer: 43 for msg:43."),
     ] = None,
     wait: Annotated[
         JsonBool | None,
-        Field(description="Pause this run until somebody answers or time runs out."),
+        Field(description="true: pause this run until a reply or a time-out. Last call only."),
     ] = None,
-    chat_id: Annotated[
-        Id | None, Field(description="Another chat to send to; without it, the active chat.")
-    ] = None,
+    chat_id: Annotated[Id | None, Field(description="Default: the active chat.")] = None,
 ) -> str:
-    """Say something in the active chat, or in another one."""
+    """Post a message in a chat of yours."""
     run = call.activation.run
     target = call.target(chat_id)
     new = NewMessage(

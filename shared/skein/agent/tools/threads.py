@@ -1,15 +1,14 @@
-"""The tools for threads, and for their documents and skills."""
+"""The tools for threads, with their documents and skills."""
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from skein.agent.prompt.documents import (
     SHOWN_CHARACTERS,
     STEPS,
-    document_text,
-    named,
+    texts_of,
 )
 from skein.agent.prompt.skills import skill_text
 from skein.agent.prompt.threads import thread_text
@@ -19,20 +18,18 @@ from skein.agent.tools.arguments import (
     Aim,
     Blocking,
     Concern,
-    DocumentName,
     DocumentNames,
     Finding,
     Id,
     Priority,
     SkillLabel,
     SkillLabels,
-    SkillName,
     SkillNames,
     ThreadNote,
 )
 from skein.agent.tools.base import refusals_as_tool_errors, tool
 from skein.agent.tools.context import ToolContext, author_of, owner_at, reach_at
-from skein.errors import Correctable, Failed, NotFound
+from skein.errors import Correctable, NotFound
 from skein.models.common.ownership import effect_id
 from skein.models.workspace.skill import CORE
 from skein.models.workspace.thread import Thread, ThreadKind
@@ -42,43 +39,32 @@ from skein.services.workspace.thread_changes import ThreadEdit
 SHOWN_BYTES = 40_000  # of a thread in a tool result; a step's results hold 60,000 in all
 SKILL_BYTES = 12_000  # of the skills in a tool result
 
-ThreadId = Annotated[Id, Field(description="The thread's id.")]
-Which = Annotated[Id | None, Field(description="Without it, the active thread.")]
-Name = Annotated[DocumentName, Field(description="The document's name.")]
-Names = Annotated[DocumentNames | None, Field(description="Names of documents of yours.")]
-Skill = Annotated[SkillName, Field(description="The skill's name.")]
-Skills = Annotated[SkillNames | None, Field(description="Names of skills it is to have.")]
-Tags = Annotated[SkillLabels | None, Field(description="Skills with these tags come with it.")]
-Mode = Annotated[
-    SkillLabel | None, Field(description="How it is worked at; skills of this mode come with it.")
+Which = Annotated[Id | None, Field(description="Default: the active thread.")]
+Tags = Annotated[SkillLabels | None, Field(description="Adds the skills with these tags.")]
+Mode = Annotated[SkillLabel | None, Field(description="Adds the skills for this way of working.")]
+Rank = Annotated[Priority | None, Field(description="1 (highest) to 5.")]
+Deliverable = Annotated[Aim | None, Field(description="What will exist at the end.")]
+Evidence = Annotated[
+    Finding | None, Field(description="What shows that the work is done; for completed.")
 ]
-Kind = Annotated[
-    ThreadKind | None, Field(description="Whether it finds something out or makes something.")
-]
-Rank = Annotated[Priority | None, Field(description="1 is the most important.")]
-Goal = Annotated[Aim | None, Field(description="What is to be reached.")]
-Deliverable = Annotated[Aim | None, Field(description="What is to be there in the end.")]
-Approach = Annotated[ThreadNote | None, Field(description="How you go about it.")]
+EndedStatus = Literal["completed", "archived"]
 
 
 @tool(shows_items=True)
 def create_thread(
     call: ToolContext,
-    concern: Annotated[Concern, Field(description="What it is about.")],
-    goal: Goal = None,
+    concern: Annotated[Concern, Field(description="What the work is about.")],
+    goal: Aim | None = None,
     deliverable: Deliverable = None,
-    kind: Kind = None,
-    documents: Names = None,
+    kind: ThreadKind | None = None,
+    documents: DocumentNames | None = None,
     mode: Mode = None,
     skill_tags: Tags = None,
-    skills: Skills = None,
+    skills: SkillNames | None = None,
     priority: Rank = None,
-    approach: Approach = None,
+    approach: ThreadNote | None = None,
 ) -> str:
-    """Begin a thread: a unit of work with documents and skills of its own.
-
-    It does not become the active one.
-    """
+    """Create a thread: a unit of work with its own documents and skills. It is not active yet."""
     fields = {
         "concern": concern,
         "goal": goal,
@@ -100,12 +86,12 @@ def create_thread(
             thread_id=f"thr_{effect_id(call.effect)}",
             author=author,
         )
-    return f"thread begun, id: {thread.id}; switch_thread takes it up"
+    return f"thread created, id: {thread.id}; switch_thread makes it active"
 
 
 @tool(shows_items=True)
-def switch_thread(call: ToolContext, thread_id: ThreadId) -> str:
-    """Take up another open thread of yours, with its documents and skills."""
+def switch_thread(call: ToolContext, thread_id: Id) -> str:
+    """Make another open thread the active one. You get its documents and skills."""
     with refusals_as_tool_errors():
         thread = call.tool_services.threads.switch(
             reach_at(call), thread_id, author=author_of(call)
@@ -123,22 +109,26 @@ def switch_thread(call: ToolContext, thread_id: ThreadId) -> str:
 def update_thread(
     call: ToolContext,
     thread_id: Which = None,
-    approach: Approach = None,
-    progress: Annotated[ThreadNote | None, Field(description="How far you are.")] = None,
+    approach: ThreadNote | None = None,
+    progress: ThreadNote | None = None,
     blocking: Annotated[
         Blocking | None,
-        Field(description="What holds it up; empty once nothing does."),
+        Field(description="What the work waits for; empty: nothing."),
         MAY_BE_EMPTY,
     ] = None,
-    concern: Annotated[Concern | None, Field(description="What it is about.")] = None,
-    goal: Goal = None,
-    deliverable: Deliverable = None,
-    kind: Kind = None,
-    mode: Mode = None,
-    skill_tags: Tags = None,
-    priority: Rank = None,
+    concern: Concern | None = None,
+    goal: Aim | None = None,
+    deliverable: Aim | None = None,
+    kind: ThreadKind | None = None,
+    mode: SkillLabel | None = None,
+    skill_tags: SkillLabels | None = None,
+    priority: Priority | None = None,
+    add_documents: DocumentNames | None = None,
+    remove_documents: DocumentNames | None = None,
+    add_skills: SkillNames | None = None,
+    remove_skills: SkillNames | None = None,
 ) -> str:
-    """Note how an open thread stands; what you leave out stays as it is."""
+    """Record how a thread stands, or change its documents and skills. The rest stays as it is."""
     given: dict[str, Any] = {
         "approach": approach,
         "progress": progress,
@@ -152,77 +142,40 @@ def update_thread(
         "priority": priority,
     }
     known = {name: value for name, value in given.items() if value is not None}
-    if not known:
-        raise Correctable("say what is to change")
-    thread = _changed(call, thread_id, changes.fields(known))
-    return f"thread {thread.id} updated"
+    edits = [
+        *([changes.fields(known)] if known else []),
+        *map(changes.detached, remove_documents or ()),
+        *map(changes.unbound, remove_skills or ()),
+        *map(changes.attached, add_documents or ()),
+        *map(changes.bound, add_skills or ()),
+    ]
+    if not edits:
+        raise Correctable("name at least one change")
+    thread = _changed(call, thread_id, changes.combined(edits))
+    shown = _added(call, thread, add_documents or (), add_skills or ())
+    return "\n".join([f"thread {thread.id} updated", *shown])
 
 
 @tool(shows_items=True)
-def complete_thread(
+def end_thread(
     call: ToolContext,
-    thread_id: ThreadId,
-    evidence: Annotated[Finding, Field(description="How anybody can tell that it is done.")],
-    learned: Annotated[
-        Finding | None, Field(description="What you have learnt beyond the work itself.")
-    ] = None,
+    thread_id: Id,
+    outcome: Annotated[
+        EndedStatus, Field(description="completed: done; archived: stopped before it is done.")
+    ],
+    evidence: Evidence = None,
+    learned: Annotated[Finding | None, Field(description="What helps in later work.")] = None,
 ) -> str:
-    """Complete an open thread, with the evidence that it is done."""
+    """End an open thread. It can't be opened again."""
+    if outcome == "completed" and evidence is None:
+        raise Correctable("evidence: required for a completed thread")
     now = call.tool_services.clock.now()
-    _ended(call, thread_id, changes.ended("completed", now, evidence=evidence, learned=learned))
-    return "thread completed"
-
-
-@tool(shows_items=True)
-def archive_thread(
-    call: ToolContext,
-    thread_id: ThreadId,
-    learned: Annotated[Finding | None, Field(description="What you have learnt from it.")] = None,
-) -> str:
-    """Put an open thread away unfinished."""
-    _ended(
-        call, thread_id, changes.ended("archived", call.tool_services.clock.now(), learned=learned)
+    thread = _changed(
+        call, thread_id, changes.ended(outcome, now, evidence=evidence, learned=learned)
     )
-    return "thread archived"
-
-
-@tool(shows_items=True)
-def attach_document(call: ToolContext, name: Name, thread_id: Which = None) -> str:
-    """Let a document of yours belong to an open thread, which then shows it."""
-    thread = _changed(call, thread_id, changes.attached(name))
-    text = _document(call, thread, name)
-    return f"attached to thread {thread.id}\n{text}" if _is_active(call, thread) else "attached"
-
-
-@tool(shows_items=True)
-def detach_document(call: ToolContext, name: Name, thread_id: Which = None) -> str:
-    """Let a document no longer belong to an open thread; it stays."""
-    return f"detached from thread {_changed(call, thread_id, changes.detached(name)).id}"
-
-
-@tool(shows_items=True)
-def bind_skill(call: ToolContext, name: Skill, thread_id: Which = None) -> str:
-    """Bind a skill to an open thread, which then shows it."""
-    thread = _changed(call, thread_id, changes.bound(name))
-    skill = call.tool_services.skills.get(thread.tenant, name)
-    return f"bound\n{skill_text(skill)}" if _is_active(call, thread) else "bound"
-
-
-@tool(shows_items=True)
-def unbind_skill(call: ToolContext, name: Skill, thread_id: Which = None) -> str:
-    """Take a skill that you have bound off an open thread."""
-    return f"taken off thread {_changed(call, thread_id, changes.unbound(name)).id}"
-
-
-@tool(shows_items=True)
-def peek_document(call: ToolContext, thread_id: ThreadId, name: Name) -> str:
-    """Read a document of another thread without taking that up."""
-    with refusals_as_tool_errors():
-        thread = call.tool_services.threads.get(reach_at(call), thread_id)
-    if name not in thread.documents:
-        has = ", ".join(map(named, thread.documents)) or "no documents"
-        raise Correctable(f"this thread has {has}")
-    return _document(call, thread, name)
+    if _is_active(call, thread):
+        call.activation.claim = call.activation.claim.with_run(active_thread_id=None)
+    return f"thread {outcome}"
 
 
 # ---------------------------------------------------------------------- shared helpers
@@ -248,22 +201,23 @@ def _changed(call: ToolContext, thread_id: str | None, change: ThreadEdit) -> Th
         )
 
 
-def _ended(call: ToolContext, thread_id: str, change: ThreadEdit) -> None:
-    """End a thread, and clear the run's active thread if it is the same."""
-    thread = _changed(call, thread_id, change)
-    if _is_active(call, thread):
-        call.activation.claim = call.activation.claim.with_run(active_thread_id=None)
-
-
 def _is_active(call: ToolContext, thread: Thread) -> bool:
     return thread.id == call.activation.run.active_thread_id
 
 
-def _document(call: ToolContext, thread: Thread, name: str) -> str:
-    document = call.tool_services.threads.documents(reach_at(call), thread, [name])[name]
-    if document is None:
-        raise Failed(f"there is no document {name!r} any more")
-    return document_text(document)
+def _added(
+    call: ToolContext, thread: Thread, documents: Sequence[str], skills: Sequence[str]
+) -> list[str]:
+    """Render the documents and skills that were added to the active thread, as far as they fit."""
+    if not _is_active(call, thread):
+        return []
+    found = call.tool_services.threads.documents(reach_at(call), thread, documents)
+    shown = [ShownDocument(name, found[name]) for name in documents]
+    texts = _within(SHOWN_BYTES, lambda characters: "\n".join(texts_of(shown, characters)))
+    return [
+        *([texts] if texts else []),
+        *(skill_text(call.tool_services.skills.get(thread.tenant, name)) for name in skills),
+    ]
 
 
 def _whole(call: ToolContext, thread: Thread) -> str:

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.chats.chat import Chat, Membership
@@ -13,11 +13,13 @@ from skein.models.common.json_types import NUMBER
 from skein.models.config.overrides import ChatOverridesChange, TenantOverrides
 from skein.models.directory.agent import (
     DEFAULT_TOOLS,
+    FORMER_TOOLS,
     PROFILE_FIELDS,
     Agent,
     HistoryFormat,
     ReplyMode,
     ToolName,
+    current_tools,
 )
 from skein.models.directory.line import Line
 from skein.models.directory.phone_number import e164
@@ -35,6 +37,11 @@ def iana_time_zone(name: str) -> str:
     except (KeyError, OSError, ValueError):  # zoneinfo raises each of these for some invalid names
         raise ValueError("not an IANA time zone") from None
     return name
+
+
+def _current_tool(name: object) -> object:
+    """Replace a former name of a tool by the current one."""
+    return FORMER_TOOLS.get(name, name) if isinstance(name, str) else name
 
 
 TimeZone = Annotated[
@@ -55,7 +62,11 @@ PromptTokens = Annotated[
     Field(ge=1_000, le=1_000_000),
     NUMBER,
 ]
-ToolNames = Annotated[tuple[ToolName, ...], Field(max_length=64)]
+ToolNames = Annotated[
+    tuple[Annotated[ToolName, BeforeValidator(_current_tool)], ...],
+    Field(max_length=64),
+    AfterValidator(current_tools),
+]
 Overridden = Annotated[
     ChatOverridesChange,
     Field(description="Settings of its own. Null in a field removes the setting."),

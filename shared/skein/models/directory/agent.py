@@ -1,8 +1,9 @@
 """An agent: an AI with a name, a system prompt, a model and tools."""
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from skein.models.common.base import (
     Identifier,
@@ -27,8 +28,7 @@ ToolName = Literal[
     "get_my_runs",
     "stop_run",
     "set_goal",
-    "complete_goal",
-    "abandon_goal",
+    "end_goal",
     "set_plan",
     "cancel_plan",
     "save_memory",
@@ -45,16 +45,23 @@ ToolName = Literal[
     "create_thread",
     "switch_thread",
     "update_thread",
-    "complete_thread",
-    "archive_thread",
-    "attach_document",
-    "detach_document",
-    "bind_skill",
-    "unbind_skill",
-    "peek_document",
+    "end_thread",
     "end_run",
 ]
 """The names of all tools; `skein.agent.tools` has a tool for each name."""
+
+FORMER_TOOLS: Mapping[str, ToolName] = {
+    "complete_goal": "end_goal",
+    "abandon_goal": "end_goal",
+    "peek_document": "read_document",
+    "attach_document": "update_thread",
+    "detach_document": "update_thread",
+    "bind_skill": "update_thread",
+    "unbind_skill": "update_thread",
+    "complete_thread": "end_thread",
+    "archive_thread": "end_thread",
+}
+"""The tools that were merged into another one, by their former names; see `current_tools`."""
 
 DEFAULT_TOOLS: tuple[ToolName, ...] = (
     "send_message",
@@ -70,6 +77,11 @@ PROFILE_FIELDS: tuple[str, ...] = ("goals", "skill_level", "recent_topics", "pre
 PERMITS = "RUNNING"  # sorts after everything that a prompt's query reads
 
 
+def current_tools(names: Iterable[str]) -> tuple[str, ...]:
+    """Replace former names of tools by the current ones; each name is returned once."""
+    return tuple(dict.fromkeys(FORMER_TOOLS.get(name, name) for name in names))
+
+
 def agent_partition(tenant: str, agent_id: str) -> str:
     """Return the partition key of an agent, which also holds the agent's open items."""
     return f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
@@ -83,7 +95,8 @@ class Agent(Stored):
         reply_mode: How the agent answers; None follows the chat (direct: `text`, else `tools`).
         history_format: How prompts show the history; None follows the chat (direct: `roles`, else
             `timeline`).
-        enabled_tools: The names of the agent's tools; a tool that no longer exists is ignored.
+        enabled_tools: The names of the agent's tools. A former name counts as the current one, and
+            a tool that no longer exists is ignored.
         profile_fields: The fields of a person's profile that `update_profile` may change.
         time_zone: The IANA name of the time zone in which prompts give the time.
         max_prompt_tokens: The maximum tokens of a prompt; None for the setting's value.
@@ -100,7 +113,7 @@ class Agent(Stored):
     model: str | None = None
     reply_mode: ReplyMode | None = None
     history_format: HistoryFormat | None = None
-    enabled_tools: tuple[str, ...] = DEFAULT_TOOLS
+    enabled_tools: Annotated[tuple[str, ...], AfterValidator(current_tools)] = DEFAULT_TOOLS
     summary_instruction: Annotated[str, Field(max_length=10_000)] | None = None
     profile_fields: tuple[str, ...] = PROFILE_FIELDS
     time_zone: str = "UTC"

@@ -1,6 +1,7 @@
 """Requests to language models and their answers, for all providers."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal, cast
 
 from pydantic import AfterValidator
 
@@ -52,11 +53,26 @@ class ToolCall(Value):
 
 
 class ToolSpec(Value):
-    """A tool that the model may call, with its arguments as a strict JSON schema."""
+    """A tool that the model may call, with its arguments as a JSON schema."""
 
     name: str
     description: str
     parameters: dict[str, object]
+
+    @property
+    def function(self) -> dict[str, object]:
+        """The tool in the form of chat completions and of training data.
+
+        The provider enforces the schema (`strict`) only if all arguments are required.
+        """
+        spec = self.model_dump()
+        return spec | {"strict": True} if is_strict(self.parameters) else spec
+
+
+def is_strict(parameters: Mapping[str, object]) -> bool:
+    """Return whether a JSON schema has properties and requires all of them."""
+    names = list(cast("Iterable[str]", parameters.get("properties", ())))
+    return bool(names) and names == parameters.get("required")
 
 
 class ModelMessage(Value):

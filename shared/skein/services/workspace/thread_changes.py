@@ -120,6 +120,17 @@ def unbound(name: str) -> ThreadEdit:
     return change
 
 
+def combined(edits: Sequence[ThreadEdit]) -> ThreadEdit:
+    """Make several changes to a thread, one after the other, as one change."""
+
+    def change(thread: Thread, resources: ThreadResources) -> Thread:
+        for edit in edits:
+            thread = edit(thread, resources)
+        return thread
+
+    return change
+
+
 def ended(
     status: ThreadStatus, at: datetime, *, evidence: str | None = None, learned: str | None = None
 ) -> ThreadEdit:
