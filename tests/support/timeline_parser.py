@@ -14,14 +14,21 @@ NAME = rf"(?:{QUOTED}|[^\W_]+(?:[ '.\-][^\W_]+)*)"
 ID = rf"(?:{QUOTED}|[A-Za-z0-9_.@|\-]+)"
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
+PLAIN = r'[^\s\[\](){}":;,|]+(?: [^\s\[\](){}":;,|]+)*'  # without the format's own marks
+CALLED = rf"(?!You(?:: | \(|$)){PLAIN}(?: \(\d+\))?"
+DAY = re.compile(r"  -- \d{4}-\d\d-\d\d --")
+PERSON = re.compile(
+    rf"(?P<name>{CALLED}) \((?P<kind>human|agent)(?P<you>, you)?(?:, id (?P<id>{ID}))?"
+    rf"(?:, named (?P<full>{QUOTED}))?(?P<left>, left)?\)"
+)
 ENTRY = re.compile(
-    rf"  \[msg:(?P<seq>\d+)\] \[(?P<time>{TIME})\] "
-    rf"(?:(?P<you>You)|(?P<name>{NAME}) \((?P<kind>human|agent), id:(?P<id>{ID})\))"
-    r"(?: \(reply to msg:(?P<reply_to>\d+)\))?: "
+    r"  \[msg:(?P<seq>\d+) (?P<time>\d\d:\d\d:\d\d)\] "
+    rf"(?:(?P<you>You)|(?P<name>{CALLED}))"
+    r"(?: \((?:reply to msg:(?P<reply_to>\d+))?(?:, )?(?P<waited>waited for a reply)?\))?: "
     rf"(?:\[sent because (?P<asker>{NAME}) asked (?P<asked>{QUOTED}) in (?P<place>{QUOTED})\] )?"
-    rf"(?:(?P<text>{QUOTED})|called send_message\((?P<question>{QUOTED}), wait: true\))"
+    rf"(?P<text>{QUOTED})"
     rf"(?P<media>(?: \[attached: {QUOTED}\])*)"
-    r"  \[(?P<seen>SEEN|NEW)\]"
+    r" \[(?P<seen>SEEN|NEW)\]"
     "(?P<trigger> \u2190 TRIGGER)?(?P<resume> \u2190 RESUME)?"
     "(?P<timeout> \u2190 RESUME \\(timeout\\))?"
 )
@@ -46,7 +53,12 @@ BORROWED = re.compile(rf"  (?P<author>{NAME}): (?P<text>{QUOTED})")
 HINT = re.compile(r"  \([A-Z][\w ,.]+\.\)")  # our own words, from `prompts/`
 PROFILE = re.compile(rf"  - (?P<field>{ID}): (?P<value>.+)")
 MEMORY = re.compile(r"  - (?:\[\d{4}-\d\d-\d\d\] )?(?P<text>\S.*)")
-TURN = re.compile(r"\[(?P<name>[^\[\]]+) \((?P<kind>human|agent)\)\] (?P<text>.*)", re.DOTALL)
+NOTED = r"msg:\d+ \d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\-0-9]+"
+TURN = re.compile(
+    rf"\[(?P<name>{CALLED}) \((?P<kind>human|agent)\)(?:, {NOTED})?(?:, reply to msg:\d+)?\] "
+    r"(?P<text>.*)",
+    re.DOTALL,
+)
 
 
 class Said(NamedTuple):
@@ -54,8 +66,6 @@ class Said(NamedTuple):
 
     seq: int
     sender: str | None
-    sender_id: str | None
-    kind: str | None
     text: str
     reply_to: int | None
     asker: str | None
@@ -79,11 +89,52 @@ def lines_of(section: str, name: str) -> list[str]:
     return lines
 
 
+class Participant(NamedTuple):
+    """One member in the legend."""
+
+    shown: str
+    name: str
+    kind: str
+    id: str | None
+    you: bool
+    left: bool
+
+
+def legend(section: str) -> dict[str, Participant]:
+    """The participants, by the name that entries give them; the agent as `You`."""
+    [line] = lines_of(section, "PARTICIPANTS:")
+    found: dict[str, Participant] = {}
+    position, line = 0, line.removeprefix("  ")
+    while position < len(line):
+        match = PERSON.match(line, position)
+        assert match is not None, line[position:]
+        you, full = match["you"] is not None, match["full"]
+        shown = "You" if you else match["name"]
+        assert shown not in found
+        found[shown] = Participant(
+            shown=shown,
+            name=plain(full) if full else match["name"].split(" (")[0],
+            kind=match["kind"],
+            id=plain(match["id"]) if match["id"] else None,
+            you=you,
+            left=match["left"] is not None,
+        )
+        position = match.end()
+        if position < len(line):
+            assert line.startswith(" \u00b7 ", position)
+            position += 3
+    return found
+
+
 def timeline(section: str) -> tuple[str, list[Said]]:
     """A history: the chat's title and what was said."""
-    head = re.fullmatch(rf"CHAT HISTORY \(({QUOTED})\):", section.split("\n", maxsplit=1)[0])
+    head = re.fullmatch(
+        rf"CHAT HISTORY \(({QUOTED}), [A-Za-z/_]+\):", section.split("\n", maxsplit=1)[0]
+    )
     assert head is not None
-    return plain(head[1]), [said(line) for line in lines_of(section, "CHAT HISTORY")]
+    lines = lines_of(section, "CHAT HISTORY")
+    assert not lines or DAY.fullmatch(lines[0])
+    return plain(head[1]), [said(line) for line in lines if not DAY.fullmatch(line)]
 
 
 def said(line: str) -> Said:
@@ -93,14 +144,12 @@ def said(line: str) -> Said:
     found = match.groupdict()
     texts = {
         name: None if found[name] is None else plain(found[name])
-        for name in ("name", "id", "asker", "asked", "place")
+        for name in ("asker", "asked", "place")
     }
     return Said(
         seq=int(found["seq"]),
-        sender=texts["name"],
-        sender_id=texts["id"],
-        kind=found["kind"],
-        text=plain(found["text"] or found["question"]),
+        sender=found["name"],
+        text=plain(found["text"]),
         reply_to=int(found["reply_to"]) if found["reply_to"] else None,
         asker=texts["asker"],
         asked=texts["asked"],

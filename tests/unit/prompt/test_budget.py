@@ -133,7 +133,7 @@ def test_history_and_summary_never_exceed_the_token_limit(
     assert (SUMMARY in shown) == (summary is not None)
     told = shown[HISTORY].text
     for message in world.messages()[-2:]:
-        at = told.find(f"[msg:{message.seq}] " if history == "timeline" else "[Husam (human)]")
+        at = told.find(f"[msg:{message.seq} " if history == "timeline" else "[Husam (human)]")
         assert at >= 0, "the last two stay"
         told = told[at + 1 :]
 

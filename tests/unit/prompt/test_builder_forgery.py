@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.agent.prompt.builder import PromptBuilder
-from skein.agent.prompt.timeline import turn_text
+from skein.agent.prompt.names import Names
+from skein.agent.prompt.timeline import EntryContext, turn_text
 from skein.agent.reading.history import History
 from skein.agent.reading.other_chats import OtherChats, OwnChat
 from skein.agent.reading.reading import AgentItems, Configuration, Reading
@@ -186,22 +187,29 @@ def _asked(message: Message) -> Run:
 
 @given(conversations(), hostile())
 def test_timeline_parses_back_to_the_exact_messages(said: list[Message], title: str) -> None:
-    reading = _reading(_chat(title), said, asked=said[-1])
-    shown_title, entries = grammar.timeline(
-        _section(_prompt(reading, _asked(said[-1])), "CHAT HISTORY")
-    )
-    assert shown_title == (title or "New Conversation")
+    present = said[::2]
+    roster = tuple({message.sender.ref: message.sender for message in present}.values())
+    reading = _reading(_chat(title, roster), said, asked=said[-1])
+    prompt = _prompt(reading, _asked(said[-1]))
+    people = grammar.legend(_section(prompt, "PARTICIPANTS"))
+    shown_title, entries = grammar.timeline(_section(prompt, "CHAT HISTORY"))
+    assert shown_title == (title or _chat(title, roster).display_title)
     assert len(entries) == len(said)
+    last = {message.sender.ref: message.sender.name for message in said if message not in present}
     for entry, message in zip(entries, said, strict=True):
-        own = message.sender == COACH
+        own = message.sender.ref == COACH.ref
         assert (entry.seq, entry.text, entry.reply_to) == (
             message.seq,
             message.text,
             message.reply_to,
         )
-        who = (None, None, None) if own else (message.sender.name, message.sender.id)
-        assert (entry.sender, entry.sender_id) == who[:2]
-        assert entry.kind == (None if own else {"user": "human"}.get(message.sender.kind, "agent"))
+        assert (entry.sender is None) == own
+        who = people[entry.sender or "You"]
+        named = next((m.name for m in roster if m.ref == message.sender.ref), None)
+        assert who.name == (named if named is not None else last[message.sender.ref])
+        assert who.kind == {"user": "human"}.get(message.sender.kind, "agent")
+        assert (who.id, who.you) == (None if own else message.sender.id, own)
+        assert who.left == (named is None)
         assert entry.media == tuple(media.content_type for media in message.media)
         origin = message.origin if own else None
         assert (entry.asker, entry.asked, entry.place) == (
@@ -216,6 +224,8 @@ def test_roles_history_any_text_reads_back_as_one_turn_per_message(said: list[Me
     reading = _reading(_chat("Alpha"), said, asked=said[-1])
     prompt = _prompt(reading, _asked(said[-1]), history_format="roles")
     turns = [m for m in prompt.messages() if m.role != "system"]
+    people = grammar.legend(_section(prompt, "PARTICIPANTS"))
+    latest = {message.sender.ref: message.sender.name for message in said}
     assert len(turns) == len(said)
     for turn, message in zip(turns, said, strict=True):
         if message.sender == COACH:
@@ -224,7 +234,8 @@ def test_roles_history_any_text_reads_back_as_one_turn_per_message(said: list[Me
         assert turn.role == "user"
         match = grammar.TURN.fullmatch(turn.content)
         assert match is not None
-        assert grammar.plain(match["name"]) == message.sender.name
+        who = people[match["name"]]
+        assert who.name == latest[message.sender.ref]
         assert match["kind"] == {"user": "human", "agent": "agent"}[message.sender.kind]
         media = " ".join(f"[attached: {quoted(each.content_type)}]" for each in message.media)
         said_lines = "\n".join(message.text.splitlines())
@@ -242,7 +253,7 @@ def test_history_any_text_has_as_many_entry_starts_as_messages(said: list[Messag
     turns = [m.content for m in prompt.messages() if m.role != "system"]
     for turn, message in zip(turns, said, strict=True):
         own = message.sender == COACH
-        ours = 0 if own and message.origin is None else 1
+        ours = 0 if own and not turn.startswith(("[sent because ", "[msg:", "[reply to ")) else 1
         assert sum(map(grammar.opens_entry, turn.splitlines())) == ours
         assert "\n".join(turn.splitlines()) == turn.removesuffix("\n")
     readable = _section(prompt.readable(), "CHAT HISTORY").splitlines()
@@ -262,7 +273,8 @@ def test_roles_history_own_words_without_brackets_stand_as_they_were(said: str) 
         client_id="1",
         created_at=NOON,
     )
-    shown = turn_text(message, text, agent=COACH.ref, destination=OPEN)
+    context = EntryContext(names=Names(COACH.ref, {}), destination=OPEN)
+    shown = turn_text(message, text, context)
     assert shown == "\n".join(text.splitlines())
 
 
@@ -328,7 +340,7 @@ def test_your_chats_read_back_with_their_titles_and_members(
     )
     text = _section(_prompt(reading, _run(Trigger(type="manual"))), "YOUR CHATS")
     for row, chat in zip(grammar.rows(text, "YOUR CHATS:", grammar.CHAT), chats, strict=True):
-        assert grammar.plain(row["title"]) == (chat.title or "New Conversation")
+        assert grammar.plain(row["title"]) == chat.display_title
         assert grammar.plain(row["id"]) == chat.id
         assert bool(row["active"]) == (chat.id == "c0")
         assert grammar.members(row) == [
@@ -523,7 +535,7 @@ def test_other_conversations_read_back_the_newest_first(
     prompt = _prompt(reading, _run(Trigger(type="manual")), enabled_tools=tools)
     found = grammar.others(_section(prompt, "OTHER ACTIVE CONVERSATIONS"), hint=may_borrow)
     shown = [room for room in chat_admin if room[1] != "chat_1"]
-    assert found == [(title or "New Conversation", id_, note) for title, id_, note in shown]
+    assert found == [(title or "a conversation", id_, note) for title, id_, note in shown]
 
 
 @given(hostile(), CHAT_IDS, SAYINGS)

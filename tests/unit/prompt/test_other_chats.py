@@ -88,10 +88,10 @@ def test_without_any_there_is_no_such_section() -> None:
     assert _told(_world("borrow_context")) == ""
 
 
-def test_a_chat_without_a_title_is_a_new_conversation() -> None:
+def test_group_without_a_title_is_named_by_its_people() -> None:
     world = _world()
     _elsewhere(world, 1, title=None)
-    assert '"New Conversation" (id: chat_x00001)' in _told(world)
+    assert '"group with Husam" (id: chat_x00001)' in _told(world)
 
 
 def test_borrowing_hint_is_shown_only_to_agents_with_the_tool() -> None:

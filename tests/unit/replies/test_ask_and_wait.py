@@ -97,8 +97,8 @@ def test_messages_shown_before_immediate_resume_count_as_seen() -> None:
     world.chat(HUSAM, COACH)
     world.post("Publish", HUSAM)
     settle(world)
-    [seen] = [line for line in world.model.prompt.splitlines() if "[msg:1]" in line]
-    [new] = [line for line in world.model.prompt.splitlines() if "[msg:2]" in line]
+    [seen] = [line for line in world.model.prompt.splitlines() if "[msg:1 " in line]
+    [new] = [line for line in world.model.prompt.splitlines() if "[msg:2 " in line]
     assert "[SEEN]" in seen
     assert "[NEW]" in new
 

@@ -155,8 +155,8 @@ def test_the_resumed_prompt_shows_the_question_the_reply_and_the_arrow() -> None
     settle(world)
     assert len(world.model.requests[-1].messages) == 2
     lines = world.model.prompt.splitlines()
-    [asked] = [line for line in lines if "[msg:2]" in line]
-    [answered] = [line for line in lines if "[msg:3]" in line]
+    [asked] = [line for line in lines if "[msg:2 " in line]
+    [answered] = [line for line in lines if "[msg:3 " in line]
     assert "You" in asked
     assert '"Shall I?"' in asked
     assert answered.endswith("[NEW] \u2190 RESUME")

@@ -3,6 +3,8 @@
 __all__ = [
     "builder",
     "documents",
+    "history",
+    "names",
     "skills",
     "threads",
     "timeline",

@@ -1,9 +1,9 @@
 """The token budget of a history, with a fixed order of cuts.
 
 First the oldest messages are dropped, then long messages are cut with a visible mark. The current
-message is cut last, and only if it alone is too long. The last two messages and
-the current one are never dropped. Dropped messages are covered by the newest stored summary. The
-caller chooses that summary, and never makes one while a person waits.
+message is cut last, and only if it alone is too long. The last two messages, the current one, the
+trigger's and an awaited question are never dropped. Dropped messages are covered by the newest
+stored summary. The caller chooses that summary, and never makes one while a person waits.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +29,7 @@ class HistoryEntry:
         frame: Renders `text` as the entry's line in the prompt.
         own: Whether the agent posted the message.
         current: Whether this is the message to answer.
+        stays: Whether the message is never dropped, as something else in the prompt refers to it.
         overhead: The tokens that the entry takes on top, if the history is a list of messages.
     """
 
@@ -39,6 +40,7 @@ class HistoryEntry:
     own: bool = False
     current: bool = False
     overhead: int = MESSAGE_OVERHEAD_TOKENS
+    stays: bool = False
 
     @property
     def line(self) -> str:
@@ -60,9 +62,11 @@ def counted(
     own: bool = False,
     current: bool = False,
     overhead: int = MESSAGE_OVERHEAD_TOKENS,
+    stays: bool = False,
 ) -> HistoryEntry:
     """Make an entry and count its tokens."""
-    return HistoryEntry(seq, text, counter.count(frame(text)), frame, own, current, overhead)
+    size = counter.count(frame(text))
+    return HistoryEntry(seq, text, size, frame, own, current, overhead, stays)
 
 
 def total(entries: Sequence[HistoryEntry]) -> int:
@@ -138,9 +142,9 @@ def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter, *, gap
 def _without_oldest(entries: Sequence[HistoryEntry], limit: int, block: int) -> list[HistoryEntry]:
     """Drop the oldest entries until the rest fits.
 
-    The last two entries and the current one are never dropped. Entries are dropped in blocks, so
-    that consecutive prompts begin with the same message. If a block leaves less than half of the
-    limit in use, smaller blocks are tried, down to one entry.
+    The last two entries, the current one and those that stay are never dropped. Entries are dropped
+    in blocks, so that consecutive prompts begin with the same message. If a block leaves less than
+    half of the limit in use, smaller blocks are tried, down to one entry.
     """
     size = total(entries)
     if size <= limit:
@@ -163,7 +167,7 @@ def _halves(block: int) -> Iterator[int]:
 def _from_start(entries: Sequence[HistoryEntry], limit: int, step: int) -> list[HistoryEntry]:
     """Drop entries up to the first multiple of `step` that suffices for `limit`."""
     staying = {entry.seq for entry in entries[-LAST_THAT_STAY:]}
-    staying |= {entry.seq for entry in entries if entry.current}
+    staying |= {entry.seq for entry in entries if entry.current or entry.stays}
     size, start = total(entries), 0
     for entry in entries:
         if entry.seq in staying or entry.seq <= start:

@@ -15,23 +15,28 @@ from skein.agent.prompt import user_profile as people
 from skein.agent.prompt.budget import (
     MESSAGE_OVERHEAD_TOKENS,
     HistoryEntry,
-    counted,
     fit,
     left_out,
     total,
 )
 from skein.agent.prompt.documents import global_documents
-from skein.agent.prompt.section import SEPARATOR, Section, arranged, closing
+from skein.agent.prompt.history import (
+    entry_context,
+    head_tokens,
+    history_entries,
+    history_head,
+    timeline,
+)
+from skein.agent.prompt.names import Names, names_in, participants, participants_of
+from skein.agent.prompt.section import Section, arranged, closing
 from skein.agent.prompt.sections import kept
 from skein.agent.prompt.skills import skills
 from skein.agent.prompt.threads import active_thread, pending_threads
-from skein.agent.prompt.timeline import timeline_entry, turn_text
 from skein.agent.prompt.trigger import trigger, without_trigger_details
 from skein.agent.reading.history import summed_up
 from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
 from skein.models.chats.chat import Chat, Message
-from skein.models.common.base import MemberRef
 from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.run import Run
@@ -39,10 +44,11 @@ from skein.models.runs.step import HISTORY, HistoryTurn, PromptRecord, PromptSec
 from skein.ports import ModelTokens
 from skein.prompts import render
 from skein.services.chat_state.history_window import window_of
-from skein.services.common.quoting import quoted
 from skein.settings import Settings
 
 NUDGE = "timeline_nudge"
+PAIR = 2  # a person and an agent
+REPLY_TO = "reply_to"  # the argument of send_message
 BORROW, READ_SKILL = "borrow_context", "read_skill"
 MAX_OTHER_MESSAGES = 3  # two system messages and the nudge
 # Limits of the sections, as 1/n of the prompt's tokens.
@@ -101,12 +107,17 @@ class PromptBuilder:
 
     def _build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
         manner = Manner.of(reading.agent, reading.chat)
+        roles = manner.history_format == "roles"
         tokens_left = self._tokens_left(reading, tools)
-        entries = self._entries(run, reading, roles=manner.history_format == "roles")
-        stable = kept(self._stable(run, reading, manner, tokens_left), run, reading)
+        names, taken = names_in(reading), taken_arguments(tools)
+        group = reading.chat is not None and reading.chat.kind == "group"
+        numbered = group and manner.reply_mode == "tools" and REPLY_TO in taken
+        context = entry_context(run, reading, names, numbered=numbered)
+        entries = history_entries(run, reading, context, self.tokens, roles=roles)
+        stable = kept(self._stable(run, reading, manner, names, tokens_left), run, reading)
         volatile = kept(self._volatile(run, reading, entries, manner, tokens_left), run, reading)
-        head = _history_head(reading.chat)
-        around = self.tokens.count(head + SEPARATOR) if head else 0
+        head = history_head(reading, context)
+        around = head_tokens(head, reading, context, self.tokens, roles=roles)
         summary = _size_of(stable, "CONVERSATION SUMMARY")
         limit = reading.config.effective.max_context_tokens - summary - around
         least = min(total(entries), tokens_left // HISTORY_SHARE, limit) + around
@@ -119,9 +130,9 @@ class PromptBuilder:
             fuller = replace(history, before=history.fuller, fuller=None)
             return self._build(run, replace(reading, history=fuller), tools)
         stable, volatile = parts[: len(stable)], parts[len(stable) :]
-        if manner.history_format == "roles":
+        if roles:
             return _marked(self._as_roles(stable, shown, volatile), reading)
-        lines = [self._timeline(head, shown)] if reading.chat is not None else []
+        lines = [timeline(head, shown, reading, context, self.tokens)] if head else []
         parts = [*stable, *lines, *volatile]
         record = _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
         return _marked(record, reading)
@@ -135,7 +146,7 @@ class PromptBuilder:
         return max(whole - answer - offered - frames, 0)
 
     def _stable(
-        self, run: Run, reading: Reading, manner: Manner, tokens_left: int
+        self, run: Run, reading: Reading, manner: Manner, names: Names, tokens_left: int
     ) -> list[Section]:
         """Render the sections that rarely change within a chat; they precede its history."""
         agent, items, workspace = reading.agent, reading.items, reading.workspace
@@ -169,8 +180,17 @@ class PromptBuilder:
             sections.active_chat(reading.chat, run, self.tokens),
             sections.conversation(reading.chat, self.tokens),
             elsewhere.conversation_summary(reading.history.before, summary, self.tokens),
+            self._participants(reading, names, tokens_left),
         ]
         return [part for part in found if part is not None]
+
+    def _participants(self, reading: Reading, names: Names, tokens_left: int) -> Section | None:
+        """Render the legend; a direct chat with its two members needs none."""
+        chat, messages = reading.chat, reading.history.messages
+        if chat is None or (chat.kind == "direct" and len(participants_of(chat, messages)) <= PAIR):
+            return None
+        share = tokens_left // LIST_SHARE
+        return participants(names, chat, messages, share, self.tokens, with_ids=True)
 
     def _your_chats(self, reading: Reading, tokens_left: int) -> Section | None:
         listed, active, share = reading.other_chats.listed, reading.chat, tokens_left // LIST_SHARE
@@ -229,39 +249,6 @@ class PromptBuilder:
         ]
         return [part for part in found if part is not None]
 
-    def _entries(self, run: Run, reading: Reading, *, roles: bool) -> list[HistoryEntry]:
-        """Return the history entries of the prompt.
-
-        Keywords and notices are left out, unless the effective settings include them.
-        """
-        agent = MemberRef(kind="agent", id=run.agent_id)
-        current = current_seq(run, reading.chat)
-        return [
-            counted(
-                message.seq,
-                message.text,
-                self.tokens,
-                frame=_Line(message, run, reading, roles=roles),
-                own=message.sender.ref == agent,
-                current=message.seq == current,
-                overhead=MESSAGE_OVERHEAD_TOKENS if roles else 0,
-            )
-            for message in reading.history.messages
-            if message.kind == "text" or reading.config.effective.include_system_messages
-        ]
-
-    def _timeline(self, head: str, entries: Sequence[HistoryEntry]) -> Section:
-        """Render the history as one section.
-
-        The sum of the lines' counts is exact, because no token spans the end of an entry's line.
-        """
-        if not entries:
-            return Section(HISTORY, head.rstrip("\n"), self.tokens.count(f"{head}\n"))
-        lines = "".join(one.line for one in entries).rstrip("\n")
-        last = entries[-1].line.rstrip("\n")
-        size = self.tokens.count(head) + sum(one.tokens for one in entries[:-1])
-        return Section(HISTORY, head + lines, size + self.tokens.count(last + SEPARATOR))
-
     def _as_roles(
         self,
         stable: Sequence[Section],
@@ -287,35 +274,6 @@ class PromptBuilder:
         return record.model_copy(update={"stable": len(stable), "turns": turns, "current": current})
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """Frame that renders a message's text as its entry in the history."""
-
-    message: Message
-    run: Run
-    reading: Reading
-    roles: bool
-
-    def __call__(self, text: str) -> str:
-        agent = MemberRef(kind="agent", id=self.run.agent_id)
-        chat, member, resumed = self.reading.chat, self.reading.member, self.run.resumed
-        if self.roles:
-            destination = self.reading.destination
-            return turn_text(self.message, text, agent=agent, destination=destination)
-        home = chat is not None and chat.id == self.run.chat_id
-        here = resumed is not None and chat is not None and resumed.chat_id == chat.id
-        line = timeline_entry(
-            self.message,
-            text,
-            agent=agent,
-            seen_seq=member.seen_seq if member else 0,
-            trigger_seq=self.run.trigger.seq if home else None,
-            resumed=resumed if here else None,
-            destination=self.reading.destination,
-        )
-        return f"{line}\n"
-
-
 def _asked(run: Run, reading: Reading) -> Message | None:
     """Return the question that the run waited for, if the active chat's window holds it."""
     resume, chat = run.resumed, reading.chat
@@ -324,12 +282,17 @@ def _asked(run: Run, reading: Reading) -> Message | None:
     return next((one for one in reading.history.messages if one.seq == resume.asked_seq), None)
 
 
+def taken_arguments(tools: Sequence[ToolSpec]) -> frozenset[str]:
+    """Return the names of all arguments that tools take.
+
+    An id or a number appears in the prompt only if a tool of the agent takes it.
+    """
+    schemas = (tool.parameters.get("properties") for tool in tools)
+    return frozenset(name for each in schemas if isinstance(each, dict) for name in each)
+
+
 def _size_of(parts: Sequence[Section], name: str) -> int:
     return sum(part.tokens for part in parts if part.name == name)
-
-
-def _history_head(chat: Chat | None) -> str:
-    return f"{HISTORY} ({quoted(chat.display_title)}):\n" if chat else ""
 
 
 def _marked(record: PromptRecord, reading: Reading) -> PromptRecord:

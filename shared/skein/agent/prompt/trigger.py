@@ -4,7 +4,7 @@ import json
 
 from skein.agent.prompt.payload import payload_block
 from skein.agent.prompt.section import Section, around
-from skein.agent.prompt.timeline import attached, named
+from skein.agent.prompt.timeline import attached
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.base import NamedMember
 from skein.models.runs.run import PREVIEW_CHARACTERS, Run
@@ -137,6 +137,12 @@ def _of_outside(run: Run, text: str) -> Fields:
             ("payload", text),
         ]
     return fields
+
+
+def named(member: NamedMember, *, gap: str = "") -> str:
+    """Return a member's name, kind and id: `Husam (human, id:usr_1)`; `gap` precedes the id."""
+    kind = "human" if member.kind == "user" else "agent"
+    return f"{label(member.name)} ({kind}, id:{gap}{quoted_id(member.id)})"
 
 
 def _in_chat(run: Run, chat: Chat) -> NamedMember | None:

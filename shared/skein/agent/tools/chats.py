@@ -4,12 +4,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.prompt.timeline import timeline_entry
+from skein.agent.prompt.history import dated, history_zone
+from skein.agent.prompt.names import legend, names_in, participants_of
+from skein.agent.prompt.timeline import EntryContext, timeline_entry
 from skein.agent.reading.held_content import said_by_others
 from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat, Membership, Message
 from skein.services.common.quoting import quoted
 
 MAX_MESSAGES = 50
@@ -27,7 +29,7 @@ def enter_chat(
     chat, member = own_chat(call, chat_id)
     shown = _shown(call, chat, member, limit, before=None)
     call.activation.claim = call.activation.claim.with_run(active_chat_id=chat.id)
-    return f"ACTIVE CHAT: {quoted(chat.display_title)} (id: {chat.id})\n{shown}"
+    return f"ACTIVE CHAT: {quoted(chat.display_title)}\n{shown}"
 
 
 @tool(shows_items=False)
@@ -70,24 +72,34 @@ def _shown(
         chat, limit, readers=readers, before=before
     )
     call.activation.add_held(audience, by_others=said_by_others(messages, audience))
-    lines: list[str] = []
+    names = names_in(call.reading).joined([*chat.roster, *(each.sender for each in messages)])
+    context = EntryContext(
+        names=names,
+        destination=call.reading.destination,
+        zone=history_zone(call.reading),
+        seen_seq=member.seen_seq,
+    )
+    shown: list[tuple[Message, str]] = []
     left = MAX_BYTES
     for message in reversed(messages):
-        line = timeline_entry(
-            message,
-            _cut(message.text),
-            agent=call.activation.claim.agent,
-            seen_seq=member.seen_seq,
-            trigger_seq=None,
-            resumed=None,
-            destination=call.reading.destination,
-        )
+        line = timeline_entry(message, _cut(message.text), context)
         left -= len(line.encode())
         if left < 0:
-            lines.append(f"  (there is more: read the messages before {message.seq + 1})")
             break
-        lines.append(line)
-    return "\n".join(reversed(lines)) or "there are no messages"
+        shown.append((message, line))
+    if not shown:
+        return "there are no messages"
+    shown.reverse()
+    members = participants_of(chat, [message for message, _ in shown])
+    more = f"  (there is more: read the messages before {shown[0][0].seq})"
+    return "\n".join(
+        [
+            f"PARTICIPANTS:\n  {legend(names, chat, members, with_ids=False)}",
+            f"CHAT HISTORY ({quoted(chat.display_title)}, {context.zone.key}):",
+            *([more] if left < 0 else []),
+            *dated(((each.created_at, line) for each, line in shown), context.zone),
+        ]
+    )
 
 
 def _cut(text: str) -> str:

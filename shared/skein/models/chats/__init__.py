@@ -4,5 +4,6 @@ __all__ = [
     "borrowed",
     "chat",
     "idempotency",
+    "names",
     "session",
 ]

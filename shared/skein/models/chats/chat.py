@@ -1,11 +1,13 @@
 """Chats, their memberships and their messages."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from skein.errors import Unprocessable
+from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.session import Session
 from skein.models.common.audience import OPEN, Audience, Origin, may_show
 from skein.models.common.base import (
@@ -37,6 +39,7 @@ MAX_MEMBERS = 100
 MAX_TEXT = 20_000
 PREVIEW_CHARACTERS = 200
 UNTITLED = "a conversation"
+NAMED_PEOPLE = 3  # people that the description of a chat without a title names
 
 
 def chat_partition(tenant: str, chat_id: str) -> str:
@@ -80,7 +83,8 @@ class Chat(Stored):
     Attributes:
         line: The line on which an SMS chat began, for its settings. SMS go over the line in
             `Membership.sms`, which follows the person's last message.
-        roster: The current members.
+        roster: The current members, in order of joining.
+        former_names: Names that keep their numbers after members left or were renamed.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
             the beginning have no entry.
         formerly: Old user ids of people who have posted here, with their current ids.
@@ -113,6 +117,7 @@ class Chat(Stored):
     last_seq: int = 0
     last_message: LastMessage | None = None
     roster: tuple[NamedMember, ...] = ()
+    former_names: Annotated[tuple[FormerName, ...], Field(exclude_if=lambda names: not names)] = ()
     joined_late: dict[str, int] = Field(default_factory=dict)
     formerly: dict[str, Identifier] = Field(default_factory=dict, exclude_if=lambda ids: not ids)
     version: int = 1
@@ -145,8 +150,25 @@ class Chat(Stored):
 
     @property
     def display_title(self) -> str:
-        """The chat's title, or a default for a chat without one."""
-        return self.title or "New Conversation"
+        """The chat's title, or a description of its channel and members."""
+        if self.title:
+            return self.title
+        people = [plain_name(member) for member in self.roster if member.kind == "user"]
+        if not people:
+            return UNTITLED
+        if self.kind == "group":
+            return f"group with {_enumerated(people)}"
+        return f"{'SMS' if self.line else 'chat'} with {_enumerated(people)}"
+
+    def with_roster(self, roster: "tuple[NamedMember, ...]") -> dict[str, Any]:
+        """Return the changes that replace the roster and keep the numbers of equal names."""
+        former = former_with(self.roster, self.former_names, roster)
+        return {"roster": roster, "former_names": former}
+
+    def with_member(self, member: NamedMember, left: Iterable[NamedMember]) -> dict[str, Any]:
+        """Return the changes that add a member, numbered after members of that name who left."""
+        former = former_before(member, self.former_names, left)
+        return {"roster": (*self.roster, member), "former_names": former}
 
     def titled_for(self, readers: Audience, *, known: str | None = None) -> "Chat":
         """Return the chat with a title that may be shown to an audience.
@@ -192,6 +214,13 @@ class Chat(Stored):
         if at is None:
             return {"upkeep_at": None} | NOT_DUE
         return {"upkeep_at": rfc3339(at), "due_tries": None} | due_pointer("chat", self.key, at)
+
+
+def _enumerated(names: list[str]) -> str:
+    """Join names: `Lena`, `Lena and Tom`, `Lena, Tom and 3 others`."""
+    if len(names) > NAMED_PEOPLE + 1:
+        names = [*names[:NAMED_PEOPLE], f"{len(names) - NAMED_PEOPLE} others"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 class Membership(Stored):

@@ -69,8 +69,12 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Upda
     if joined:
         late[str(new.ref)] = joined
     former = {id_: new.id if now == old.id else now for id_, now in chat.formerly.items()}
+    names = chat.with_roster(roster)["former_names"]
     changes: dict[str, Any] = {
         "roster": roster,
+        "former_names": tuple(
+            name.model_copy(update={"id": new.id}) if name.ref == old else name for name in names
+        ),
         "joined_late": late,
         "formerly": former | {old.id: new.id},
         "record_state": None,

@@ -233,7 +233,7 @@ class ChatAdministration:
         member: MemberRef,
         admit: Callable[[], None],
     ) -> Chat:
-        snapshot = self._snapshot(tenant, chat_id, by.ref)
+        snapshot = read_snapshot(self.table, tenant, chat_id, closed=True).seen_by(by.ref)
         _check_changeable(snapshot.chat)
         if snapshot.member(member) is not None:
             return snapshot.chat
@@ -241,7 +241,8 @@ class ChatAdministration:
         now = self.clock.now()
         (named,) = named_members(self.table, tenant, [member], caller=by, now=now)
         admit()
-        change: dict[str, Any] = {"roster": (*snapshot.chat.roster, named)}
+        left = [membership.member for membership in snapshot.members if not membership.active]
+        change = snapshot.chat.with_member(named, left)
         if snapshot.chat.last_seq:
             late = snapshot.chat.joined_late | {str(named.ref): snapshot.chat.last_seq}
             change["joined_late"] = late
@@ -315,7 +316,7 @@ class ChatAdministration:
         now = self.clock.now()
         roster = tuple(other for other in snapshot.chat.roster if other.ref != member)
         late = {ref: seq for ref, seq in snapshot.chat.joined_late.items() if ref != str(member)}
-        _, write = revise(snapshot.chat, {"roster": roster, "joined_late": late})
+        _, write = revise(snapshot.chat, snapshot.chat.with_roster(roster) | {"joined_late": late})
         no_slots = dict.fromkeys(("queued_run", "resuming", "wait"))
         closed: dict[str, Any] = {"left_seq": snapshot.chat.last_seq} | no_slots
         released, jobs = self._released(membership, now)

@@ -214,8 +214,10 @@ class MembershipErasure:
             if not {old, new} & set(sweep.subject.ids)
         }
         alone = _alone(chat, roster)
+        names = chat.with_roster(roster)["former_names"]
         return {
             "roster": roster,
+            "former_names": tuple(name for name in names if not sweep.is_theirs(name)),
             "joined_late": {ref: seq for ref, seq in chat.joined_late.items() if ref not in own},
             "formerly": formerly,
             "title": None if alone or sweep.names_them(chat.title) else chat.title,

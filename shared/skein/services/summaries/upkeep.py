@@ -78,7 +78,10 @@ class Upkeep:
             "version": chat.version + 1,
         }
         if roster != chat.roster:
-            change["roster"] = [member.model_dump(mode="json") for member in roster]
+            change |= {
+                name: [member.model_dump(mode="json") for member in members]
+                for name, members in chat.with_roster(roster).items()
+            }
         self.table.write(
             Update(
                 chat.key,

@@ -1,0 +1,140 @@
+"""The names by which prompts and tool results show a chat's members.
+
+Each name is plain: it holds no bracket, quote, colon or line break, so a name cannot imitate the
+format around it. Members of equal names are numbered in order of joining: the second Husam is
+`Husam (2)`. A number is never given to another member, even after its member has left.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from skein.models.common.base import MemberRef, NamedMember
+
+PUNCTUATION = frozenset(" '\u2019.-_&+")
+MAX_NAME = 60  # characters of a name that are shown
+YOU = "you"  # means the agent itself
+MAX_FORMER = 100
+
+
+class FormerName(NamedMember):
+    """A name that a member had in a chat, with its number; no other member gets both.
+
+    Attributes:
+        number: 1 for the first member of the name, which is shown without a number.
+    """
+
+    number: int
+
+
+def plain_name(member: NamedMember) -> str:
+    """Return a member's name without the characters that the format of prompts uses.
+
+    Such characters become spaces, and invisible ones are removed. `You`, and a name without any
+    letter or digit, becomes `Person` or `Agent`.
+    """
+    whole = unicodedata.normalize("NFC", member.name)
+    plain = " ".join("".join(map(_plain, whole)).split())[:MAX_NAME].strip(" -")
+    while plain and unicodedata.category(plain[0])[0] == "M":
+        plain = plain[1:]
+    if folded(plain) == YOU or not any(map(str.isalnum, plain)):
+        return "Person" if member.kind == "user" else "Agent"
+    return plain
+
+
+def _plain(character: str) -> str:
+    if character.isalnum() or character in PUNCTUATION:
+        return character
+    category = unicodedata.category(character)
+    if category in {"Mn", "Mc"}:
+        return character
+    return "" if category == "Cf" else " "
+
+
+def folded(name: str) -> str:
+    """Return a name for comparison, so that names that look alike are equal."""
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
+def numbered(name: str, number: int) -> str:
+    """Return a plain name with its number: `Husam`, `Husam (2)`."""
+    return name if number == 1 else f"{name} ({number})"
+
+
+def numbers_of(
+    roster: Iterable[NamedMember], former: Iterable[FormerName]
+) -> dict[MemberRef, tuple[str, int]]:
+    """Return the plain name and the number of each member.
+
+    Args:
+        roster: The members in order of joining.
+        former: The names that keep their numbers.
+    """
+    given = {(each.ref, folded(plain_name(each))): each.number for each in former}
+    highest: dict[str, int] = {}
+    for (_, name), number in given.items():
+        highest[name] = max(highest.get(name, 0), number)
+    found = {}
+    for member in roster:
+        plain = plain_name(member)
+        name = folded(plain)
+        number = given.get((member.ref, name)) or highest.get(name, 0) + 1
+        highest[name] = max(highest.get(name, 0), number)
+        found[member.ref] = (plain, number)
+    return found
+
+
+def former_with(
+    roster: Sequence[NamedMember], former: Sequence[FormerName], changed: Sequence[NamedMember]
+) -> tuple[FormerName, ...]:
+    """Return the former names after members have left or were renamed.
+
+    They keep their numbers, and so do the members who share a name with them. A name that only one
+    member ever had is not kept when that member leaves; the closed membership has it. Of more than
+    100 former names, the oldest are dropped.
+
+    Args:
+        roster: The members before the change.
+        former: The former names before the change.
+        changed: The members after the change.
+    """
+    after = {member.ref: member for member in changed}
+    numbers = numbers_of(roster, former)
+    shared = Counter(folded(plain) for plain, _ in numbers.values())
+    shared.update(folded(plain_name(each)) for each in former)
+    touched = set()
+    for member in roster:
+        now, name = after.get(member.ref), folded(plain_name(member))
+        if now is None and shared[name] > 1:
+            touched.add(name)
+        elif now is not None and now.name != member.name:
+            touched |= {name, folded(plain_name(now))}
+    kept = {(each.ref, folded(plain_name(each))): each for each in former}
+    for member in roster:
+        plain, number = numbers[member.ref]
+        if folded(plain) in touched:
+            kept[member.ref, folded(plain)] = _former(member, number)
+    return tuple(kept.values())[-MAX_FORMER:]
+
+
+def former_before(
+    member: NamedMember, former: Sequence[FormerName], left: Iterable[NamedMember]
+) -> tuple[FormerName, ...]:
+    """Return the former names before a member joins, with those of members who have left.
+
+    Args:
+        member: The new member.
+        former: The former names.
+        left: The members who have left. Those of the new member's name keep their number.
+    """
+    name = folded(plain_name(member))
+    known = {each.ref for each in former if folded(plain_name(each)) == name}
+    namesakes = [
+        each for each in left if each.ref != member.ref and folded(plain_name(each)) == name
+    ]
+    missing = tuple(_former(each, 1) for each in namesakes if each.ref not in known)
+    return (*former, *missing)
+
+
+def _former(member: NamedMember, number: int) -> FormerName:
+    return FormerName(kind=member.kind, id=member.id, name=member.name, number=number)
