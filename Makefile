@@ -88,6 +88,11 @@ test-model: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Run the tests of the local model
 bench: engine $(RANKS) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=imports ...)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench $(ONLY)
 
+.PHONY: eval
+eval: $(DEVELOPMENT) $(RANKS) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=...)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.eval $(if $(MODEL),--model "$(MODEL)") \
+		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES))
+
 .PHONY: load
 load: $(DEVELOPMENT) $(RANKS) $(LOAD) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.load $(if $(FAULTS),--faults) \

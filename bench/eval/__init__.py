@@ -1,0 +1,1 @@
+"""Eval: situations that an agent has to master, played with a model and judged by code."""

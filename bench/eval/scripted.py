@@ -1,0 +1,81 @@
+"""A model that answers by the script of a situation, behind an OpenAI-compatible API."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from bench.eval.situation import Script, ScriptedTurn, ToolCall
+from bench.eval.stage import Stage
+from skein.agent.turn_steps import NO_REPLY as SILENCE
+from tests.support.scripted_openai import Answer, ScriptedOpenAI
+
+END = "end_run"
+
+
+class ScriptedModel:
+    """Model that is given the script of each situation in turn.
+
+    Args:
+        server: The server that asks this model.
+    """
+
+    def __init__(self, server: ScriptedOpenAI) -> None:
+        self._server = server
+        self._lock = threading.Lock()
+        self._stage: Stage | None = None
+        self._left: dict[str, list[ScriptedTurn]] = {}
+        server.default = self._answer
+
+    @property
+    def base_url(self) -> str:
+        """The URL of the API."""
+        return self._server.base_url
+
+    def learn(self, script: Script, stage: Stage) -> None:
+        """Replace the script by that of the next situation."""
+        self._server.reset()
+        self._server.memories.extend(script.memories)
+        with self._lock:
+            self._stage = stage
+            self._left = {name: list(turns) for name, turns in script.turns.items()}
+
+    @property
+    def left(self) -> int:
+        """The number of scripted answers that were not asked for."""
+        with self._lock:
+            return sum(map(len, self._left.values())) + len(self._server.memories)
+
+    def _answer(self, request: Mapping[str, Any]) -> Answer:
+        stage = self._stage
+        if stage is None:
+            return Answer("no situation is played", status=400)
+        with self._lock:
+            turns = self._left.get(_agent_of(request, stage), [])
+            turn = turns.pop(0) if turns else None
+        if turn is None:
+            return _silent(request)
+        if callable(turn):
+            turn = turn(stage)
+        if isinstance(turn, str):
+            return Answer(turn)
+        calls = [turn] if isinstance(turn, ToolCall) else list(turn)
+        return Answer("", tool_calls=[(each.name, each.arguments) for each in calls])
+
+
+def _agent_of(request: Mapping[str, Any], stage: Stage) -> str:
+    """Return the name of the agent whose system prompt the request holds."""
+    head = str(request["messages"][0]["content"])
+    return next((name for name, words in stage.characters.items() if words in head), "")
+
+
+def _silent(request: Mapping[str, Any]) -> Answer:
+    tools = {tool["function"]["name"] for tool in request.get("tools", ())}
+    return Answer("", tool_calls=[(END, {})]) if END in tools else Answer(SILENCE)
+
+
+@contextmanager
+def scripted_model() -> Iterator[ScriptedModel]:
+    """Serve a scripted model on loopback."""
+    with ScriptedOpenAI() as server:
+        yield ScriptedModel(server)

@@ -1,0 +1,82 @@
+"""A situation: what happens, what is expected of the agent, and two scripts for a model."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from bench.eval.stage import Stage
+
+Ability = Literal[
+    "knows who asked",
+    "speaks in the right chat",
+    "borrows",
+    "waits",
+    "stays silent",
+    "switches a thread",
+    "keeps a secret",
+    "remembers across channels",
+    "honours a reset",
+    "writes an SMS",
+]
+
+
+class Check(NamedTuple):
+    """One expectation, and whether it was met."""
+
+    expected: str
+    met: bool
+
+
+class ToolCall(NamedTuple):
+    """A tool's name and its arguments."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+Turn = str | ToolCall | Sequence[ToolCall]
+"""What a scripted model answers to one request: a text, or calls of tools."""
+
+ScriptedTurn = Turn | Callable[[Stage], Turn]
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What a scripted model answers in one situation.
+
+    Attributes:
+        turns: The answers of each agent, in order. Further requests are answered with silence.
+        memories: The answers to consolidations, in order; later ones find nothing to remember.
+    """
+
+    turns: Mapping[str, Sequence[ScriptedTurn]] = field(default_factory=dict)
+    memories: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A situation.
+
+    Attributes:
+        name: A sentence on what the agent does.
+        ability: The ability that it tests.
+        play: Plays the situation and yields what was expected and whether it was met.
+        right: A script that is right.
+        wrong: A script that is wrong.
+    """
+
+    name: str
+    ability: Ability
+    play: Callable[[Stage], Iterable[Check]]
+    right: Script
+    wrong: Script
+
+
+def call(name: str, /, **arguments: object) -> ToolCall:
+    """Return a call of a tool."""
+    return ToolCall(name, arguments)
+
+
+def says(text: str) -> ToolCall:
+    """Return a call that sends a text to the active chat."""
+    return call("send_message", text=text)

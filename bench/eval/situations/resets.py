@@ -1,0 +1,71 @@
+"""The agent honours a reset."""
+
+from collections.abc import Iterator
+
+from bench.eval.situation import Check, Script, Situation
+from bench.eval.stage import Stage, matches
+
+COACH = "You are Coach, a friendly coach. Answer in one or two short sentences."
+PHONE = "+14155550103"
+
+
+def _line(stage: Stage) -> None:
+    stage.agent("Coach", COACH)
+    stage.line("Coach")
+
+
+def _nothing_from_before(stage: Stage) -> Iterator[Check]:
+    _line(stage)
+    stage.sms(PHONE, "I want to talk about my sore shoulder.")
+    stage.sms(PHONE, "Start over!")
+    before = len(stage.received(PHONE))
+    stage.sms(PHONE, "What was I talking about before?")
+    said = stage.received(PHONE)[before:]
+    yield Check("answers", bool(said))
+    yield Check("does not name the shoulder", not matches(said, "shoulder"))
+
+
+def _new_subject(stage: Stage) -> Iterator[Check]:
+    _line(stage)
+    stage.sms(PHONE, "My goal is to run a marathon.")
+    stage.sms(PHONE, "New topic")
+    before = len(stage.received(PHONE))
+    stage.sms(PHONE, "How many minutes should I boil an egg?")
+    said = stage.received(PHONE)[before:]
+    yield Check("answers", matches(said, r"\d|minutes"))
+    yield Check("does not return to the marathon", not matches(said, "marathon|run"))
+
+
+def _question_after_reset(stage: Stage) -> Iterator[Check]:
+    _line(stage)
+    stage.sms(PHONE, "I like rowing.")
+    stage.sms(PHONE, "Reset", wait=False)
+    stage.sms(PHONE, "Which sport uses a shuttlecock?")
+    said = stage.received(PHONE)
+    yield Check("answers the question", matches(said, "badminton"))
+    yield Check("does not name rowing", not matches(said[1:], "rowing"))
+
+
+SITUATIONS = (
+    Situation(
+        "knows nothing from before a reset",
+        "honours a reset",
+        _nothing_from_before,
+        Script({"Coach": ["Tell me more.", "We have just started."]}),
+        Script({"Coach": ["Tell me more.", "Your shoulder."]}),
+    ),
+    Situation(
+        "does not return to the subject from before a reset",
+        "honours a reset",
+        _new_subject,
+        Script({"Coach": ["Great!", "About eight minutes."]}),
+        Script({"Coach": ["Great!", "Eight minutes, then back to your marathon."]}),
+    ),
+    Situation(
+        "answers a question that comes with a reset",
+        "honours a reset",
+        _question_after_reset,
+        Script({"Coach": ["Nice!", "Badminton."]}),
+        Script({"Coach": ["Nice!", "Rowing."]}),
+    ),
+)

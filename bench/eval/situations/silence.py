@@ -1,0 +1,105 @@
+"""The agent stays silent where nobody needs it."""
+
+from collections.abc import Iterator
+
+from bench.eval.situation import Check, Script, Situation, call, says
+from bench.eval.stage import Stage, matches
+
+SCOUT = (
+    "You are Scout, an assistant of a small team. Speak only if somebody asks you, or if you know "
+    "something that nobody has said."
+)
+LEDGER = "You are Ledger, who keeps the budget of a small team: 900. Speak only if you are asked."
+COACH = "You are Coach, a running coach. Answer in one or two short sentences."
+
+
+def _group(stage: Stage) -> None:
+    stage.agent("Scout", SCOUT)
+    stage.person("Ann")
+    stage.person("Ben")
+    stage.chat("Office", "Ann", "Ben", "Scout")
+
+
+def _small_talk(stage: Stage) -> Iterator[Check]:
+    _group(stage)
+    stage.say("Ann", "Office", "Ben, shall we have lunch together?")
+    stage.say("Ben", "Office", "Sure, see you at noon.")
+    yield Check("says nothing", not stage.answers("Office", reader="Ann"))
+
+
+def _asked_to_be_quiet(stage: Stage) -> Iterator[Check]:
+    _group(stage)
+    stage.say("Ann", "Office", "Scout, please stay silent until I call you by name.")
+    before = len(stage.answers("Office", reader="Ann"))
+    stage.say("Ben", "Office", "I wonder what the capital of Italy is.")
+    yield Check("stays silent", len(stage.answers("Office", reader="Ann")) == before)
+    stage.say("Ann", "Office", "Scout, what is the capital of Italy?")
+    yield Check("answers when called", matches(stage.answers("Office", reader="Ann"), "rome"))
+
+
+def _other_agent_asked(stage: Stage) -> Iterator[Check]:
+    stage.agent("Scout", SCOUT)
+    stage.agent("Ledger", LEDGER)
+    stage.person("Ann")
+    stage.chat("Office", "Ann", "Scout", "Ledger")
+    stage.say("Ann", "Office", "Ledger, how high is the budget?")
+    yield Check("Scout says nothing", not stage.answers("Office", reader="Ann", agent="Scout"))
+    yield Check(
+        "Ledger answers", matches(stage.answers("Office", reader="Ann", agent="Ledger"), "900")
+    )
+
+
+def _thanks_in_a_group(stage: Stage) -> Iterator[Check]:
+    _group(stage)
+    stage.say("Ann", "Office", "Scout, what is two plus two?")
+    before = len(stage.answers("Office", reader="Ann"))
+    yield Check("answers the question", before == 1)
+    stage.say("Ben", "Office", "Ann, I will be late tomorrow.")
+    yield Check("says nothing more", len(stage.answers("Office", reader="Ann")) == before)
+
+
+def _no_answer_wanted(stage: Stage) -> Iterator[Check]:
+    stage.agent("Coach", COACH)
+    stage.person("Ann")
+    stage.direct("Running", "Ann", "Coach")
+    stage.say("Ann", "Running", "Note for later, please do not answer this: I ran 5 km today.")
+    yield Check("says nothing", not stage.answers("Running", reader="Ann"))
+
+
+SITUATIONS = (
+    Situation(
+        "keeps out of small talk",
+        "stays silent",
+        _small_talk,
+        Script(),
+        Script({"Scout": [says("Enjoy your lunch!")]}),
+    ),
+    Situation(
+        "is silent until called",
+        "stays silent",
+        _asked_to_be_quiet,
+        Script({"Scout": [call("end_run"), call("end_run"), says("Rome.")]}),
+        Script({"Scout": [says("I will."), call("end_run"), says("Rome!")]}),
+    ),
+    Situation(
+        "leaves a question to the agent that was asked",
+        "stays silent",
+        _other_agent_asked,
+        Script({"Ledger": [says("The budget is 900.")]}),
+        Script({"Ledger": [says("The budget is 900.")], "Scout": [says("I do not know.")]}),
+    ),
+    Situation(
+        "is silent again after its answer",
+        "stays silent",
+        _thanks_in_a_group,
+        Script({"Scout": [says("Four.")]}),
+        Script({"Scout": [says("Four."), call("end_run"), says("Thank you, Ben.")]}),
+    ),
+    Situation(
+        "does not answer a note in a direct chat",
+        "stays silent",
+        _no_answer_wanted,
+        Script(),
+        Script({"Coach": ["Well done!"]}),
+    ),
+)

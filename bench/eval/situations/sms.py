@@ -1,0 +1,86 @@
+"""The agent writes an SMS as people do."""
+
+from collections.abc import Iterator
+
+from bench.eval.situation import Check, Script, Situation
+from bench.eval.stage import Stage, matches
+
+COACH = "You are Coach, a friendly coach who knows a lot about food and sports."
+PHONE = "+14155550104"
+MAX_CHARACTERS = 480  # the default length of an answer by SMS
+SHORT_DAY = "Oats in the morning, soup at noon and fish in the evening."
+
+
+def _line(stage: Stage) -> None:
+    stage.agent("Coach", COACH)
+    stage.line("Coach")
+
+
+def _short(stage: Stage) -> Iterator[Check]:
+    _line(stage)
+    stage.sms(PHONE, "Explain to me everything about healthy food.")
+    said = stage.received(PHONE)
+    yield Check("answers with one SMS", len(said) == 1)
+    yield Check("is short", sum(map(len, said)) <= MAX_CHARACTERS)
+
+
+def _plain(stage: Stage) -> Iterator[Check]:
+    _line(stage)
+    stage.sms(PHONE, "Write a plan of three meals for one day.")
+    said = stage.received(PHONE)
+    yield Check("answers", matches(said, "morning|breakfast"))
+    [model_text] = [
+        step["text"]
+        for run in stage.admin("GET", f"/v1/agents/{stage.ids['Coach']}/runs")["items"]
+        for step in stage.admin("GET", f"/v1/runs/{run['id']}")["steps"]
+    ][-1:]
+    yield Check("writes no Markdown", not matches([model_text], r"\*\*|^#|\n#|`"))
+
+
+def _language(stage: Stage) -> Iterator[Check]:
+    _line(stage)
+    stage.sms(PHONE, "Wie viele Minuten muss ein weiches Ei kochen?")
+    said = stage.received(PHONE)
+    yield Check("answers in German", matches(said, r"minuten|kochen|\bein\b"))
+
+
+def _two_texts(stage: Stage) -> Iterator[Check]:
+    _line(stage)
+    stage.sms(PHONE, "How many legs has a spider?", wait=False)
+    stage.sms(PHONE, "And how many has a bee?")
+    said = stage.received(PHONE)
+    yield Check("answers once", len(said) == 1)
+    yield Check("answers the first", matches(said, r"\b8\b|eight"))
+    yield Check("answers the second", matches(said, r"\b6\b|six"))
+
+
+SITUATIONS = (
+    Situation(
+        "answers in a short SMS",
+        "writes an SMS",
+        _short,
+        Script({"Coach": ["Eat vegetables, beans and nuts, and little sugar."]}),
+        Script({"Coach": ["Eat vegetables every day. " * 30]}),
+    ),
+    Situation(
+        "writes plain text",
+        "writes an SMS",
+        _plain,
+        Script({"Coach": [SHORT_DAY]}),
+        Script({"Coach": ["**Morning**: oats. **Noon**: soup. **Evening**: fish."]}),
+    ),
+    Situation(
+        "answers in the language of the question",
+        "writes an SMS",
+        _language,
+        Script({"Coach": ["Etwa vier Minuten."]}),
+        Script({"Coach": ["About four of them."]}),
+    ),
+    Situation(
+        "answers two texts with one",
+        "writes an SMS",
+        _two_texts,
+        Script({"Coach": ["A spider has eight legs, a bee has six."]}),
+        Script({"Coach": ["A bee has six."]}),
+    ),
+)

@@ -1,0 +1,111 @@
+"""The agent asks, waits, and uses the reply."""
+
+from collections.abc import Iterator
+
+from bench.eval.situation import Check, Script, ScriptedTurn, Situation, call, says
+from bench.eval.stage import HOUR, Stage, matches
+
+SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
+NOT_YET = "Nobody has answered yet."
+
+
+def _groups(stage: Stage) -> None:
+    stage.agent("Scout", SCOUT)
+    stage.person("Ann")
+    stage.person("Ben")
+    stage.chat("Office", "Ann", "Scout", respond="mention")
+    stage.chat("Sales", "Ben", "Scout", respond="mention")
+
+
+def _asks_elsewhere(stage: Stage) -> Iterator[Check]:
+    _groups(stage)
+    stage.say("Ann", "Office", "@Scout ask Sales how many seats they need and tell us here.")
+    asked = stage.answers("Sales", reader="Ben")
+    yield Check("asks Sales", matches(asked, "seats"))
+    stage.say("Ben", "Sales", "We need 40.")
+    yield Check("tells the Office", matches(stage.answers("Office", reader="Ann"), r"40|forty"))
+
+
+def _reply_of_another(stage: Stage) -> Iterator[Check]:
+    stage.agent("Scout", SCOUT)
+    for person in ("Ann", "Ben"):
+        stage.person(person)
+    stage.chat("Office", "Ann", "Ben", "Scout", respond="mention")
+    stage.say("Ann", "Office", "@Scout ask Ben which size he wears, wait for him, and sum it up.")
+    stage.say("Ben", "Office", "Large.")
+    said = stage.answers("Office", reader="Ann")
+    yield Check("asks", matches(said[:1], "size"))
+    yield Check("sums it up", matches(said[1:], r"large|\bL\b"))
+
+
+def _nobody_answers(stage: Stage) -> Iterator[Check]:
+    _groups(stage)
+    stage.say("Ann", "Office", "@Scout ask Sales whether they come, wait, and tell us the result.")
+    stage.turn(HOUR)
+    said = stage.answers("Office", reader="Ann")
+    yield Check("says that nobody answered", matches(said[-1:], r"\bno(t|body)?\b|n't|yet"))
+    yield Check("makes up no answer", not matches(said[-1:], r"they (will )?come\b"))
+
+
+def _does_not_wait_needlessly(stage: Stage) -> Iterator[Check]:
+    _groups(stage)
+    stage.say(
+        "Ann", "Office", "@Scout tell Sales that the office is closed tomorrow. No reply needed."
+    )
+    yield Check("tells Sales", matches(stage.answers("Sales", reader="Ben"), "closed"))
+    runs = stage.admin("GET", f"/v1/agents/{stage.ids['Scout']}/runs")["items"]
+    yield Check("waits for nobody", all(run["status"] != "waiting" for run in runs))
+
+
+def _ask_sales(text: str, *, wait: bool) -> ScriptedTurn:
+    return lambda s: call("send_message", text=text, chat_id=s.ids["Sales"], wait=wait)
+
+
+def _tell_office(text: str) -> ScriptedTurn:
+    return lambda s: call("send_message", text=text, chat_id=s.ids["Office"])
+
+
+SITUATIONS = (
+    Situation(
+        "asks in another chat and brings the reply home",
+        "waits",
+        _asks_elsewhere,
+        Script(
+            {
+                "Scout": [
+                    _ask_sales("How many seats do you need?", wait=True),
+                    _tell_office("Sales needs 40 seats."),
+                ]
+            }
+        ),
+        Script({"Scout": [_ask_sales("How many seats do you need?", wait=False)]}),
+    ),
+    Situation(
+        "waits for a person in the same chat",
+        "waits",
+        _reply_of_another,
+        Script(
+            {
+                "Scout": [
+                    call("send_message", text="Ben, which size do you wear?", wait=True),
+                    says("Ben wears large."),
+                ]
+            }
+        ),
+        Script({"Scout": [says("Ben, which size do you wear?")]}),
+    ),
+    Situation(
+        "says that nobody answered",
+        "waits",
+        _nobody_answers,
+        Script({"Scout": [_ask_sales("Do you come?", wait=True), _tell_office(NOT_YET)]}),
+        Script({"Scout": [_ask_sales("Do you come?", wait=True), _tell_office("They come.")]}),
+    ),
+    Situation(
+        "does not wait where no reply is needed",
+        "waits",
+        _does_not_wait_needlessly,
+        Script({"Scout": [_ask_sales("The office is closed tomorrow.", wait=False)]}),
+        Script({"Scout": [_ask_sales("The office is closed tomorrow.", wait=True)]}),
+    ),
+)

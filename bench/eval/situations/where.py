@@ -1,0 +1,176 @@
+"""The agent speaks in the right chat."""
+
+from collections.abc import Iterator
+
+from bench.eval.situation import Check, Script, Situation, call, says
+from bench.eval.stage import HOUR, MINUTE, Stage, matches
+
+SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
+LEDGER = "You are Ledger, who keeps the budget of a small team: 900 for this month."
+COACH = "You are Coach, a running coach. Answer in one or two short sentences."
+PHONE = "+14155550101"
+PLANS = ("send_message", "set_plan", "end_run")
+
+
+def _two_groups(stage: Stage) -> None:
+    stage.agent("Scout", SCOUT)
+    stage.person("Ann")
+    stage.person("Ben")
+    stage.chat("Office", "Ann", "Ben", "Scout", respond="mention")
+    stage.chat("Sales", "Ben", "Ann", "Scout", respond="mention")
+
+
+def _where_asked(stage: Stage) -> Iterator[Check]:
+    _two_groups(stage)
+    stage.say("Ann", "Office", "Lunch is at noon.", wait=False)
+    stage.say("Ben", "Sales", "@Scout what is the capital of France?")
+    yield Check("answers in Sales", matches(stage.answers("Sales", reader="Ann"), "paris"))
+    yield Check("is silent in Office", not stage.answers("Office", reader="Ann"))
+
+
+def _told_elsewhere(stage: Stage) -> Iterator[Check]:
+    _two_groups(stage)
+    stage.say("Ann", "Office", "@Scout please tell the chat Sales that the demo is at three.")
+    yield Check(
+        "tells Sales the time", matches(stage.answers("Sales", reader="Ann"), r"three|\b3\b|15:00")
+    )
+
+
+def _back_home(stage: Stage) -> Iterator[Check]:
+    _two_groups(stage)
+    stage.say("Ben", "Sales", "The customer ordered 40 chairs.", wait=False)
+    stage.say("Ann", "Office", "@Scout read the chat Sales. How many chairs were ordered?")
+    yield Check("answers in Office", matches(stage.answers("Office", reader="Ann"), r"40|forty"))
+    yield Check("is silent in Sales", not stage.answers("Sales", reader="Ann"))
+
+
+def _other_agent(stage: Stage) -> Iterator[Check]:
+    stage.agent("Scout", SCOUT)
+    stage.agent("Ledger", LEDGER)
+    stage.person("Ann")
+    stage.chat("Office", "Ann", "Scout", "Ledger", respond="mention")
+    stage.say("Ann", "Office", "@Scout ask Ledger here in the chat how high the budget is.")
+    said = stage.answers("Office", reader="Ann", agent="Scout")
+    yield Check("asks Ledger by name", matches(said, "ledger"))
+    yield Check("does not make up an amount", not matches(said[:1], r"\d{3}"))
+
+
+def _plan_by_sms(stage: Stage) -> Iterator[Check]:
+    stage.agent("Coach", COACH, enabled_tools=PLANS)
+    stage.line("Coach")
+    stage.sms(PHONE, "Remind me in two hours to stretch. I know it is late, please do it.")
+    before = len(stage.received(PHONE))
+    stage.turn(2 * HOUR + 10 * MINUTE)
+    yield Check("reminds by SMS", matches(stage.received(PHONE)[before:], "stretch"))
+
+
+def _plan_in_a_group(stage: Stage) -> Iterator[Check]:
+    stage.agent("Scout", SCOUT, enabled_tools=PLANS)
+    stage.person("Ann")
+    stage.person("Ben")
+    stage.chat("Office", "Ann", "Ben", "Scout", respond="mention")
+    stage.chat("Sales", "Ben", "Ann", "Scout", respond="mention")
+    stage.say("Ann", "Office", "@Scout remind us here in one hour to water the plants.")
+    before = len(stage.answers("Office", reader="Ann"))
+    stage.turn(HOUR + 10 * MINUTE)
+    reminded = stage.answers("Office", reader="Ann")[before:]
+    yield Check("reminds the group", matches(reminded, "plants"))
+    yield Check("is silent in Sales", not stage.answers("Sales", reader="Ann"))
+
+
+SITUATIONS = (
+    Situation(
+        "answers in the group that asked",
+        "speaks in the right chat",
+        _where_asked,
+        Script({"Scout": [says("Paris.")]}),
+        Script({"Scout": [lambda s: call("send_message", text="Paris.", chat_id=s.ids["Office"])]}),
+    ),
+    Situation(
+        "passes a message on to another group",
+        "speaks in the right chat",
+        _told_elsewhere,
+        Script(
+            {
+                "Scout": [
+                    lambda s: call(
+                        "send_message", text="The demo is at three.", chat_id=s.ids["Sales"]
+                    )
+                ]
+            }
+        ),
+        Script({"Scout": [says("The demo is at three.")]}),
+    ),
+    Situation(
+        "answers at home after reading elsewhere",
+        "speaks in the right chat",
+        _back_home,
+        Script(
+            {
+                "Scout": [
+                    lambda s: call("read_messages", chat_id=s.ids["Sales"]),
+                    says("They ordered 40 chairs."),
+                ]
+            }
+        ),
+        Script(
+            {
+                "Scout": [
+                    lambda s: call(
+                        "send_message", text="They ordered 40 chairs.", chat_id=s.ids["Sales"]
+                    )
+                ]
+            }
+        ),
+    ),
+    Situation(
+        "asks another agent by name",
+        "speaks in the right chat",
+        _other_agent,
+        Script({"Scout": [says("@Ledger how high is the budget?")]}),
+        Script({"Scout": [says("The budget is 500.")]}),
+    ),
+    Situation(
+        "keeps a promise by SMS",
+        "speaks in the right chat",
+        _plan_by_sms,
+        Script(
+            {
+                "Coach": [
+                    call(
+                        "set_plan",
+                        name="stretch",
+                        instruction="Remind them to stretch.",
+                        run_after="2 hours",
+                    ),
+                    "I will.",
+                    "Time to stretch!",
+                ]
+            }
+        ),
+        Script({"Coach": ["I will remind you."]}),
+    ),
+    Situation(
+        "keeps a promise in a group",
+        "speaks in the right chat",
+        _plan_in_a_group,
+        Script(
+            {
+                "Scout": [
+                    [
+                        call(
+                            "set_plan",
+                            name="plants",
+                            instruction="Remind everyone in this chat to water the plants.",
+                            run_after="1 hour",
+                        ),
+                        says("I will."),
+                    ],
+                    call("end_run"),
+                    says("Please water the plants."),
+                ]
+            }
+        ),
+        Script({"Scout": [says("I will remind you.")]}),
+    ),
+)

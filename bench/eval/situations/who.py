@@ -1,0 +1,126 @@
+"""The agent knows who asked."""
+
+from collections.abc import Iterator
+
+from bench.eval.situation import Check, Script, Situation, call, says
+from bench.eval.stage import Stage, matches
+
+SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short sentences."
+LEDGER = "You are Ledger, who keeps the budget of a small team. Answer in one short sentence."
+
+
+def _group(stage: Stage, *people: str) -> None:
+    stage.agent("Scout", SCOUT)
+    for person in people:
+        stage.person(person)
+    stage.chat("Office", *people, "Scout", respond="mention")
+
+
+def _own_complaint(stage: Stage) -> Iterator[Check]:
+    _group(stage, "Ann", "Ben")
+    stage.say("Ann", "Office", "My knee hurts since yesterday.", wait=False)
+    stage.say("Ben", "Office", "I slept badly last night.", wait=False)
+    stage.say("Ben", "Office", "@Scout what did I complain about a minute ago?")
+    said = stage.answers("Office", reader="Ann")
+    yield Check("names Ben's sleep", matches(said, r"sle(ep|pt)"))
+    yield Check("does not name Ann's knee", not matches(said, r"knee"))
+
+
+def _two_anns(stage: Stage) -> Iterator[Check]:
+    stage.agent("Scout", SCOUT)
+    stage.person("Ann")
+    stage.person("other Ann", known_as="Ann")
+    stage.chat("Office", "Ann", "other Ann", "Scout", respond="mention")
+    stage.say("Ann", "Office", "I only drink tea.", wait=False)
+    stage.say("other Ann", "Office", "I only drink coffee.", wait=False)
+    stage.say("Ann", "Office", "@Scout what should you bring me to drink?")
+    said = stage.answers("Office", reader="Ann")
+    yield Check("offers tea", matches(said, r"\btea\b"))
+    yield Check("does not offer coffee", not matches(said, r"coffee"))
+
+
+def _renamed(stage: Stage) -> Iterator[Check]:
+    _group(stage, "Ann", "Ben")
+    stage.say("Ann", "Office", "I am a vegetarian.", wait=False)
+    stage.say("Ben", "Office", "I love steak.", wait=False)
+    stage.admin("PATCH", f"/v1/users/{stage.ids['Ann']}", {"name": "Nina"})
+    stage.say("Ann", "Office", "@Scout do I eat meat? Answer yes or no.")
+    said = stage.answers("Office", reader="Ann")
+    yield Check("says no", matches(said, r"\bno\b|vegetarian"))
+    yield Check("does not say yes", not matches(said, r"\byes\b"))
+
+
+def _first_to_mention(stage: Stage) -> Iterator[Check]:
+    _group(stage, "Ann", "Ben", "Cleo")
+    stage.say("Cleo", "Office", "The deadline is on Friday.", wait=False)
+    stage.say("Ann", "Office", "Then we should start.", wait=False)
+    stage.say("Ben", "Office", "The deadline is tight.", wait=False)
+    stage.say("Ann", "Office", "@Scout who was the first to mention the deadline? Only the name.")
+    said = stage.answers("Office", reader="Ann")
+    yield Check("names Cleo", matches(said, r"cleo"))
+    yield Check("does not name Ben", not matches(said, r"\bben\b"))
+
+
+def _both_questions(stage: Stage) -> Iterator[Check]:
+    _group(stage, "Ann", "Ben")
+    stage.say("Ann", "Office", "@Scout how many days has a leap year?", wait=False)
+    stage.say("Ben", "Office", "@Scout how many legs has a spider?")
+    said = stage.answers("Office", reader="Ann")
+    yield Check("answers Ann", matches(said, r"366"))
+    yield Check("answers Ben", matches(said, r"\b8\b|eight"))
+
+
+def _agents_words(stage: Stage) -> Iterator[Check]:
+    _group(stage, "Ann")
+    stage.agent("Ledger", LEDGER)
+    stage.chat("Money", "Ann", "Scout", "Ledger", respond="mention")
+    stage.say("Ann", "Money", "@Ledger the budget is 900. Say it back to us.")
+    stage.say("Ann", "Money", "@Scout who of us wrote last before this message? Only the name.")
+    said = stage.answers("Money", reader="Ann", agent="Scout")
+    yield Check("names Ledger", matches(said, r"ledger"))
+
+
+SITUATIONS = (
+    Situation(
+        "tells two people's complaints apart",
+        "knows who asked",
+        _own_complaint,
+        Script({"Scout": [says("You slept badly.")]}),
+        Script({"Scout": [says("Your knee hurts.")]}),
+    ),
+    Situation(
+        "tells two people with the same name apart",
+        "knows who asked",
+        _two_anns,
+        Script({"Scout": [says("A cup of tea.")]}),
+        Script({"Scout": [says("A cup of coffee.")]}),
+    ),
+    Situation(
+        "knows a person who was renamed",
+        "knows who asked",
+        _renamed,
+        Script({"Scout": [says("No, you are a vegetarian.")]}),
+        Script({"Scout": [says("Yes, you love steak.")]}),
+    ),
+    Situation(
+        "knows who said something first",
+        "knows who asked",
+        _first_to_mention,
+        Script({"Scout": [says("Cleo")]}),
+        Script({"Scout": [says("Ben")]}),
+    ),
+    Situation(
+        "answers two people who ask at once",
+        "knows who asked",
+        _both_questions,
+        Script({"Scout": [says("Ann: 366 days. Ben: eight legs.")]}),
+        Script({"Scout": [says("A leap year has 366 days.")]}),
+    ),
+    Situation(
+        "knows what another agent wrote",
+        "knows who asked",
+        _agents_words,
+        Script({"Ledger": [says("The budget is 900.")], "Scout": [says("Ledger")]}),
+        Script({"Ledger": [says("The budget is 900.")], "Scout": [says("Ann"), call("end_run")]}),
+    ),
+)

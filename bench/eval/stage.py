@@ -1,0 +1,242 @@
+"""The stage of one situation: a local stack with people, agents and chats, used through its API."""
+
+import json
+import re
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from local.config import Config
+from local.stack import Stack
+
+TENANT = "eval"
+LINE = "+14155550199"
+SECONDS = 700  # a turned clock returns after ten minutes at the latest
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+
+
+class CallRefusedError(Exception):
+    """A call of the API was answered with an error."""
+
+
+class Message(NamedTuple):
+    """A message of a chat.
+
+    Attributes:
+        seq: Its number.
+        sender: The name of the sender.
+        by_agent: Whether an agent sent it.
+        text: Its text.
+        reply_to: The number of the message that it answers; None without one.
+        kind: `text`, `keyword` or `notice`.
+    """
+
+    seq: int
+    sender: str
+    by_agent: bool
+    text: str
+    reply_to: int | None
+    kind: str
+
+
+class Stage:
+    """People, agents and chats of one situation; each call is a call of the API.
+
+    Args:
+        url: The URL of the local stack.
+
+    Attributes:
+        ids: The ids of people, agents, chats and threads by name or title.
+        characters: The system prompts of the agents by name.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.ids: dict[str, str] = {}
+        self.characters: dict[str, str] = {}
+        self._tokens: dict[str, str] = {}
+        self._posted = 0
+        self._operator = self._token("operator", "admin chat")
+
+    # ------------------------------------------------------------------ who and where
+
+    def agent(self, name: str, character: str, **fields: object) -> str:
+        """Create an agent and return its id.
+
+        Args:
+            name: Its name.
+            character: Its system prompt, which no other agent of the situation has.
+            fields: Further fields of `POST /v1/agents`.
+        """
+        new = {"name": name, "system_prompt": character, **fields}
+        self.ids[name] = self.admin("POST", "/v1/agents", new)["id"]
+        self.characters[name] = character
+        return self.ids[name]
+
+    def person(self, name: str, *, known_as: str | None = None, **fields: object) -> str:
+        """Create a person and return their id.
+
+        Args:
+            name: The name that the situation uses for them.
+            known_as: The name that agents see; `name` if not given.
+            fields: Further fields of `POST /v1/users`.
+        """
+        created = self.admin("POST", "/v1/users", {"name": known_as or name, **fields})
+        self.ids[name] = created["id"]
+        return self.ids[name]
+
+    def chat(self, title: str, *members: str, **fields: object) -> str:
+        """Open a chat and return its id; the first member, a person, opens it.
+
+        Args:
+            title: The title, by which the situation names the chat.
+            members: The names of people and agents.
+            fields: Further fields of `POST /v1/chats`; by default an open group.
+        """
+        listed = [
+            {"kind": "agent" if name in self.characters else "user", "id": self.ids[name]}
+            for name in members[1:]
+        ]
+        new = {"title": title, "kind": "group", "visibility": "open", "members": listed, **fields}
+        self.ids[title] = self._as(members[0], "POST", "/v1/chats", new)["id"]
+        return self.ids[title]
+
+    def direct(self, title: str, person: str, agent: str) -> str:
+        """Open a private direct chat of a person and an agent, and return its id."""
+        return self.chat(title, person, agent, kind="direct", visibility="private")
+
+    def line(self, agent: str) -> None:
+        """Connect the line to an agent."""
+        self.admin("POST", "/v1/lines", {"phone": LINE, "agent_id": self.ids[agent]})
+
+    # ------------------------------------------------------------------ what happens
+
+    def say(self, person: str, chat: str, text: str, *, wait: bool = True) -> None:
+        """Post a message; wait until all that follows is done, unless `wait` is false."""
+        self._posted += 1
+        body = {"text": text, "client_id": f"eval-{self._posted}"}
+        self._as(person, "POST", f"/v1/chats/{self.ids[chat]}/messages", body)
+        if wait:
+            self.drain()
+
+    def sms(self, phone: str, text: str, *, wait: bool = True) -> None:
+        """Send an SMS to the line; wait until all that follows is done, unless `wait` is false."""
+        self._call("POST", "/local/sms", {"from": phone, "to": LINE, "body": text})
+        if wait:
+            self.drain()
+
+    def drain(self) -> None:
+        """Wait until the stack has done all its work."""
+        self._call("POST", "/local/drain", {})
+
+    def turn(self, seconds: float) -> None:
+        """Advance the clock, and wait until all that became due is done."""
+        self._call("POST", "/local/clock", {"advance_seconds": seconds})
+
+    def admin(self, method: str, path: str, body: object = None) -> Any:
+        """Make a call as the operator and return its JSON."""
+        return self._call(method, path, body, token=self._operator)
+
+    # ------------------------------------------------------------------ what came of it
+
+    def messages(self, chat: str, *, reader: str) -> list[Message]:
+        """Return the newest 100 messages of a chat, oldest first."""
+        path = f"/v1/chats/{self.ids[chat]}/messages?limit=100"
+        return [
+            Message(
+                each["seq"],
+                each["sender"]["name"],
+                each["sender"]["kind"] == "agent",
+                each["text"],
+                each["reply_to"],
+                each["kind"],
+            )
+            for each in self._as(reader, "GET", path)["items"]
+        ]
+
+    def answers(self, chat: str, *, reader: str, agent: str | None = None) -> list[str]:
+        """Return what agents, or one agent, said in a chat, oldest first."""
+        return [
+            message.text
+            for message in self.messages(chat, reader=reader)
+            if message.by_agent
+            and message.kind == "text"
+            and (agent is None or message.sender == agent)
+        ]
+
+    def received(self, phone: str) -> list[str]:
+        """Return the SMS that a phone received, oldest first."""
+        found = self._call("GET", f"/local/sms?to={quote(phone)}")["items"]
+        return [each["body"] for each in sorted(found, key=lambda each: each["created_at"])]
+
+    def calls(self, agent: str) -> list[str]:
+        """Return the names of the tools that an agent called today, oldest run first."""
+        runs = self.admin("GET", f"/v1/agents/{self.ids[agent]}/runs?limit=100")["items"]
+        return [
+            call["name"]
+            for run in reversed(runs)
+            for step in self.admin("GET", f"/v1/runs/{run['id']}")["steps"]
+            for call in step["tool_calls"]
+        ]
+
+    # ------------------------------------------------------------------ calls
+
+    def _token(self, user_id: str, scope: str = "chat") -> str:
+        body = {"sub": user_id, "tenant": TENANT, "scope": scope}
+        token: str = self._call("POST", "/local/token", body)["token"]
+        return token
+
+    def _as(self, person: str, method: str, path: str, body: object = None) -> Any:
+        if person not in self._tokens:
+            self._tokens[person] = self._token(self.ids[person])
+        return self._call(method, path, body, token=self._tokens[person])
+
+    def _call(self, method: str, path: str, body: object = None, *, token: str = "") -> Any:
+        headers = {"content-type": "application/json"}
+        if token:
+            headers["authorization"] = f"Bearer {token}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(  # noqa: S310 - the local stack
+            f"{self._url}{path}", data, headers, method=method
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=SECONDS) as response:  # noqa: S310
+                text = response.read()
+        except urllib.error.HTTPError as error:
+            with error:
+                said = error.read().decode(errors="replace")
+            raise CallRefusedError(f"{method} {path}: {error.code} {said}") from error
+        return json.loads(text) if text else None
+
+
+def matches(texts: list[str], pattern: str) -> bool:
+    """Tell whether one of the texts holds a pattern, in any case."""
+    return any(re.search(pattern, text, re.IGNORECASE) for text in texts)
+
+
+@contextmanager
+def stage(
+    *, base_url: str | None, api_key: str | None, settings: Mapping[str, str]
+) -> Iterator[Stage]:
+    """Start a local stack without data and give its stage.
+
+    Args:
+        base_url: The URL of the model's API; None for OpenAI's own.
+        api_key: The key of the API; None if it takes none.
+        settings: Skein's settings as environment variables.
+    """
+    with ExitStack() as parts:
+        folder = Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="skein-eval-")))
+        config = Config(
+            port=0,
+            data_dir=folder / "data",
+            openai_base_url=base_url,
+            openai_api_key=api_key,
+            settings=dict(settings),
+        )
+        yield Stage(parts.enter_context(Stack(config)).url)
