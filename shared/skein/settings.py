@@ -143,6 +143,14 @@ class Settings(BaseModel):
     apology_text: Annotated[str, Field(description="Text of this notice.", min_length=1)] = (
         "Sorry, I can't answer just now. Your message is safe, and I'll reply as soon as I can."
     )
+    sms_answer_characters: Annotated[
+        int,
+        Field(
+            description="Maximum characters of an SMS answer, as the prompt asks.",
+            ge=70,
+            le=20_000,
+        ),
+    ] = 480
     model_timeout_seconds: Annotated[
         float,
         Field(

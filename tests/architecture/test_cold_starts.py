@@ -25,6 +25,7 @@ BATCHES = WAITED_FOR | {
 LOADED_BY = {
     "boto3": set[str](),
     "lunr": set[str](),
+    "markdown_it": set[str](),
     "openai": {"run_worker", "summary_worker"},
     "tiktoken": {"run_worker"},
     "twilio.rest": {"sms_delivery"},

@@ -17,15 +17,20 @@ from skein.agent.tools.base import Tool
 from skein.agent.tools.context import Activation
 from skein.agent.tools.runs import end_run
 from skein.errors import KeyRefused, ModelUnknown, Transient
-from skein.models.chats.chat import MAX_TEXT
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
-from skein.models.runs.recordable import MAX_ANSWER_BYTES, recordable_calls, recordable_text
+from skein.models.runs.recordable import (
+    MAX_ANSWER_BYTES,
+    MAX_ANSWER_TEXT,
+    recordable_calls,
+    recordable_text,
+)
 from skein.models.runs.run import Run, ShownHistory
 from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.chats.post_message import NewMessage
+from skein.services.common.text_cuts import cut_text
 from skein.services.runs.activations import Recording, recording
 from skein.services.runs.claim import Claim
 from skein.services.workspace.thread_storage import run_link
@@ -93,7 +98,11 @@ class ModelSteps:
         except Transient as error:
             raise ModelDown(error) from error
         n = activation.run.steps_taken + 1
-        text = recordable_text(answer.text, alone=not answer.tool_calls)
+        text = (
+            recordable_text(answer.text)
+            if answer.tool_calls
+            else cut_text(answer.text, MAX_ANSWER_TEXT)
+        )
         return Step(
             tenant=activation.run.tenant,
             run_id=activation.run.id,
@@ -196,7 +205,7 @@ def final_message_of(claim: Claim, step: Step, reading: Reading) -> NewMessage |
         tenant=claim.run.tenant,
         chat_id=reading.chat.id,
         sender=claim.agent,
-        text=text[:MAX_TEXT],
+        text=text,
         client_id=f"{claim.run.id}:{step.n}",
         depth=claim.run.chain_depth + 1,
         run_id=claim.run.id,

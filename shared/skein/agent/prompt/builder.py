@@ -154,7 +154,14 @@ class PromptBuilder:
         summary = reading.config.effective.max_context_tokens // SUMMARY_SHARE
         found = [
             sections.identity(agent, self.tokens),
-            sections.instructions(manner.reply_mode, manner.history_format, self.tokens),
+            sections.instructions(
+                manner.reply_mode,
+                manner.history_format,
+                self.tokens,
+                sms_characters=(
+                    reading.config.effective.sms_answer_characters if reading.by_sms else None
+                ),
+            ),
             skills(
                 workspace.skills,
                 min(self.settings.skill_tokens, tokens_left // LIST_SHARE),

@@ -44,9 +44,24 @@ def identity(agent: Agent, counter: TokenCounter) -> Section:
     return around("IDENTITY", words, frame, counter, priority=IDENTITY_GIVES_WAY)
 
 
-def instructions(mode: ReplyMode, history: HistoryFormat, counter: TokenCounter) -> Section:
-    """Render the rules of the agent's reply mode and history format."""
+def instructions(
+    mode: ReplyMode,
+    history: HistoryFormat,
+    counter: TokenCounter,
+    *,
+    sms_characters: int | None = None,
+) -> Section:
+    """Render the rules of the agent's reply mode, history format and channel.
+
+    Args:
+        mode: The reply mode.
+        history: The history format.
+        counter: The exact token counter.
+        sms_characters: How long an answer by SMS may be; None if the chat is not on SMS.
+    """
     rules = [render(f"instructions_{mode}"), render(f"instructions_{history}")]
+    if sms_characters is not None:
+        rules.append(render("instructions_sms", {"characters": str(sms_characters)}))
     return prose("INSTRUCTIONS", indent("\n".join(rules), "  "), counter)
 
 

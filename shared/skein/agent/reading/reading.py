@@ -34,6 +34,7 @@ from skein.services.config.resolution import (
     found_settings,
     keys_of_settings,
 )
+from skein.services.delivery.enqueue import why_no_sms
 from skein.services.directory.time_zones import zone_of_person
 from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.settings import Settings
@@ -111,6 +112,16 @@ class Reading:
     person: User | None = None
     snapshot: ChatSnapshot | None = None
     prompt_mark: PromptMark | None = None
+
+    @property
+    def by_sms(self) -> bool:
+        """Whether messages to the active chat are sent as SMS.
+
+        Without a snapshot, the chat's first channel counts.
+        """
+        if self.snapshot is None:
+            return self.chat is not None and self.chat.line is not None
+        return any(why_no_sms(person) is None for person in self.snapshot.members)
 
     @property
     def zone(self) -> str:

@@ -126,6 +126,15 @@ class ReplyOverrides(Overrides):
         JsonBool | None,
         Field(description="Whether a person gets one notice that the answer is late."),
     ] = None
+    sms_answer_characters: Annotated[
+        int | None,
+        Field(
+            description="Maximum characters of an SMS answer, as the prompt asks.",
+            ge=70,
+            le=20_000,
+        ),
+        NUMBER,
+    ] = None
 
 
 class ChatOverrides(ReplyOverrides, ContextOverrides):

@@ -23,18 +23,15 @@ NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 NO_NAME = "unknown"
 
 
-def recordable_text(text: str, *, alone: bool) -> str:
-    """Cut the text of an answer to 20,000 characters.
+def recordable_text(text: str) -> str:
+    """Cut the text beside tool calls to 20,000 characters, with a note for the model.
 
-    Args:
-        text: The text of the model's answer.
-        alone: Whether the answer has no tool calls, so that the text may be posted. Otherwise a
-            note about the cut is added for the model, which sees the text again.
+    The model sees the text again with the results of its calls. Nobody else reads the text.
     """
     if len(text) <= MAX_ANSWER_TEXT:
         return text
     kept = text.strip()[:MAX_ANSWER_TEXT]
-    return kept if alone else f"{kept} [{len(text) - len(kept):,} characters cut]"
+    return f"{kept} [{len(text) - len(kept):,} characters cut]"
 
 
 def recordable_calls(

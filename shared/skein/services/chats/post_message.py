@@ -47,7 +47,12 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
 from skein.services.common.optimistic import known_first, optimistic
 from skein.services.config.retention import kept_until, message_days
-from skein.services.delivery.enqueue import QueuedDelivery, outgoing, undelivered
+from skein.services.delivery.enqueue import (
+    QueuedDelivery,
+    outgoing,
+    readable,
+    undelivered,
+)
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.debounce import burst_with, debounce_in
 from skein.services.runs.slots import enqueue, slots_unchanged
@@ -238,7 +243,7 @@ class Chats:
         now = self.clock.now()
         snapshot = brought_up(self.table, snapshot, sender, new.overrides)
         message = _numbered(new, message_id, snapshot.chat, sender, now)
-        message = message_in_session(message, snapshot.chat, self.settings)
+        message = message_in_session(readable(message, snapshot), snapshot.chat, self.settings)
         commit, message = self._commit(new, message, snapshot, sender, now)
         earlier = self._transact(
             new, commit, extra_writes(snapshot) if extra_writes else (), sender

@@ -1,4 +1,4 @@
-"""Provide optimistic locks, pagination, quoting, cron times and circuit breakers."""
+"""Provide optimistic locks, pagination, quoting, cuts of texts, cron times and circuit breakers."""
 
 __all__ = [
     "circuit_breaker",
@@ -8,4 +8,5 @@ __all__ = [
     "parallel",
     "quoting",
     "schedule",
+    "text_cuts",
 ]

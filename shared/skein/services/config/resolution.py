@@ -39,6 +39,7 @@ class EffectiveSettings(Value):
     reply_debounce_seconds: int
     reply_debounce_max_seconds: int
     apology: bool
+    sms_answer_characters: int
 
 
 def effective_settings(

@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import NamedTuple
 
 from skein.correlation import current
-from skein.models.chats.chat import Membership, Message
+from skein.models.chats.chat import MAX_TEXT, Membership, Message
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Condition, Is, Missing, Put, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Ids
 from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.delivery.plain_text import plain_text
 from skein.services.delivery.policy import grace_end
 from skein.settings import Settings
 
@@ -74,6 +75,19 @@ def outgoing(
             (Put(delivery.key, delivery.to_item(due_at), Missing()), following),
             DeliveryJob(tenant=delivery.tenant, chat_id=delivery.chat_id, delivery_id=delivery.id),
         )
+
+
+def readable(message: Message, snapshot: ChatSnapshot) -> Message:
+    """Return an agent's message as plain text, if a person of the chat gets it as an SMS.
+
+    The plain text is stored, so that the chat holds the words that the phone shows.
+    """
+    if message.kind != "text" or message.sender.kind != "agent" or snapshot.chat.kind != "direct":
+        return message
+    if all(why_no_sms(member) is not None for member in snapshot.members):
+        return message
+    text = plain_text(message.text)
+    return message.model_copy(update={"text": text}) if len(text) <= MAX_TEXT else message
 
 
 def undelivered(snapshot: ChatSnapshot, message: Message) -> tuple[Reason, ...]:

@@ -6,12 +6,12 @@ An SMS is sent in GSM-7 if GSM-7 has all of its characters, else in UCS-2. A sin
 """
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import takewhile
 
 from gsm0338 import Codec
+
+from skein.services.common.text_cuts import cut_position
 
 # Twilio refuses bodies over 1,600 characters (error 21617). Some characters count as several, but
 # Twilio does not say how many. Here each character counts as its highest cost in either encoding.
@@ -22,11 +22,7 @@ UCS_SINGLE, UCS_JOINED = 70, 67
 
 ESCAPE = "\x1b"
 LAST_OF_BASIC_PLANE = "\uffff"
-ZERO_WIDTH_JOINER = "\u200d"
-SENTENCE_END = re.compile(r"[.!?\u2026]++[\"'\u2019\u201d)\]]*+(?=\s)|[\u3002\uff01\uff1f]++")
-LINE_END = re.compile(r"(?=[\n\r\u2028\u2029])")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
-WORD_END = re.compile(r"(?=\s)")
 
 _gsm = Codec()
 
@@ -42,11 +38,8 @@ def segment_count(text: str) -> int:
 def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
     """Split `text` into parts, each of which fits in one SMS, in order.
 
-    A cut is made after a sentence, else at the end of a line, if the part is then more than half
-    full. Otherwise a cut is made between words, else between characters. A character is one symbol
-    as a reader sees it: accents, skin tones and joined emoji stay whole, unless one alone is longer
-    than a part. White space at cuts and at both ends is removed. So are control characters, which
-    no phone can show. All other text is kept.
+    A cut is made after a sentence if possible (`cut_position`). White space at cuts and at both
+    ends is removed. So are control characters, which no phone can show. All other text is kept.
 
     Args:
         text: The text of the message.
@@ -60,7 +53,7 @@ def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
     rest = CONTROL.sub("", text).strip()
     while rest:
         fitting = _fitting(rest, limit)
-        end = len(rest) if fitting == len(rest) else _cut(rest, fitting)
+        end = len(rest) if fitting == len(rest) else cut_position(rest, fitting)
         parts.append(rest[:end].rstrip())
         rest = rest[end:].lstrip()
     return tuple(parts)
@@ -105,48 +98,3 @@ def _fitting(text: str, limit: int) -> int:
         if used > limit:
             return position
     return len(text)
-
-
-def _cut(text: str, longest: int) -> int:
-    """Return the best place, from 1 to `longest`, to cut a longer text."""
-    window = text[: longest + 1]
-    for ends in (SENTENCE_END, LINE_END, WORD_END):
-        found = _last_end(ends, window, longest)
-        if found > longest // 2:
-            return found
-    word_end = _last_end(WORD_END, window, longest)
-    return word_end or _character_boundary(text, longest)
-
-
-def _last_end(ends: re.Pattern[str], window: str, longest: int) -> int:
-    positions: Iterator[int] = (match.end() for match in ends.finditer(window))
-    return max(takewhile(lambda position: position <= longest, positions), default=0)
-
-
-def _character_boundary(text: str, longest: int) -> int:
-    """Return the last place up to `longest` between two characters; else `longest`."""
-    return next(
-        (position for position in range(longest, 0, -1) if not _torn(text, position)), longest
-    )
-
-
-def _torn(text: str, position: int) -> bool:
-    """Tell whether a cut at `position` splits a character (a subset of UAX 29)."""
-    before, after = text[position - 1], text[position]
-    return (
-        ZERO_WIDTH_JOINER in {before, after}
-        or unicodedata.category(after) in {"Mn", "Mc", "Me"}
-        or "\U0001f3fb" <= after <= "\U0001f3ff"  # skin tones
-        or "\U000e0020" <= after <= "\U000e007f"  # tags, as in the flags of nations
-        or (_regional(after) and _regionals_before(text, position) % 2 == 1)
-        or (before == "\r" and after == "\n")
-    )
-
-
-def _regional(character: str) -> bool:
-    """Tell whether a character is one half of a country's flag."""
-    return "\U0001f1e6" <= character <= "\U0001f1ff"
-
-
-def _regionals_before(text: str, position: int) -> int:
-    return sum(1 for _ in takewhile(_regional, reversed(text[:position])))

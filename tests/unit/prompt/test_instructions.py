@@ -1,0 +1,49 @@
+"""The instructions of a prompt."""
+
+from skein.models.chats.chat import SmsAddress
+from skein.models.common.storage import Put
+from skein.models.config.overrides import ChatOverrides
+from skein.models.directory.line import Line
+from skein.settings import Settings
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+
+SMS = SmsAddress(line=LINE, phone=PHONE)
+
+
+def instructions(world: World, *, sms: SmsAddress | None = SMS) -> str:
+    """Return the system prompt of the answer to a message."""
+    world.post("Hello", person(), sms=sms)
+    world.drain()
+    return world.model.requests[-1].messages[0].content
+
+
+def texting(settings: Settings | None = None) -> World:
+    world = World(settings or Settings())
+    world.agent()
+    world.chat(person(), bot(), kind="direct", visibility="private", line=LINE)
+    return world
+
+
+def test_instructions_on_sms_name_the_channel_and_the_length() -> None:
+    text = instructions(texting())
+    assert "SMS" in text
+    assert "Markdown" in text
+    assert "480 characters" in text
+
+
+def test_instructions_in_the_app_do_not_mention_sms() -> None:
+    assert "SMS" not in instructions(texting(), sms=None)
+
+
+def test_instructions_on_sms_have_the_length_of_the_line() -> None:
+    world = texting(Settings(sms_answer_characters=320))
+    assert "320 characters" in instructions(world)
+    line = Line(
+        tenant=TENANT,
+        phone=LINE,
+        agent_id="agt_a",
+        settings=ChatOverrides(sms_answer_characters=160),
+        created_at=NOON,
+    )
+    world.table.write(Put(line.key, line.to_item()))
+    assert "160 characters" in instructions(world)
