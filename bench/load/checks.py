@@ -13,7 +13,7 @@ from skein.models.runs.run import Run
 
 ANSWERED = frozenset({"sent", "delivered"})
 # What may lie ahead when all is quiet: a chat that has been quiet for long enough is consolidated.
-MAY_BE_DUE = frozenset({"consolidation"})
+MAY_BE_DUE = frozenset({"consolidation", "direct_consolidation"})
 
 
 @dataclass(frozen=True)

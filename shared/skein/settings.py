@@ -90,9 +90,16 @@ class Settings(BaseModel):
     journal_tokens: Annotated[
         int, Field(description="Maximum tokens of journal entries in a prompt.", ge=100)
     ] = 2_000
+    consolidate: Annotated[
+        bool, Field(description="Whether idle chats are consolidated into memories.")
+    ] = True
     consolidation_idle_seconds: Annotated[
-        int, Field(description="Seconds of silence after which a chat is consolidated.", ge=60)
+        int, Field(description="Seconds of silence after which a group is consolidated.", ge=60)
     ] = 21_600
+    direct_consolidation_idle_seconds: Annotated[
+        int,
+        Field(description="Seconds of silence after which a direct chat is consolidated.", ge=60),
+    ] = 1_800
     consolidation_chunk_tokens: Annotated[
         int, Field(description="Maximum tokens of messages per consolidation.", ge=1_000)
     ] = 100_000

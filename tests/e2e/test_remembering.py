@@ -1,12 +1,14 @@
 """The stack's own finder, queue and worker: time passes, and agents remember."""
 
 import json
+from urllib.parse import quote
 
 from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
 from tests.support.scripted_openai import ScriptedOpenAI
 
 IDLE_SECONDS = 1_800  # a short silence: each minute of the stack's clock is work
+DIRECT_IDLE_SECONDS = 40 * 60  # more than the 30 minutes after which a direct chat is idle
 FINDER_SECONDS = 2 * 3_600  # chats become due at full hours, and the finder runs hourly
 
 
@@ -53,3 +55,28 @@ def test_an_operator_has_a_chat_remembered_at_once(
     client.drain()
     assert len(model.memory_calls) == 1
     assert client.ok("POST", path, {}, token=admin)["agents"] == 0
+
+
+def test_sms_chat_is_remembered_after_forty_minutes(
+    start: StartStack, model: ScriptedOpenAI
+) -> None:
+    client = start()
+    fact = "The dog is called Rex."
+    model.memories.append(json.dumps({"journal": [], "core": [fact]}))
+    model.say("What a good name.")
+    client.text("My dog is called Rex")
+    client.drain()
+    assert not model.memory_calls
+    client.turn(DIRECT_IDLE_SECONDS)
+    [call] = model.memory_calls
+    assert "My dog is called Rex" in call.body["messages"][1]["content"]
+    admin = client.token("ops", "admin")
+    [agent] = client.ok("GET", "/v1/agents", token=admin)["items"]
+    phone = quote(client.phone)
+    [user] = client.ok("GET", f"/v1/users?phone={phone}", token=admin)["items"]
+    memories = f"/v1/agents/{agent['id']}/memories"
+    theirs = client.ok("GET", f"{memories}?user_id={user['id']}", token=admin)["items"]
+    assert [memory["text"] for memory in theirs] == [fact]
+    assert client.ok("GET", memories, token=admin)["items"] == []
+    client.turn(DIRECT_IDLE_SECONDS)
+    assert len(model.memory_calls) == 1

@@ -4,8 +4,7 @@ import sms_webhook
 from skein.settings import Settings
 from tests.faults.deployment import every_death, named
 from tests.faults.sampling import Share
-from tests.faults.texting_story import TEXT, SmsLine
-from tests.support.webhooks import SETTINGS
+from tests.faults.texting_story import SMS_SETTINGS, TEXT, SmsLine
 
 FIRST, SECOND = "SM" + "1" * 32, "SM" + "2" * 32
 SECONDS = {"line_reply_debounce_seconds": 2, "line_reply_debounce_max_seconds": 3}
@@ -15,7 +14,7 @@ class Burst(SmsLine):
     """Two texts, of which the second comes before the first is answered."""
 
     def __post_init__(self) -> None:
-        self.settings = Settings(**(SETTINGS.model_dump() | SECONDS))
+        self.settings = Settings(**(SMS_SETTINGS.model_dump() | SECONDS))
         super().__post_init__()
 
     def tell_both(self) -> None:

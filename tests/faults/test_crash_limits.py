@@ -5,9 +5,8 @@ from skein.models.quotas.limit import DAY, Allowance, Rate, owner_of_user
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
 from tests.faults.sampling import Share
-from tests.faults.texting_story import TEXT, SmsLine
+from tests.faults.texting_story import SMS_SETTINGS, TEXT, SmsLine
 from tests.support.builders import TENANT
-from tests.support.webhooks import SETTINGS
 
 FIRST, SECOND = "SM" + "1" * 32, "SM" + "2" * 32
 TOKENS = 20  # an answer takes 15
@@ -25,7 +24,7 @@ class Limited(SmsLine):
         assert self.said == ROUNDS[:2]
 
     def __post_init__(self) -> None:
-        self.settings = Settings(**(SETTINGS.model_dump() | {"user_tokens_per_day": TOKENS}))
+        self.settings = Settings(**(SMS_SETTINGS.model_dump() | {"user_tokens_per_day": TOKENS}))
         super().__post_init__()
 
     def send(self, sid: str, body: str) -> None:

@@ -19,6 +19,8 @@ from tests.support.scripted_twilio import ACCOUNT
 from tests.support.webhooks import SETTINGS, Webhook
 
 TEXT = Webhook.recorded("sms_webhook")
+# Consolidation has its own tests; here, each story would last 30 minutes longer.
+SMS_SETTINGS = SETTINGS.model_copy(update={"consolidate": False})
 COACH = bot()
 
 
@@ -27,7 +29,7 @@ class SmsLine(Deployment):
 
     def __init__(self) -> None:
         verifier = TwilioSignature(MemorySecrets({"twilio": ACCOUNT}), SETTINGS)
-        super().__init__(SETTINGS, ScriptedModel(), {"verifier": verifier})
+        super().__init__(SMS_SETTINGS, ScriptedModel(), {"verifier": verifier})
         self.model.default = lambda _: f"Answer {len(self.model.requests)}"
         self.agent()
         self.line()

@@ -98,7 +98,7 @@ def test_a_chat_from_its_beginning_to_its_end(world: World) -> None:
         "kind": "group",
         "visibility": "open",
         "respond": "every",
-        "consolidate": True,
+        "consolidate": None,
         "summary": None,
         "last_seq": 0,
         "last_message_at": None,

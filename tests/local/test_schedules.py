@@ -17,7 +17,7 @@ from skein.bootstrap.memory_finders import build_consolidation_finder, build_ref
 from skein.bootstrap.tick import build_tick
 from skein.models.common.storage import Key, Put
 from skein.models.outbox.due import DueKind, due_partition, due_pointer
-from skein.services.outbox.tick import JOBS
+from skein.services.outbox.tick import BACKGROUND_JOBS, JOBS
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.builders import World
@@ -132,7 +132,7 @@ def test_rule_of_an_unknown_function_is_fired_at_each_of_its_times() -> None:
 
 def test_kinds_of_functions_are_those_that_they_look_for() -> None:
     ports = World().app.ports
-    assert set(KINDS["Tick"]) == {*JOBS, *build_tick(ports).firing}
+    assert set(KINDS["Tick"]) == {*JOBS, *BACKGROUND_JOBS, *build_tick(ports).firing}
     assert KINDS["ConsolidationFinder"] == (build_consolidation_finder(ports).kind,)
     assert KINDS["ReflectionFinder"] == (build_reflection_finder(ports).kind,)
     assert {kind for kinds in KINDS.values() for kind in kinds} == set(get_args(DueKind))

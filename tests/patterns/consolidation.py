@@ -5,7 +5,7 @@ import json
 from skein.models.api.base import ChatChange
 from skein.models.outbox.jobs import ConsolidationJob
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import COACH, HUSAM, threaded
+from tests.patterns.worlds import COACH, HUSAM, direct, threaded
 from tests.support.builders import LONG_INVOCATION, TENANT, World
 
 patterns = Patterns()
@@ -34,6 +34,43 @@ def _post(meter: Meter) -> None:
     world.chat(HUSAM, COACH, respond="manual", consolidate=True)
     with meter(world):
         world.post("Hello", HUSAM)
+
+
+def private(*, minutes: int = 0) -> World:
+    """A direct chat that inherits `consolidate`; its only text was posted so long ago."""
+    world = direct(consolidate=None, respond="manual")
+    if minutes:
+        world.post("Hello", HUSAM)
+        world.clock.advance(60 * minutes)
+    return world
+
+
+@patterns.named("post the first text of a session in a direct chat")
+def _post_in_direct(meter: Meter) -> None:
+    world = private()
+    with meter(world):
+        world.post("Hello", HUSAM)
+
+
+@patterns.named("find a direct chat to consolidate")
+def _find_direct(meter: Meter) -> None:
+    world = threaded(private(minutes=35))
+    with meter(world):
+        world.tick()
+
+
+@patterns.named("find a direct chat still busy")
+def _busy_direct(meter: Meter) -> None:
+    world = private(minutes=5)
+    with meter(world):
+        consolidate(world)
+
+
+@patterns.named("consolidate a direct chat, nothing to remember")
+def _nothing_direct(meter: Meter) -> None:
+    world = private(minutes=35)
+    with meter(world):
+        consolidate(world)
 
 
 @patterns.named("switch consolidation on")

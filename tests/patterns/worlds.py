@@ -20,10 +20,11 @@ def group(*script: Any, **fields: Any) -> World:
     return world
 
 
-def direct(**fields: Any) -> World:
+def direct(*, consolidate: bool | None = False, respond: str = "every", **fields: Any) -> World:
     world = World()
     world.agent(**fields)
-    world.chat(HUSAM, COACH, kind="direct", visibility="private")
+    chat: dict[str, Any] = {"consolidate": consolidate, "respond": respond}
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", **chat)
     return world
 
 

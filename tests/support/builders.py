@@ -115,7 +115,13 @@ class World:
     def chat(self, *members: NamedMember, chat_id: str = "chat_1", **fields: Any) -> Chat:
         """A chat with these members; `sms` makes a direct chat's person one on SMS."""
         sms: SmsAddress | None = fields.pop("sms", None)
-        defaults = {"kind": "group", "visibility": "open", "title": "Project Alpha"}
+        # Most tests are not about memories: they would only see more writes.
+        defaults = {
+            "kind": "group",
+            "visibility": "open",
+            "title": "Project Alpha",
+            "consolidate": False,
+        }
         chat = Chat(
             tenant=TENANT,
             id=chat_id,

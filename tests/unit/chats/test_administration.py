@@ -49,16 +49,16 @@ def test_a_member_named_twice_is_there_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "visibility", "consolidate"),
-    [("group", "open", True), ("direct", "private", False)],
+    ("kind", "visibility"),
+    [("group", "open"), ("direct", "private")],
 )
-def test_defaults_follow_the_kind(kind: str, visibility: str, consolidate: bool) -> None:
+def test_defaults_follow_the_kind(kind: str, visibility: str) -> None:
     world = World()
     world.agent()
     chat = create(world, group(asked("agent", "agt_a"), kind=kind))
     assert (chat.visibility, chat.consolidate, chat.respond) == (
         visibility,
-        consolidate,
+        None,
         "every",
     )
 

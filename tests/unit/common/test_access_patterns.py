@@ -40,6 +40,19 @@ def test_a_pattern_costs_what_the_document_says(name: str) -> None:
     assert meter.cost == documented().get(name)
 
 
+def test_session_of_a_direct_chat_writes_its_due_pointer_once() -> None:
+    world = direct(consolidate=None, respond="manual")
+    world.table.log = []
+    for number in range(20):
+        world.post(f"Message {number}", HUSAM)
+        world.post(f"Answer {number}", COACH)
+        world.clock.advance(60)
+    items = [call.items for call in world.table.log if call.method == "transact"]
+    texts, answers = items[0::2], items[1::2]
+    assert texts == [texts[1] + 1] + [texts[1]] * 19
+    assert len(set(answers)) == 1
+
+
 def test_a_turn_costs_the_same_calls_in_a_short_and_in_a_long_chat() -> None:
     costs = []
     for length in (10, 400):

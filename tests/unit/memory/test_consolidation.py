@@ -86,10 +86,13 @@ def test_the_first_message_leaves_the_chat_due_at_the_first_full_hour_after_six_
 def test_later_messages_write_nothing_for_it() -> None:
     world = group()
     world.post("Hello", HUSAM)
+    before = world.table.get(Consolidation.key_of(TENANT, "chat_1"))
     world.clock.advance(7_200)
     world.table.log = []
     world.post("Hello?", HUSAM)
-    assert not [call for call in world.table.log if "CONSOLIDATION" in str(call)]
+    [items] = [call.items for call in world.table.log if call.method == "transact"]
+    assert items == 4  # the message, its record, the chat and the sender's membership
+    assert world.table.get(Consolidation.key_of(TENANT, "chat_1")) == before
     assert due_at(world) == "2026-02-18T18:00:00.000Z"
 
 

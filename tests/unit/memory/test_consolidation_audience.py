@@ -53,7 +53,9 @@ def test_a_direct_chats_memories_are_its_persons() -> None:
     world = private(HUSAM, kind="direct")
     world.model.memories.append(core("A secret"))
     world.post("Hello", HUSAM)
-    quiet(world)
+    world.clock.advance(1_800)
+    world.tick()
+    world.drain()
     assert audiences(world, "user:usr_husam") == {"A secret": ("usr_husam",)}
 
 

@@ -117,7 +117,8 @@ class NewChat(Request):
     consolidate: Annotated[
         JsonBool | None,
         Field(
-            description="Whether agents consolidate the chat into memories. Default: only groups."
+            description="Whether agents consolidate the chat into memories; "
+            "null inherits the value of the agent, the line or the tenant."
         ),
     ] = None
     members: Annotated[
@@ -127,13 +128,13 @@ class NewChat(Request):
 
 
 class ChatChange(Request):
-    """Changes to a chat. Omitted fields stay unchanged; null removes the title only."""
+    """Changes to a chat. Omitted fields stay; null removes `title` and `consolidate` only."""
 
-    clearable = frozenset({"title"})
+    clearable = frozenset({"title", "consolidate"})
 
     title: Annotated[Name | None, Field(description="Null removes the title.")] = None
     respond: ManualTrigger | None = None
-    consolidate: JsonBool | None = None
+    consolidate: Annotated[JsonBool | None, Field(description="Null inherits the value.")] = None
 
 
 class NewChatMessage(Request):
@@ -195,7 +196,9 @@ class ChatResource(Resource):
     kind: ChatKind
     visibility: Visibility
     respond: ManualTrigger
-    consolidate: bool
+    consolidate: Annotated[
+        bool | None, Field(description="The chat's own value; null if the chat inherits one.")
+    ]
     summary: Annotated[
         str | None, Field(description="The chat summary; null if the chat has none.")
     ]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, PlainSerializer
 
 from skein.errors import Unprocessable
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
@@ -40,6 +40,10 @@ MAX_TEXT = 20_000
 PREVIEW_CHARACTERS = 200
 UNTITLED = "a conversation"
 NAMED_PEOPLE = 3  # people that the description of a chat without a title names
+
+
+# Whether a chat is consolidated. Older versions stored a JSON boolean (`Chat.from_item`).
+Consolidate = Annotated[bool, PlainSerializer(lambda on: "on" if on else "off", return_type=str)]
 
 
 def chat_partition(tenant: str, chat_id: str) -> str:
@@ -83,6 +87,8 @@ class Chat(Stored):
     Attributes:
         line: The line on which an SMS chat began, for its settings. SMS go over the line in
             `Membership.sms`, which follows the person's last message.
+        consolidate: Whether agents consolidate the chat; None inherits the value of the agent, the
+            line, the tenant or the deployment. Stored as `on` or `off`.
         roster: The current members, in order of joining.
         former_names: Names that keep their numbers after members left or were renamed.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
@@ -97,6 +103,8 @@ class Chat(Stored):
         consolidation_at: When the messages may be consolidated; `Consolidation` is due then, too.
         epoch: Raised by an erasure; part of every cache key.
         documents: The ids of the documents that the chat owns.
+        person_seq: For a direct chat, the newest text of its person; resets do not count. None if
+            no text was posted since an older version of Skein.
         session: For a direct chat, the session since the last gap or reset.
         overrides: For a direct chat, the overrides of agent, line and tenant when a person last
             posted here.
@@ -110,7 +118,7 @@ class Chat(Stored):
     kind: ChatKind
     visibility: Visibility
     respond: ManualTrigger = "every"
-    consolidate: bool = False
+    consolidate: Consolidate | None = None
     record: Summary | None = None
     record_state: SummaryState | None = None
     pinned: PinnedSummary | None = None
@@ -123,6 +131,7 @@ class Chat(Stored):
     version: int = 1
     epoch: int = 0
     documents: tuple[Identifier, ...] = ()
+    person_seq: int | None = None
     session: Session | None = None
     overrides: ChatOverrides | None = None
     retention: Retention | None = None
@@ -132,6 +141,18 @@ class Chat(Stored):
     consolidation_at: Instant | None = None
     created_at: Instant
     discarded_at: Instant | None = None
+
+    @classmethod
+    def from_item(cls, item: Item) -> Self:
+        """Build a chat from a table item.
+
+        Older versions stored `consolidate` as a boolean, also if no client had chosen a value. A
+        boolean that equals their default (groups only) is read as None.
+        """
+        chat = super().from_item(item)
+        if item.get("consolidate") is (chat.kind == "group"):
+            return chat.model_copy(update={"consolidate": None})
+        return chat
 
     @staticmethod
     def key_of(tenant: str, chat_id: str) -> Key:

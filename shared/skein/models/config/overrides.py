@@ -137,7 +137,16 @@ class ReplyOverrides(Overrides):
     ] = None
 
 
-class ChatOverrides(ReplyOverrides, ContextOverrides):
+class MemoryOverrides(Overrides):
+    """Overrides for memories. A chat's own `consolidate` takes precedence."""
+
+    consolidate: Annotated[
+        JsonBool | None,
+        Field(description="Whether idle chats are consolidated into memories."),
+    ] = None
+
+
+class ChatOverrides(ReplyOverrides, MemoryOverrides, ContextOverrides):
     """The overrides that an agent or a line may have."""
 
 

@@ -1,12 +1,12 @@
 """Consolidation of quiet chats: when it is due, and records of its results."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
-from skein.models.chats.chat import chat_partition
+from skein.models.chats.chat import Chat, ChatKind, chat_partition
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key
-from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.due import NOT_DUE, DueKind, due_pointer
 from skein.models.runs.completion import TokenUsage
 
 HISTORY = timedelta(days=90)  # how long records of consolidation are kept
@@ -19,6 +19,9 @@ class Consolidation(Stored):
     as long as `Chat.consolidation_at` is set; both are set and cleared together.
 
     Attributes:
+        kind: The chat's kind, which decides who looks for the due pointer: the tick for a direct
+            chat, the hourly finder for a group. Items of older versions have none and count as a
+            group's until their due pointer is next set.
         requested_seq: The highest message that an operator wants consolidated now, even if the chat
             is busy.
         busy_until: The end of the lease of the worker that consolidates the chat.
@@ -26,6 +29,7 @@ class Consolidation(Stored):
 
     tenant: Tenant
     chat_id: Identifier
+    kind: ChatKind = "group"
     requested_seq: int | None = None
     busy_until: Instant | None = None
 
@@ -39,11 +43,17 @@ class Consolidation(Stored):
         """The key of this item."""
         return self.key_of(self.tenant, self.chat_id)
 
+    @classmethod
+    def of(cls, chat: Chat, *, requested_seq: int | None = None) -> Self:
+        """Return the consolidation of a chat, for a write that sets or clears its due pointer."""
+        return cls(tenant=chat.tenant, chat_id=chat.id, kind=chat.kind, requested_seq=requested_seq)
+
     def due(self, at: datetime | None) -> dict[str, Any]:
         """Return the due pointer at `at`; None clears the pointer."""
         if at is None:
             return dict(NOT_DUE)
-        return due_pointer("consolidation", self.key, at)
+        due_kind: DueKind = "direct_consolidation" if self.kind == "direct" else "consolidation"
+        return {"due_tries": None} | due_pointer(due_kind, self.key, at)
 
     def to_item(self, at: datetime | None) -> Item:
         """Return the consolidation as table attributes, due at `at`; not due if `at` is None."""

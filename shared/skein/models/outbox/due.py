@@ -10,7 +10,10 @@ from typing import Any, Literal
 from skein.models.common.base import rfc3339, stable_hash
 from skein.models.common.storage import Condition, Is, Item, Key
 
-DueKind = Literal["run", "delivery", "chat", "plan", "merge", "consolidation", "fading", "erasure"]
+DueKind = Literal[
+    "run", "delivery", "chat", "plan", "merge", "erasure",
+    "direct_consolidation", "consolidation", "fading",
+]  # fmt: skip
 DUE_SHARDS = 8
 
 NOT_DUE: dict[str, None] = {"gsi2pk": None, "gsi2sk": None, "due_tries": None}

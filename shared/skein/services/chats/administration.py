@@ -78,8 +78,8 @@ class ChatAdministration:
     def create(self, tenant: str, by: NamedMember, new: NewChat) -> OpenedChat:
         """Create a chat whose first member is `by`.
 
-        The call is idempotent if `new` has a `client_id`. By default, a group is `open` and
-        consolidated; a direct chat is `private` and not consolidated.
+        The call is idempotent if `new` has a `client_id`. By default, a group is `open` and a
+        direct chat is `private`.
 
         Raises:
             Unprocessable: An agent does not exist, there are too many members, or a direct chat
@@ -120,7 +120,7 @@ class ChatAdministration:
         """Change a chat's title, respond policy or consolidation.
 
         The visibility of a chat never changes. Switching consolidation on covers earlier messages
-        too.
+        too. Without an own value, the chat inherits one (`services/config/resolution.py`).
 
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
@@ -459,7 +459,7 @@ def open_chat(
         kind=new.kind,
         visibility=new.visibility or ("open" if group else "private"),
         respond=new.respond,
-        consolidate=group if new.consolidate is None else new.consolidate,
+        consolidate=new.consolidate,
         roster=roster,
         activity_hour=now.replace(minute=0, second=0, microsecond=0),
         retention=retention_of(said),

@@ -11,7 +11,13 @@ from skein.services.chat_state.history_window import pinned
 from skein.services.chat_state.sessions import session_with
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import effective_in
-from skein.services.memory.consolidation_schedule import due_change, full_hour, idle_at
+from skein.services.memory.consolidation_schedule import (
+    due_change,
+    due_time,
+    idle_at,
+    is_new_text,
+    makes_due,
+)
 from skein.services.summaries.staleness import renewals
 from skein.settings import Settings
 
@@ -63,8 +69,8 @@ def counted(
     if times and min(times) != chat.upkeep_at:
         change |= chat.upkeep(min(times))
     further_writes: list[Write] = []
-    if message.kind == "text" and chat.consolidate:
-        at = full_hour(idle_at(busier, settings))
+    if makes_due(busier, message, settings):
+        at = due_time(busier, idle_at(busier, settings))
         if chat.consolidation_at is None or at < chat.consolidation_at:
             due = due_change(chat, at)
             change |= due.change
@@ -90,6 +96,9 @@ def _with(
     names = ["last_seq", "last_message", "version", "activity_hour"]
     if chat.kind == "direct":
         names += ["session", "overrides"]
+        if is_new_text(chat, message):
+            busier = busier.model_copy(update={"person_seq": message.seq})
+            names.append("person_seq")
     if message.resets:
         # This also drops a summary that is being written now: its claim is removed.
         busier = busier.model_copy(update=dict.fromkeys(SUMMARIES))

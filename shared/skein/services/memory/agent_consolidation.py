@@ -18,7 +18,7 @@ from skein.ports import Clock, Table, TokenCounter
 from skein.services.common.pagination import pages
 from skein.services.memory.chunk_commit import ChunkCommitter, Overtaken, position_of
 from skein.services.memory.chunking import Chunk, HistoryPosition, chunks, halves
-from skein.services.memory.consolidation_schedule import MAX_FAILURES
+from skein.services.memory.consolidation_schedule import MAX_FAILURES, has_new
 from skein.services.memory.extraction import MODEL_SECONDS, ExtractionFailed, Extractor, TooMuch
 from skein.services.memory.store import core_in_budget, live_memories
 from skein.services.memory.transcript import ConsolidationTarget, TimeZones, joins_of, reach_of
@@ -68,6 +68,8 @@ class AgentConsolidation:
     ) -> bool:
         """Make memories from an agent's new messages of a chat, up to message `until`.
 
+        If nothing is new (`has_new`), the watermark moves without a question.
+
         Args:
             chat: The chat.
             membership: The agent's membership, which holds the watermark.
@@ -81,7 +83,7 @@ class AgentConsolidation:
             OverBudget: The tenant's budget is spent; the rest waits until the next day.
         """
         agent, since = self._agent(membership), position_of(membership)
-        if agent is None:
+        if agent is None or not has_new(chat, membership):
             self.committer.pass_over(membership, since, HistoryPosition(until))
             return True
         target = ConsolidationTarget(chat, agent, membership, TimeZones(self.table, agent))

@@ -176,7 +176,10 @@ class ChunkCommitter:
     def pass_over(
         self, membership: Membership, since: HistoryPosition, until: HistoryPosition
     ) -> None:
-        """Move the watermark past messages without words, or to the end for a deleted agent."""
+        """Move the watermark without a question: past messages that say nothing new, for example.
+
+        For a deleted agent, the watermark moves to the end.
+        """
 
         def attempt() -> None:
             fresh = self._membership(membership)

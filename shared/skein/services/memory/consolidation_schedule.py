@@ -2,22 +2,37 @@
 
 The first message after a consolidation makes the chat due. If the chat is busy or an attempt fails,
 the worker makes the chat due again for later. The due pointer is cleared only by a worker that
-finds no messages left. Due times are full hours, because the finder runs hourly; only an operator's
-request makes a chat due at once.
+finds no messages left. Only an operator's request makes a chat due at once.
+
+- A group is idle after six hours. Due times are full hours, because the finder runs hourly.
+- A direct chat is idle after 30 minutes. Due times are multiples of five minutes, and the tick
+  serves them. Only a person's text makes the chat due: agents' messages are consolidated together
+  with the next one.
 """
 
-from datetime import datetime, timedelta
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Condition, Update
+from skein.models.directory.agent import Agent
 from skein.models.memory.consolidation import Consolidation
+from skein.ports import Table
 from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.config.resolution import (
+    effective_in,
+    effective_settings,
+    found_settings,
+    keys_of_settings,
+)
 from skein.settings import Settings
 
 HOUR = timedelta(hours=1)
+GRAIN = timedelta(minutes=5)  # of the due times of direct chats
 DAY = timedelta(days=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_FAILURES = 3  # consecutive failures after which a chat is reported, and retried daily
 
 
@@ -35,7 +50,7 @@ def due_change(chat: Chat, at: datetime | None, *, condition: Condition | None =
     transaction, conditional on the chat's version as read (optimistic lock). `condition` applies
     to the `Consolidation` item.
     """
-    consolidation = Consolidation(tenant=chat.tenant, chat_id=chat.id)
+    consolidation = Consolidation.of(chat)
     change = {"consolidation_at": rfc3339(at) if at is not None else None}
     return DueChange(
         change, Update(consolidation.key, consolidation.to_item(at), condition=condition)
@@ -52,18 +67,84 @@ def consolidation_due(
     """
     if snapshot.chat.consolidation_at is not None:
         return None
+    if not may_be_due(snapshot.chat, settings):
+        return None
     at = next_consolidation(snapshot, requested_seq=None, now=now, settings=settings)
     return due_change(snapshot.chat, at) if at is not None else None
+
+
+def may_be_due(chat: Chat, settings: Settings) -> bool:
+    """Tell whether messages make a chat due, from what the chat stores.
+
+    The agents and the tenant of a group may have values of their own, which only the worker reads.
+    So a group that inherits its value is always due.
+    """
+    if chat.consolidate is not None:
+        return chat.consolidate
+    return chat.kind == "group" or effective_in(chat, settings).consolidate
+
+
+def makes_due(chat: Chat, message: Message, settings: Settings) -> bool:
+    """Tell whether a new message of a chat is to be consolidated."""
+    return is_new_text(chat, message) and may_be_due(chat, settings)
+
+
+def is_new_text(chat: Chat, message: Message) -> bool:
+    """Tell whether a message is a text that says something new; in a direct chat, of its person."""
+    if message.kind != "text":
+        return False
+    return chat.kind == "group" or (message.sender.kind == "user" and not message.resets)
+
+
+def agents_without(table: Table, snapshot: ChatSnapshot, settings: Settings) -> frozenset[str]:
+    """Return the ids of a chat's agents that do not consolidate the chat.
+
+    The chat's own `consolidate` decides for all agents. Otherwise, the settings of the agents, the
+    line, the tenant and the deployment are read, in one batch.
+    """
+    chat, ids = snapshot.chat, [agent.member.id for agent in snapshot.agents]
+    if chat.consolidate is not None:
+        return frozenset(() if chat.consolidate else ids)
+    keys = {agent_id: Agent.key_of(chat.tenant, agent_id) for agent_id in ids}
+    found = table.get_many([*keys.values(), *keys_of_settings(chat.tenant, chat)])
+    line, tenant = found_settings(chat.tenant, chat, found)
+    agents = {
+        agent_id: Agent.from_item(found[key]) if key in found else None
+        for agent_id, key in keys.items()
+    }
+    return frozenset(
+        agent_id
+        for agent_id, agent in agents.items()
+        if not effective_settings(agent, line, tenant, settings, chat=chat).consolidate
+    )
+
+
+def has_new(chat: Chat, agent: Membership) -> bool:
+    """Tell whether a chat holds something new that the agent has not consolidated.
+
+    In a direct chat, only a person's text is new.
+    """
+    newest = chat.last_seq
+    if chat.kind == "direct" and chat.person_seq is not None:
+        newest = chat.person_seq
+    return agent.remembered_seq < newest
 
 
 def idle_at(chat: Chat, settings: Settings) -> datetime:
     """Return when the chat counts as quiet, unless another message arrives before."""
     said_at = chat.last_message_at or chat.created_at
+    if chat.kind == "direct":
+        return said_at + timedelta(seconds=settings.direct_consolidation_idle_seconds)
     return said_at + timedelta(seconds=settings.consolidation_idle_seconds)
 
 
 def next_consolidation(
-    snapshot: ChatSnapshot, *, requested_seq: int | None, now: datetime, settings: Settings
+    snapshot: ChatSnapshot,
+    *,
+    requested_seq: int | None,
+    now: datetime,
+    settings: Settings,
+    without: Collection[str] = (),
 ) -> datetime | None:
     """Return when the consolidation of a chat is due next; None if nothing is left.
 
@@ -73,16 +154,16 @@ def next_consolidation(
             request.
         now: The current time.
         settings: The deployment's settings.
+        without: The ids of the agents that do not consolidate the chat.
     """
-    if snapshot.chat.discarded_at is not None:
+    chat = snapshot.chat
+    if chat.discarded_at is not None:
         return None
-    idle = full_hour(idle_at(snapshot.chat, settings))
+    idle = due_time(chat, idle_at(chat, settings))
     times: list[datetime] = []
     for agent in snapshot.agents:
         asked = wanted(agent, requested_seq)
-        if agent.remembered_seq >= snapshot.chat.last_seq or not (
-            asked or snapshot.chat.consolidate
-        ):
+        if not asked and (agent.member.id in without or not has_new(chat, agent)):
             continue
         at = now if asked else idle
         times.append(max(at, retry_at(agent) or at))
@@ -108,10 +189,25 @@ def after_failure(now: datetime, failures: int) -> datetime:
     return next_hour(now if failures < MAX_FAILURES else now + DAY - HOUR)
 
 
-def full_hour(moment: datetime) -> datetime:
-    """Round a moment up to a full hour; a full hour is returned unchanged."""
-    hour = moment.replace(minute=0, second=0, microsecond=0)
-    return hour if hour == moment else hour + HOUR
+def due_time(chat: Chat, moment: datetime) -> datetime:
+    """Round a moment up to a due time of a chat; a due time is returned unchanged.
+
+    Due times are multiples of five minutes for a direct chat, and full hours for a group.
+    """
+    grain = grain_of(chat)
+    over = (moment - EPOCH) % grain
+    return moment if not over else moment - over + grain
+
+
+def next_due_time(chat: Chat, moment: datetime) -> datetime:
+    """Return the first due time of a chat after a moment."""
+    at = due_time(chat, moment)
+    return at if at > moment else at + grain_of(chat)
+
+
+def grain_of(chat: Chat) -> timedelta:
+    """Return the time between two due times of a chat."""
+    return GRAIN if chat.kind == "direct" else HOUR
 
 
 def next_hour(moment: datetime) -> datetime:

@@ -2,16 +2,16 @@
 
 A lease (`busy_until`) ensures that one worker at a time consolidates a chat; the lease ends with
 the worker's invocation. If time runs out, the worker sends a new job for the rest. The chat stays
-due for the hourly finder until every agent is done.
+due, for the tick or the hourly finder, until every agent is done.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Membership
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Is, Present, Update, all_of
 from skein.models.memory.consolidation import Consolidation
@@ -21,10 +21,12 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.memory.agent_consolidation import AgentConsolidation, QuestionTime
 from skein.services.memory.consolidation_schedule import (
+    agents_without,
     due_change,
+    has_new,
     idle_at,
     next_consolidation,
-    next_hour,
+    next_due_time,
     retry_at,
     wanted,
 )
@@ -37,13 +39,15 @@ class _Claim(NamedTuple):
     """Worker's lease on the consolidation of a chat.
 
     Attributes:
-        until: The last message to consolidate; None if no message is to be consolidated now.
+        idle: Whether the chat was quiet, so that all its messages may be consolidated.
+        without: The ids of the agents that do not consolidate the chat, unless requested.
         requested_seq: The last message that an operator had requested when the claim was made.
         busy_until: When the lease ends, as stored.
     """
 
     snapshot: ChatSnapshot
-    until: int | None
+    idle: bool
+    without: frozenset[str]
     requested_seq: int | None
     busy_until: str
 
@@ -78,8 +82,7 @@ class Consolidator:
             return
         time, not_before = QuestionTime(self.clock, deadline), None
         try:
-            for membership in self._whose_turn(claim):
-                until = claim.until or 0
+            for membership, until in self._whose_turn(claim):
                 if not self.agent_consolidation.remember(
                     claim.snapshot.chat, membership, until=until, time=time
                 ):
@@ -99,31 +102,33 @@ class Consolidator:
         if consolidation.busy_until is not None and consolidation.busy_until > now:
             return None
         busy_until = rfc3339(deadline)
-        change = {"busy_until": busy_until} | consolidation.due(next_hour(now))
+        again = next_due_time(snapshot.chat, now)
+        change = {"busy_until": busy_until} | consolidation.due(max(again, deadline))
         unclaimed = all_of(Is("busy_until", _stored(consolidation.busy_until)), Present("gsi2sk"))
         self.table.write(Update(consolidation.key, set=change, condition=unclaimed))
-        until = self._until(snapshot.chat, consolidation, now)
-        return _Claim(snapshot, until, consolidation.requested_seq, busy_until)
+        return _Claim(
+            snapshot,
+            idle=idle_at(snapshot.chat, self.settings) <= now,
+            without=agents_without(self.table, snapshot, self.settings),
+            requested_seq=consolidation.requested_seq,
+            busy_until=busy_until,
+        )
 
-    def _until(self, chat: Chat, consolidation: Consolidation, now: datetime) -> int | None:
+    def _whose_turn(self, claim: _Claim) -> Iterator[tuple[Membership, int]]:
+        """Yield each agent with messages left, and the last message that it consolidates now.
+
+        An agent whose retry is not due yet is left out, unless an operator asked.
+        """
+        chat, now = claim.snapshot.chat, self.clock.now()
         if chat.discarded_at is not None:
-            return None
-        if chat.consolidate and idle_at(chat, self.settings) <= now:
-            return chat.last_seq
-        return consolidation.requested_seq
-
-    def _whose_turn(self, claim: _Claim) -> Sequence[Membership]:
-        """List the agents with messages left, except those whose retry is not due yet."""
-        now = self.clock.now()
-        return [
-            membership
-            for membership in sorted(
-                claim.snapshot.agents, key=lambda membership: membership.member.id
-            )
-            if claim.until is not None
-            and membership.remembered_seq < claim.until
-            and (wanted(membership, claim.requested_seq) or (retry_at(membership) or now) <= now)
-        ]
+            return
+        for agent in sorted(claim.snapshot.agents, key=lambda agent: agent.member.id):
+            new = agent.member.id not in claim.without and has_new(chat, agent)
+            requested = wanted(agent, claim.requested_seq)
+            if claim.idle and new and (requested or (retry_at(agent) or now) <= now):
+                yield agent, chat.last_seq
+            elif requested and claim.requested_seq is not None:
+                yield agent, claim.requested_seq
 
     def _continue_later(self, job: ConsolidationJob, claim: _Claim) -> None:
         """Release the lease and send a new job for the rest.
@@ -160,13 +165,19 @@ class Consolidator:
         consolidation = Consolidation.from_item(item)
         unmet = any(wanted(agent, consolidation.requested_seq) for agent in snapshot.agents)
         requested = consolidation.requested_seq if unmet and chat.discarded_at is None else None
-        at = next_consolidation(snapshot, requested_seq=requested, now=now, settings=self.settings)
+        at = next_consolidation(
+            snapshot,
+            requested_seq=requested,
+            now=now,
+            settings=self.settings,
+            without=claim.without,
+        )
         settled = {"busy_until": None, "requested_seq": requested}
         if at is not None and not_before is not None:
             at = max(at, not_before)
         again = at is not None and at <= now and requested not in {None, claim.requested_seq}
         if at is not None and not again:
-            at = max(at, next_hour(now))
+            at = max(at, next_due_time(chat, now))
         unchanged = all_of(
             Is("busy_until", claim.busy_until), Is("requested_seq", consolidation.requested_seq)
         )

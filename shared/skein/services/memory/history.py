@@ -67,9 +67,7 @@ class ConsolidationRequests:
             raise Conflict("the chat is discarded")
         agents = sum(wanted(agent, chat.last_seq) for agent in snapshot.agents)
         if agents:
-            consolidation = Consolidation(
-                tenant=tenant, chat_id=chat_id, requested_seq=chat.last_seq
-            )
+            consolidation = Consolidation.of(chat, requested_seq=chat.last_seq)
             change = {"consolidation_at": rfc3339(now), "version": chat.version + 1}
             self.table.transact(
                 [

@@ -80,6 +80,7 @@ class DueScanner:
         *,
         until: datetime,
         shards: Sequence[int] = ALL_SHARDS,
+        max_pages: int | None = None,
     ) -> int:
         """Handle the items that are due now, oldest first, until none is left or `until`.
 
@@ -91,6 +92,8 @@ class DueScanner:
             handle: Handles one item.
             until: When to stop.
             shards: The shards of the index to read.
+            max_pages: The maximum number of pages of each kind and shard; None for no limit. What
+                is left is due for the next scanner.
 
         Returns:
             The number of jobs that were sent.
@@ -98,10 +101,11 @@ class DueScanner:
         Raises:
             SkeinError: Some due pointers or items could not be read; all others were handled.
         """
-        now, sent = self.clock.now(), 0
+        now, sent, rounds = self.clock.now(), 0, 0
         failures: list[SkeinError] = []
         starts = [PageStart(kind, shard) for kind, shard in product(kinds, shards)]
-        while starts and self.clock.now() < until:
+        while starts and self.clock.now() < until and rounds != max_pages:
+            rounds += 1
             pages = self.parallel_map(partial(self._page, due_before(now), failures), starts)
             found = [
                 DuePointer(start.kind, pointer)

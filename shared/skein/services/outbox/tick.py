@@ -4,6 +4,9 @@ The tick repairs the results of a crash: a job that was never sent or was lost, 
 or an SMS that must be retried. Concurrent ticks are harmless, because a conditional write advances
 each due pointer before its job is sent. Some kinds, such as plans, fire instead: each has its own
 function, whose transaction moves or clears the due pointer.
+
+Consolidations of direct chats come last, and a tick sends a bounded number of them. So runs and SMS
+never wait behind chats to consolidate.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,11 +17,21 @@ from datetime import datetime, timedelta
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.common.storage import Item
 from skein.models.outbox.due import DueKind
-from skein.models.outbox.jobs import DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
+from skein.models.outbox.jobs import (
+    ConsolidationJob,
+    DeliveryJob,
+    ErasureJob,
+    Job,
+    RunJob,
+    UpkeepJob,
+)
 from skein.ports import Metrics, Table
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
 
 BACKOFF_MINUTES = (1, 2, 4, 8, 15)
+# Background jobs can wait in their queue for long. Their chats are sent again less often.
+BACKGROUND_BACKOFF_MINUTES = (15, 30, 60)
+BACKGROUND_PAGES = 10  # of due pointers per shard and tick: 4,000 chats
 
 Fire = Callable[[Item, datetime], Job | None]
 """Fires a due item (idempotent), and moves or clears its due pointer."""
@@ -30,6 +43,12 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     ),
     "erasure": lambda item: ErasureJob(tenant=item["tenant"], erasure_id=item["id"]),
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
+}
+
+BACKGROUND_JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
+    "direct_consolidation": lambda item: ConsolidationJob(
+        tenant=item["tenant"], chat_id=item["chat_id"]
+    ),
 }
 
 
@@ -52,6 +71,8 @@ class Tick:
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send or fire the due items, oldest first, until none is left or `until`.
 
+        Background jobs are sent last, and of each shard at most `BACKGROUND_PAGES` pages.
+
         Args:
             until: When to stop.
             shards: The shards of the index to read; other ticks read the other shards.
@@ -62,16 +83,31 @@ class Tick:
         Raises:
             SkeinError: Some due pointers or items could not be read; all others were handled.
         """
-        kinds = (*JOBS, *self.firing)
-        sent = self.due_scanner.run(kinds, self._handle, until=until, shards=shards)
-        self.metrics.count("DueSent", sent)
+        sent = 0
+        try:
+            kinds = (*JOBS, *self.firing)
+            sent = self.due_scanner.run(kinds, self._handle, until=until, shards=shards)
+            self.metrics.count("DueSent", sent)
+        finally:
+            sent += self.due_scanner.run(
+                tuple(BACKGROUND_JOBS),
+                self._send_in_background,
+                until=until,
+                shards=shards,
+                max_pages=BACKGROUND_PAGES,
+            )
         return sent
+
+    def _send_in_background(self, kind: DueKind, item: Item, now: datetime) -> Job:
+        job = BACKGROUND_JOBS[kind](item)
+        self._move_on(kind, item, now, BACKGROUND_BACKOFF_MINUTES)
+        return job
 
     def _handle(self, kind: DueKind, item: Item, now: datetime) -> Job | None:
         fire = self.firing.get(kind)
         if fire is None:
             job = JOBS[kind](item)
-            self._move_on(kind, item, now)
+            self._move_on(kind, item, now, BACKOFF_MINUTES)
             return job
         try:
             return fire(item, now)
@@ -80,10 +116,12 @@ class Tick:
         except Exception:
             # Move the due pointer, so that a failing item is not the first in line each time.
             with suppress(SkeinError):
-                self._move_on(kind, item, now)
+                self._move_on(kind, item, now, BACKOFF_MINUTES)
             raise
 
-    def _move_on(self, kind: DueKind, item: Item, now: datetime) -> None:
+    def _move_on(
+        self, kind: DueKind, item: Item, now: datetime, backoff_minutes: Sequence[int]
+    ) -> None:
         tries = int(item.get("due_tries", 0))
-        wait = timedelta(minutes=BACKOFF_MINUTES[min(tries, len(BACKOFF_MINUTES) - 1)])
+        wait = timedelta(minutes=backoff_minutes[min(tries, len(backoff_minutes) - 1)])
         move_on(self.table, kind, item, now + wait, tries=tries + 1)

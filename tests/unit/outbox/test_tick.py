@@ -1,0 +1,87 @@
+"""The tick: what it sends, in which order, and how much of it."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from skein.errors import Unavailable
+from skein.models.common.storage import Page, Put, Query
+from skein.models.memory.consolidation import Consolidation
+from skein.models.outbox.jobs import ConsolidationJob, RunJob
+from skein.services.outbox import tick
+from tests.support.builders import NOON, TENANT, World, bot, person
+
+HUSAM, COACH = person(), bot()
+
+
+def idle_chats(world: World, count: int, at: datetime = NOON) -> None:
+    """Direct chats that are due for consolidation."""
+    for number in range(count):
+        due = Consolidation(tenant=TENANT, chat_id=f"chat_idle_{number}", kind="direct")
+        world.table.write(Put(due.key, due.to_item(at)))
+
+
+def sent(world: World) -> list[type]:
+    return [type(waiting.job) for waiting in world.queues.sent]
+
+
+def overdue_run(world: World) -> None:
+    """A run whose job was lost a moment ago."""
+    world.agent()
+    world.chat(HUSAM, COACH)
+    world.post("Hello", HUSAM)
+    world.queues.sent.clear()
+    world.clock.advance(90)
+
+
+def test_runs_are_sent_before_direct_chats_that_have_been_due_for_longer() -> None:
+    world = World()
+    idle_chats(world, 30, NOON - timedelta(hours=1))
+    overdue_run(world)
+    assert world.tick() == 31
+    kinds = sent(world)
+    assert kinds.index(RunJob) < kinds.index(ConsolidationJob)
+
+
+def test_tick_sends_a_bounded_number_of_direct_chats(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tick, "BACKGROUND_PAGES", 1)
+    monkeypatch.setattr("skein.services.outbox.due_scanner.PAGE", 2)
+    world = World()
+    idle_chats(world, 200)
+    assert world.tick() == 16  # two of each of eight shards
+    assert world.tick() == 16
+    assert len({waiting.job for waiting in world.queues.sent}) == 32
+
+
+def test_runs_that_cannot_be_read_do_not_stop_direct_chats() -> None:
+    world = World()
+    idle_chats(world, 3)
+    real = world.table.query
+
+    def broken(query: Query) -> Page:
+        if query.pk.startswith("DUE#run#"):
+            raise Unavailable("throttled")
+        return real(query)
+
+    world.table.query = broken  # type: ignore[method-assign]
+    with pytest.raises(Unavailable):
+        world.tick()
+    assert sent(world) == [ConsolidationJob] * 3
+
+
+def test_direct_chat_whose_job_waits_is_sent_again_less_and_less_often() -> None:
+    world = World()
+    idle_chats(world, 1)
+    times = []
+    for minute in range(180):
+        if world.tick():
+            times.append(minute)
+        world.clock.advance(60)
+    assert times == [0, 15, 45, 105, 165]
+
+
+def test_due_sent_does_not_count_direct_chats() -> None:
+    world = World()
+    idle_chats(world, 5)
+    world.tick()
+    assert world.metrics.counts.get("DueSent", 0) == 0
