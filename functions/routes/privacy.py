@@ -8,7 +8,7 @@ from routes.app import ApiRouter, PageCursor, UserId, documented
 from routes.audited import deletes, reads
 from skein.bootstrap.api import services
 from skein.models.api.base import MessageResource
-from skein.models.api.directory import UserResource
+from skein.models.api.directory import UserDetail
 from skein.models.api.privacy import (
     DeliveryResource,
     ErasureResource,
@@ -61,7 +61,7 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     """The export comes in pages of one JSON document; a page may be short."""
     page = services().exports.page(router.caller.tenant, user_id, cursor=cursor)
     return ExportResource(
-        user=UserResource.of(page.user),
+        user=UserDetail.detailed(page.user),
         chats=tuple(PlaceResource.of(own.chat, own.membership) for own in page.chats),
         messages=tuple(map(MessageResource.of, page.messages)),
         deliveries=tuple(map(DeliveryResource.of, page.deliveries)),

@@ -10,12 +10,14 @@ from routes.app import ApiRouter, Limit, PageCursor, UserId, documented, no_cont
 from routes.audited import changes, creates, deletes, reads
 from skein.bootstrap.api import services
 from skein.errors import Invalid
+from skein.models.api.base import EntityId
 from skein.models.api.directory import (
     DirectChatPage,
     DirectChatResource,
     NewUser,
     Phone,
     UserChange,
+    UserDetail,
     UserPage,
     UserResource,
 )
@@ -24,7 +26,7 @@ from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN
 router = ApiRouter()
 
 OwnNumber = Annotated[Phone, Path(description="A number with its country code: +15005550100.")]
-
+ProfileChangeId = Annotated[EntityId, Path(description="The id of an agent's change.")]
 
 SearchedNumber = Annotated[
     Phone | None,
@@ -38,12 +40,12 @@ SearchedNumber = Annotated[
     summary="Create a user",
     tags=["users"],
     status_code=201,
-    responses=documented(201, UserResource, 400, 409, 413),
+    responses=documented(201, UserDetail, 400, 409, 413),
     middlewares=creates("user"),
 )
-def create_user(new: NewUser) -> UserResource:
+def create_user(new: NewUser) -> UserDetail:
     """The id is the `sub` of the user's token, if given."""
-    return UserResource.of(services().users.create(router.caller.tenant, new))
+    return UserDetail.detailed(services().users.create(router.caller.tenant, new))
 
 
 @router.get(
@@ -72,12 +74,12 @@ def list_users(
     "/v1/users/<user_id>",
     summary="Get a user",
     tags=["users"],
-    responses=documented(200, UserResource, 404),
+    responses=documented(200, UserDetail, 404),
     middlewares=reads("user"),
 )
-def get_user(user_id: UserId) -> UserResource:
-    """Returns the stored record."""
-    return UserResource.of(services().users.get(router.caller.tenant, user_id))
+def get_user(user_id: UserId) -> UserDetail:
+    """Returns the stored record, with the source of each value that an agent set."""
+    return UserDetail.detailed(services().users.get(router.caller.tenant, user_id))
 
 
 @router.get(
@@ -102,24 +104,37 @@ def list_direct_chats(
     "/v1/users/<user_id>",
     summary="Update a user",
     tags=["users"],
-    responses=documented(200, UserResource, 400, 404, 409, 413),
+    responses=documented(200, UserDetail, 400, 404, 409, 413),
     middlewares=changes("user"),
 )
-def change_user(user_id: UserId, change: UserChange) -> UserResource:
+def change_user(user_id: UserId, change: UserChange) -> UserDetail:
     """Numbers that are omitted from `phones` are unlinked."""
-    return UserResource.of(services().users.change(router.caller.tenant, user_id, change))
+    return UserDetail.detailed(services().users.change(router.caller.tenant, user_id, change))
+
+
+@router.post(
+    "/v1/users/<user_id>/profile-changes/<profile_change_id>/undo",
+    summary="Undo an agent's change of a user's profile",
+    tags=["users"],
+    responses=documented(200, UserDetail, 404, 409, 413),
+    middlewares=changes("profile"),
+)
+def undo_profile_change(user_id: UserId, profile_change_id: ProfileChangeId) -> UserDetail:
+    """Restores the previous value. Consolidation does not set the undone value again."""
+    tenant = router.caller.tenant
+    return UserDetail.detailed(services().users.undo(tenant, user_id, profile_change_id))
 
 
 @router.put(
     "/v1/users/<user_id>/phones/<phone>",
     summary="Link a phone number to a user",
     tags=["users"],
-    responses=documented(200, UserResource, 400, 404, 409, 413),
+    responses=documented(200, UserDetail, 400, 404, 409, 413),
     middlewares=changes("number"),
 )
-def link_number(user_id: UserId, phone: OwnNumber) -> UserResource:
+def link_number(user_id: UserId, phone: OwnNumber) -> UserDetail:
     """A caller with this number is merged into the user, with all chats."""
-    return UserResource.of(services().phone_links.link(router.caller.tenant, user_id, phone))
+    return UserDetail.detailed(services().phone_links.link(router.caller.tenant, user_id, phone))
 
 
 @router.delete(

@@ -1,5 +1,6 @@
 """The HTTP API for operators, through the gateway's own event shapes."""
 
+import json
 from typing import Any
 
 import pytest
@@ -96,6 +97,7 @@ def test_a_person_from_their_beginning(admin: Client) -> None:
             "phones": ["+15005550101"],
             "time_zone": None,
             "profile": {"a": 1},
+            "profile_changes": [],
         },
     )
     assert admin.get("/v1/users/auth0|42").body == made.body
@@ -112,7 +114,8 @@ def test_users_with_a_phone_number_are_its_owner_alone(admin: Client, spelled: s
     ann = admin.post("/v1/users", {"name": "Ann", "phones": ["+15005550101"]}).body
     admin.post("/v1/users", {"name": "Ben", "phones": ["+15005550102"]})
     answer = admin.get("/v1/users", phone=spelled)
-    assert (answer.status, answer.body) == (200, {"items": [ann], "next_cursor": None})
+    listed = {name: value for name, value in ann.items() if name != "profile_changes"}
+    assert (answer.status, answer.body) == (200, {"items": [listed], "next_cursor": None})
 
 
 def test_users_with_a_phone_number_that_nobody_has_are_none(world: World, admin: Client) -> None:
@@ -252,6 +255,44 @@ def test_agent_profile_fields_are_set_by_the_operator(admin: Client) -> None:
     assert admin.patch(path, {"profile_fields": []}).body["profile_fields"] == []
     for wrong in (["Shoe Size"], ["x" * 65], [""], "name"):
         assert admin.patch(path, {"profile_fields": wrong}).status == 422
+
+
+def test_operator_sees_the_source_of_an_agents_value_and_undoes_the_change(
+    world: World, admin: Client
+) -> None:
+    world.agent()
+    admin.post("/v1/users", {"id": HUSAM.id, "name": "Husam", "profile": {"pets": "Rex"}})
+    world.chat(HUSAM, bot(), kind="direct", visibility="private", respond="manual")
+    world.post("I want to run", HUSAM)
+    values = [{"field": "goals", "value": "run", "from": [1]}]
+    world.model.memories.append(json.dumps({"journal": [], "core": [], "profile": values}))
+    admin.post("/v1/chats/chat_1/consolidate", {})
+    world.drain()
+    found = admin.get(f"/v1/users/{HUSAM.id}").body
+    [made] = found["profile_changes"]
+    assert found["profile"] == {"pets": "Rex", "goals": "run"}
+    assert (made["field"], made["before"], made["value"]) == ("goals", None, "run")
+    assert made["source"] == {
+        "made_by": "consolidation",
+        "agent_id": "agt_a",
+        "chat_id": "chat_1",
+        "seqs": [1],
+        "said_at": "2026-02-18T12:00:00.000Z",
+        "run_id": None,
+    }
+    assert admin.get("/v1/chats/chat_1/consolidations").body["items"][0]["profile"] == 1
+    exported = admin.get(f"/v1/users/{HUSAM.id}/export").body["user"]
+    assert exported["profile_changes"] == [made]
+    path = f"/v1/users/{HUSAM.id}/profile-changes/{made['id']}/undo"
+    for _ in range(2):
+        undone = admin.post(path, {})
+        assert (undone.status, undone.body["profile"]) == (200, {"pets": "Rex"})
+        assert undone.body["profile_changes"][0]["undone_at"] is not None
+    assert admin.post(path.replace("pch_", "pch_x"), {}).status == 404
+    entries = admin.all_pages("/v1/audit", day="2026-02-18")
+    [entry, _] = [entry for entry in entries if entry["route"].endswith("/undo")]
+    assert (entry["verb"], entry["kind"]) == ("change", "profile")
+    assert entry["ids"] == {"user_id": HUSAM.id, "profile_change_id": made["id"]}
 
 
 def test_a_line_from_its_beginning_to_its_end(world: World, admin: Client) -> None:

@@ -18,11 +18,14 @@ from skein.models.common.audience import OPEN as OPEN_TO_ALL
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Item, Key, Put, Update
+from skein.models.directory.profile_change import ProfileSource
 from skein.models.memory.consolidation import ConsolidationRecord
 from skein.models.memory.reflection import ReflectionRecord
 from skein.models.summaries.summary import Summary
 from skein.models.workspace.document import Document, DocumentReach, Folder
 from skein.models.workspace.skill import SkillHead
+from skein.services.common.optimistic import revise
+from skein.services.common.profile_changes import set_by_agent
 from skein.services.privacy.audit_log import AuditedAction
 from skein.services.workspace import thread_changes
 from tests.fakes.table import MemoryTable
@@ -135,6 +138,7 @@ class _Furnisher:
             person(f"usr_{mark}{name.lower()}", name)
             for name in ("Ann", "Ben", "Cara", "Dan", "Gone")
         )
+        self.profile_change = f"pch_{mark}1"
         self.skill = f"citron{words}-skill"
         self.free_skill = f"citron{words}-free"  # which no thread has
         self.places: dict[str, Place] = {}
@@ -153,6 +157,7 @@ class _Furnisher:
             TENANT,
             NewUser(id=self.ann.id, name=self.ann.name, phones=(self.phone,), profile=profile),
         )
+        self._fill_profile()
         for skill in (self.skill, self.free_skill):
             head = SkillHead(name=skill, description=f"About citron{self.words}")
             world.app.skills.put(TENANT, head, f"How to grow citron{self.words}")
@@ -190,6 +195,20 @@ class _Furnisher:
             },
             agents={"coach": self.coach, "designer": self.designer},
         )
+
+    def _fill_profile(self) -> None:
+        """An agent's value in Ann's profile, which an operator can undo."""
+        source = ProfileSource(
+            made_by="consolidation",
+            agent_id=self.coach.id,
+            chat_id=self._chat_id("anns"),
+            seqs=(1,),
+            said_at=NOON,
+        )
+        ann = self.world.app.users.get(TENANT, self.ann.id)
+        goal = f"grow pomelo{self.words}"
+        given = set_by_agent(ann, "goals", goal, source, change_id=self.profile_change, now=NOON)
+        self.world.table.write(revise(ann, given)[1])
 
     def _furnish(self) -> None:
         ann, ben, cara, dan, coach = self.ann, self.ben, self.cara, self.dan, self.coach
@@ -355,6 +374,7 @@ class _Furnisher:
             "member_id": self.ben.id,
             "phone": self.line,
             "own_phone": self.phone,
+            "profile_change_id": self.profile_change,
             "service_id": service.id,
             "erasure_id": erasure.id,
             "done_thread_id": done.id,

@@ -1,16 +1,27 @@
 """What is on record of a person: who may change it, and in which chats agents are told of it."""
 
+import json
 from typing import Any
 
 import pytest
 
-from skein.errors import NotFound, Unprocessable
+from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put
 from skein.models.directory.user import User
 from skein.models.runs.run import Run
-from tests.support.agents import COACH, DESIGNER, HUSAM, results_of, rival, settle, stage, the_run
+from tests.support.agents import (
+    COACH,
+    DESIGNER,
+    END,
+    HUSAM,
+    results_of,
+    rival,
+    settle,
+    stage,
+    the_run,
+)
 from tests.support.builders import NOON, TENANT, World, person
 from tests.support.fakes import Calls, Script, calls
 from tests.support.goldens import agrees
@@ -305,3 +316,79 @@ def test_an_agents_own_fields_are_told_in_the_section() -> None:
     known(world)
     asked(world)
     assert "You may set: shoe_size.)" in world.model.prompt
+
+
+# ---------------------------------------------------------------------- sources, and the way back
+
+
+def test_tool_records_the_source_of_a_value() -> None:
+    world = talking(notes("goals", "run"))
+    known(world, profile={"goals": "swim"})
+    run = asked(world, "I want to run")
+    [made] = stored(world).profile_changes
+    assert (made.field, made.before, made.value, made.undone_at) == ("goals", "swim", "run", None)
+    source = made.source
+    assert (source.made_by, source.agent_id, source.run_id) == ("update_profile", "agt_a", run.id)
+    assert (source.chat_id, source.seqs, source.said_at) == ("chat_1", (1,), NOON)
+
+
+def test_tool_that_sets_the_same_value_records_nothing() -> None:
+    world = talking(notes("goals", "run"))
+    known(world, profile={"goals": "run"})
+    asked(world)
+    assert stored(world).profile_changes == ()
+
+
+def test_consolidation_of_the_same_message_does_not_replace_the_tools_value() -> None:
+    world = talking(notes("goals", "run 10 km"))
+    known(world)
+    asked(world, "I want to run 10 km")
+    values = [{"field": "goals", "value": "run", "from": [1]}]
+    world.model.memories.append(json.dumps({"journal": [], "core": [], "profile": values}))
+    world.app.consolidation_requests.request(TENANT, "chat_1")
+    world.drain()
+    assert len(world.model.memory_requests) == 1
+    assert stored(world).profile == {"goals": "run 10 km"}
+
+
+def test_undo_restores_the_value_before_one_change_after_the_other() -> None:
+    world = talking(notes("goals", "run"), END, notes("goals", None))
+    known(world, profile={"goals": "swim"})
+    for text in ("I want to run", "No goals, please"):
+        world.post(text, HUSAM)
+        settle(world)
+        world.clock.advance(60)
+    first, second = stored(world).profile_changes
+    users = world.app.users
+    with pytest.raises(Conflict, match="changed since"):
+        users.undo(TENANT, HUSAM.id, first.id)
+    assert users.undo(TENANT, HUSAM.id, second.id).profile == {"goals": "run"}
+    assert users.undo(TENANT, HUSAM.id, second.id).profile == {"goals": "run"}
+    assert users.undo(TENANT, HUSAM.id, first.id).profile == {"goals": "swim"}
+    assert stored(world).profile == {"goals": "swim"}
+    with pytest.raises(NotFound):
+        users.undo(TENANT, HUSAM.id, "pch_none")
+
+
+def test_undo_after_an_operators_change_is_a_conflict() -> None:
+    world = talking(notes("goals", "run"))
+    known(world)
+    asked(world)
+    [made] = stored(world).profile_changes
+    world.app.users.change(TENANT, HUSAM.id, UserChange(profile={"goals": "fly"}))
+    with pytest.raises(NotFound):
+        world.app.users.undo(TENANT, HUSAM.id, made.id)
+    assert stored(world).profile == {"goals": "fly"}
+
+
+def test_undo_of_a_name_and_a_time_zone_restores_both() -> None:
+    script = calls(
+        ("update_profile", {"field": "name", "value": "Husam K."}),
+        ("update_profile", {"field": "time_zone", "value": "Asia/Amman"}),
+    )
+    world = talking(script, profile_fields=("name", "time_zone"))
+    known(world)
+    asked(world)
+    for made in stored(world).profile_changes:
+        world.app.users.undo(TENANT, HUSAM.id, made.id)
+    assert (stored(world).name, stored(world).time_zone) == ("Husam", None)

@@ -10,7 +10,9 @@ from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, content_of
 from skein.errors import Correctable, Failed, Unprocessable
 from skein.models.common.audience import may_change
+from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_id
+from skein.models.directory.profile_change import ProfileSource
 from skein.services.common.optimistic import NOT_FROM_HERE
 
 
@@ -34,15 +36,36 @@ def update_profile(
     if field not in allowed:
         raise Correctable(f"allowed fields: {', '.join(allowed) or 'nothing'}")
     try:
-        call.tool_services.profiles.set_fields(
+        call.tool_services.profiles.set_field(
             run.tenant,
             person,
             field,
             value,
-            agent_id=run.agent_id,
+            source=_source(call, person),
             effect=effect_id(call.effect),
             guard=call.activation.claim.guard,
         )
     except Unprocessable as error:
         raise Correctable(str(error)) from None
     return f"{field} noted" if value is not None else f"{field} taken away"
+
+
+def _source(call: ToolContext, person: NamedMember) -> ProfileSource:
+    """Return the run, and the person's messages that it answers, as the source of a value."""
+    run, reading = call.activation.run, call.reading
+    trigger, reply = run.trigger, run.resumed.seq if run.resumed is not None else None
+    last = trigger.seq or 0
+    first = trigger.from_seq or last
+    messages = [
+        one
+        for one in reading.history.messages
+        if one.sender.ref == person.ref and (first <= one.seq <= last or one.seq == reply)
+    ]
+    return ProfileSource(
+        made_by="update_profile",
+        agent_id=run.agent_id,
+        chat_id=run.chat_id or "",
+        seqs=tuple(sorted(one.seq for one in messages)),
+        said_at=max((one.created_at for one in messages), default=reading.now),
+        run_id=run.id,
+    )

@@ -32,6 +32,7 @@ class ConsolidationResource(Resource):
         int, Field(description="Number of older memories that the new ones replaced.")
     ]
     doubles: Annotated[int, Field(description="Number of duplicates of existing memories.")]
+    profile: Annotated[int, Field(description="Number of fields set in the person's profile.")]
     usage: TokenUsage
     passed_over: Annotated[
         bool,

@@ -23,6 +23,7 @@ from skein.models.directory.agent import (
 )
 from skein.models.directory.line import Line
 from skein.models.directory.phone_number import e164
+from skein.models.directory.profile_change import ProfileChange
 from skein.models.directory.user import MAX_PHONES, User
 
 
@@ -231,6 +232,59 @@ class UserResource(Resource):
         """Build the resource of a user."""
         shared = {name: getattr(user, name) for name in UserResource.model_fields}
         return cls(**shared, **more)
+
+
+class ProfileSourceResource(Resource):
+    """The source of a value that an agent set."""
+
+    made_by: Annotated[
+        Literal["consolidation", "update_profile"],
+        Field(description="Consolidation of the chat, or the agent's tool."),
+    ]
+    agent_id: str
+    chat_id: str
+    seqs: Annotated[
+        tuple[int, ...], Field(description="The person's messages that the value comes from.")
+    ]
+    said_at: Annotated[Instant, Field(description="Time of the newest of these messages.")]
+    run_id: Annotated[str | None, Field(description="The run that called the tool.")]
+
+
+class ProfileChangeResource(Resource):
+    """An agent's change of a user's name, time zone or profile field."""
+
+    id: str
+    field: str
+    before: Annotated[Any, Field(description="Null if the field had no value.")]
+    value: Annotated[Any, Field(description="Null if the field was removed.")]
+    source: ProfileSourceResource
+    at: Instant
+    undone_at: Annotated[
+        Instant | None, Field(description="When an operator undid the change; null if not undone.")
+    ]
+
+    @classmethod
+    def of(cls, change: ProfileChange) -> Self:
+        """Build the resource of a change."""
+        return cls.model_validate(change, from_attributes=True)
+
+
+class UserDetail(UserResource):
+    """A user, with the changes that agents made to the profile."""
+
+    profile_changes: Annotated[
+        tuple[ProfileChangeResource, ...],
+        Field(
+            description="Newest first, at most 30. A field's value is an agent's if its newest "
+            "change, apart from undone ones, set it."
+        ),
+    ]
+
+    @classmethod
+    def detailed(cls, user: User) -> Self:
+        """Build the resource of a user with the changes."""
+        changes = tuple(map(ProfileChangeResource.of, reversed(user.profile_changes)))
+        return cls.of(user, profile_changes=changes)
 
 
 class Myself(UserResource):

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from skein.models.api.base import MessageResource, Resource
-from skein.models.api.directory import UserResource
+from skein.models.api.directory import UserDetail
 from skein.models.chats.chat import Chat, ChatKind, Membership, Visibility
 from skein.models.common.base import Instant
 from skein.models.delivery.delivery import Delivery, DeliveryStatus
@@ -130,7 +130,7 @@ class KeptResource(Resource):
 class ExportResource(Resource):
     """A page of all data of a person. Read pages until `next_cursor` is null."""
 
-    user: UserResource
+    user: UserDetail
     chats: tuple[PlaceResource, ...]
     messages: Annotated[
         tuple[MessageResource, ...],

@@ -5,6 +5,7 @@ __all__ = [
     "line",
     "phone",
     "phone_number",
+    "profile_change",
     "user",
     "webhook_service",
 ]

@@ -16,6 +16,7 @@ from skein.models.common.base import (
     key_part,
 )
 from skein.models.common.storage import META, Item, Key
+from skein.models.directory.profile_change import ProfileChange
 from skein.models.outbox.due import due_pointer
 
 MAX_PHONES = 20
@@ -27,6 +28,7 @@ class User(Stored):
     Attributes:
         phones: The phone numbers that are linked to this person.
         profile: Free fields about the person; name and time zone are fields of the user.
+        profile_changes: Agents' changes of the profile, the name and the time zone, oldest first.
         by_phone: Whether this is a caller, whose record was made by an SMS.
         former_ids: Ids of users that were merged into this one; older messages still have them.
         former_phones: Former phone numbers of this person, under which chats may still be stored.
@@ -41,6 +43,9 @@ class User(Stored):
     phones: tuple[E164, ...] = ()
     time_zone: str | None = None
     profile: dict[str, Any] = Field(default_factory=dict)
+    profile_changes: Annotated[
+        tuple[ProfileChange, ...], Field(exclude_if=lambda changes: not changes)
+    ] = ()
     by_phone: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
     former_ids: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     former_phones: Annotated[tuple[E164, ...], Field(exclude_if=lambda phones: not phones)] = ()

@@ -68,12 +68,14 @@ class KeptCounts(Value):
         journal: How many journal entries were stored.
         superseded: How many older memories were superseded.
         doubles: How many memories were not stored, because the agent already had the same one.
+        profile: How many fields of the person's profile were set.
     """
 
     core: int = 0
     journal: int = 0
     superseded: int = 0
     doubles: int = 0
+    profile: int = 0
 
 
 class ConsolidationRecord(Stored):

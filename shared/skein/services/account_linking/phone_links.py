@@ -40,6 +40,7 @@ from skein.services.account_linking.owned_items import move_owned, rename_owned
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
+from skein.services.common.profile_changes import kept_changes
 from skein.services.directory.number_detach import detach_elsewhere, take_away
 from skein.settings import Settings
 
@@ -150,7 +151,13 @@ class PhoneLinks:
 
     def _merge(self, user: User, former: User, phone: str) -> tuple[User, Merge]:
         """Merge the former user into `user`: move number, chats and record in one transaction."""
-        now = self.clock.now()
+        now, profile = self.clock.now(), _united(user.profile, former.profile)
+        adopted = [
+            made
+            for made in former.profile_changes
+            if (made.field == "time_zone" and user.time_zone is None)
+            or (made.field in profile and made.field not in user.profile)
+        ]
         merged, write = revise(
             user,
             {
@@ -158,7 +165,8 @@ class PhoneLinks:
                 "former_phones": (*user.former_phones, *former.former_phones),
                 "former_ids": (*user.former_ids, *former.former_ids, former.id),
                 "time_zone": user.time_zone or former.time_zone,
-                "profile": _united(user.profile, former.profile),
+                "profile": profile,
+                "profile_changes": kept_changes([*user.profile_changes, *adopted]),
             },
         )
         merge = Merge(tenant=user.tenant, id=former.id, into=user.id, created_at=now)

@@ -6,6 +6,7 @@ __all__ = [
     "optimistic",
     "pagination",
     "parallel",
+    "profile_changes",
     "quoting",
     "schedule",
     "text_cuts",

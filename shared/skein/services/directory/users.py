@@ -4,23 +4,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
-from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
+from skein.errors import ConditionFailed, Conflict, NotFound
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.common.base import NamedMember
-from skein.models.common.free_fields import OWN_FIELDS, Profile
 from skein.models.common.ownership import effect_kept_until, effect_key
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
 from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
+from skein.services.common.profile_changes import set_by_agent, set_by_operator, undone
 from skein.services.directory.display_names import Renaming
 from skein.services.directory.number_detach import detach_elsewhere, take_away
-
-_PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +120,7 @@ class Users:
 
     def _change_once(self, tenant: str, user_id: str, change: UserChange) -> User:
         user = self.get(tenant, user_id)
-        given = changes_of(user, change)
+        given = set_by_operator(user, change)
         if not given:
             return user
         if "phones" in given:
@@ -151,6 +148,30 @@ class Users:
             raise
         return revised
 
+    def undo(self, tenant: str, user_id: str, change_id: str) -> User:
+        """Undo an agent's change of a user: restore the value before it (idempotent).
+
+        Raises:
+            NotFound: The user or the change does not exist, or the user is being erased.
+            Conflict: The field has changed since.
+            Unprocessable: The profile with the earlier value would be too large.
+        """
+        return optimistic(self.clock, lambda: self._undo_once(tenant, user_id, change_id))
+
+    def _undo_once(self, tenant: str, user_id: str, change_id: str) -> User:
+        user = self.get(tenant, user_id)
+        made = next((each for each in user.profile_changes if each.id == change_id), None)
+        if made is None:
+            raise NotFound("profile change not found")
+        if made.undone_at is not None:
+            return user
+        given = undone(user, made, now=self.clock.now())
+        if made.field == "name":
+            self.renaming.announce(tenant, user.as_member.ref)
+        restored, write = revise(user, given)
+        self.table.write(write)
+        return restored
+
     @staticmethod
     def _taken(user: User, phone: str) -> Put:
         owner = PhoneOwner(tenant=user.tenant, phone=phone, user_id=user.id)
@@ -165,25 +186,27 @@ class Profiles:
     table: Table
     clock: Clock
 
-    def set_fields(
+    def set_field(
         self,
         tenant: str,
         person: NamedMember,
         field: str,
         value: Any,
         *,
-        agent_id: str,
+        source: ProfileSource,
         effect: str,
         guard: Check,
     ) -> None:
         """Set a user's name, time zone or one field of the profile (idempotent per effect).
+
+        The change and its source are recorded, so that operators can undo it.
 
         Args:
             tenant: The user's tenant.
             person: The user as a member of the chat; a user without a record gets one.
             field: The name of the field.
             value: The new value; None removes the field, except for the name.
-            agent_id: The agent that sets the field.
+            source: Where the value comes from.
             effect: The id of the run's effect; a second call with the same id changes nothing.
             guard: The check on the run's fencing token.
 
@@ -191,54 +214,26 @@ class Profiles:
             Unprocessable: The value is invalid or too large, or the field cannot be removed.
             LostLease: The guard failed: another worker has claimed the run.
         """
-        fields = {field: value} if field in OWN_FIELDS else {"profile": {field: value}}
-        try:
-            change = UserChange.model_validate(fields)
-        except ValidationError as error:
-            reasons = dict.fromkeys(reason["msg"] for reason in error.errors())
-            raise Unprocessable(f"{field}: {'; '.join(reasons)}") from None
-        if not change.given:
-            raise Unprocessable(f"{field}: this field cannot be removed")
-        done = effect_key(tenant, agent_id, None, effect)
+        done = effect_key(tenant, source.agent_id, None, effect)
 
         def attempt() -> None:
             kept_until = effect_kept_until(self.clock.now())
-            effect = Put(done, {"expires_at": kept_until}, Missing())
+            record = Put(done, {"expires_at": kept_until}, Missing())
+            item = self.table.get(User.key_of(tenant, person.id))
+            now = self.clock.now()
+            user = User(tenant=tenant, id=person.id, name=person.name, created_at=now)
+            user = User.from_item(item) if item is not None else user
+            given = set_by_agent(user, field, value, source, change_id=f"pch_{effect}", now=now)
+            revised, write = revise(user, given)
+            new = Put(user.key, revised.to_item() | {"version": 1}, Missing())
+            change: list[Write] = [write if item is not None else new] if given else []
             try:
-                transact_guarded(self.table, [effect, self._change(tenant, person, change)], guard)
+                transact_guarded(self.table, [record, *change], guard)
             except ConditionFailed as failure:
                 if 0 not in failure.failed:
                     raise
 
         optimistic(self.clock, attempt)
-
-    def _change(self, tenant: str, person: NamedMember, change: UserChange) -> Write:
-        item = self.table.get(User.key_of(tenant, person.id))
-        if item is not None:
-            user = User.from_item(item)
-            _, write = revise(user, changes_of(user, change))
-            return write
-        now = self.clock.now()
-        user = User(tenant=tenant, id=person.id, name=person.name, created_at=now)
-        user = user.model_copy(update=changes_of(user, change))
-        return Put(user.key, user.to_item(), Missing())
-
-
-def changes_of(user: User, change: UserChange) -> dict[str, Any]:
-    """Return the changed fields of a user; a profile is merged field by field.
-
-    Raises:
-        Unprocessable: The profile as a whole would be too large.
-    """
-    given = change.given
-    if "profile" in given:
-        fields = user.profile | given["profile"]
-        kept = {name: value for name, value in fields.items() if value is not None}
-        try:
-            given["profile"] = _PROFILE.validate_python(kept)
-        except ValidationError as error:
-            raise Unprocessable(f"profile: {error.errors()[0]['msg']}") from None
-    return given
 
 
 def _number_taken(phones: Iterable[str], failure: ConditionFailed) -> Conflict:

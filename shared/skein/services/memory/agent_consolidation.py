@@ -162,7 +162,9 @@ class AgentConsolidation:
     def _remember(
         self, target: ConsolidationTarget, since: HistoryPosition, chunk: Chunk, spent: TokenUsage
     ) -> None:
-        """Ask the model about a chunk; store its memories together with the new watermark.
+        """Ask the model about a chunk; store its results together with the new watermark.
+
+        The results are memories and, in a person's private direct chat, values of the profile.
 
         If no one was present for all of the chunk, the watermark moves without a question.
 
@@ -180,6 +182,6 @@ class AgentConsolidation:
         live = live_memories(self.table, reach, now=self.clock.now())
         core = core_in_budget(live, self.tokens, self.settings.core_memory_tokens)
         extracted = self.extractor.extract(
-            target.agent, target.chat, core, target.transcript(chunk)
+            target.agent, target.chat, core, target.transcript(chunk), target.profile(chunk)
         )
         self.committer.keep(target, since, chunk, owner, extracted, spent + extracted.usage)

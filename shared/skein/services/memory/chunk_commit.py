@@ -5,6 +5,7 @@ watermark, so no message is skipped. A failure and its record are one transactio
 """
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,14 +26,16 @@ from skein.models.common.storage import (
     all_of,
     any_of,
 )
+from skein.models.directory.user import User
 from skein.models.memory.consolidation import ConsolidationRecord, KeptCounts
 from skein.models.memory.memory import revision_key
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
-from skein.services.common.optimistic import optimistic
+from skein.services.common.optimistic import optimistic, revise
 from skein.services.memory.chunking import Chunk, HistoryPosition
 from skein.services.memory.consolidation_schedule import MAX_FAILURES, after_failure
 from skein.services.memory.extraction import Extraction, TooMuch
+from skein.services.memory.profile_extraction import ProfileDraft, filled, person_of
 from skein.services.memory.store import searchable_memories
 from skein.services.memory.transcript import ConsolidationTarget, reach_of
 from skein.services.memory.writes import MemoryWrites, remember
@@ -65,7 +68,7 @@ class ChunkCommitter:
         extracted: Extraction | None,
         usage: TokenUsage,
     ) -> None:
-        """Store a chunk's memories together with the new watermark.
+        """Store a chunk's memories and profile values together with the new watermark.
 
         Args:
             target: The agent, the chat and the membership.
@@ -83,7 +86,8 @@ class ChunkCommitter:
 
         def attempt() -> KeptCounts:
             nonlocal unclear
-            membership, revision = self._read(target.membership, owner)
+            drafts = extracted.profile if extracted is not None else ()
+            membership, revision, person = self._read(target.membership, owner, drafts)
             if unclear and position_of(membership) == chunk.position:
                 return KeptCounts()
             if not membership.active or position_of(membership) != since:
@@ -99,9 +103,9 @@ class ChunkCommitter:
                     now=self.clock.now(),
                     ids=self.ids,
                 )
-            record = self._record(
-                target, chunk, usage, kept=kept.kept, passed_over=extracted is None
-            )
+            profile = self._profile(person, drafts, owner)
+            counts = kept.kept.model_copy(update={"profile": profile.values})
+            record = self._record(target, chunk, usage, kept=counts, passed_over=extracted is None)
             change = _moved(chunk.position) | {"consolidation_failures": 0}
             # Position of the epoch check. An erasure raises the epoch: no memory may be made of
             # messages that the erasure removes.
@@ -111,6 +115,7 @@ class ChunkCommitter:
                 Check(target.chat.key, Is("epoch", target.chat.epoch)),
                 Put(record.key, record.to_item()),
                 *(_on_revision(write, revision) for write in kept.writes),
+                *profile.writes,
             ]
             if len(writes) > MAX_WRITES or _size(writes) > MAX_BYTES:
                 spent = extracted.usage if extracted else TokenUsage()
@@ -124,10 +129,12 @@ class ChunkCommitter:
                 if same_epoch in failure.failed:
                     raise Overtaken(str(target.chat.key)) from failure
                 raise
-            return kept.kept
+            return counts
 
         kept = optimistic(self.clock, attempt)
         self.metrics.count("MemoriesMade", kept.core + kept.journal)
+        if kept.profile:
+            self.metrics.count("ProfileFieldsSet", kept.profile)
 
     def fail(
         self,
@@ -189,18 +196,35 @@ class ChunkCommitter:
 
         optimistic(self.clock, attempt)
 
-    def _read(self, membership: Membership, owner: Owner) -> tuple[Membership, "_Revision"]:
-        """Read the membership and the revision of the agent's memories in one batch.
+    def _read(
+        self, membership: Membership, owner: Owner, drafts: Sequence[ProfileDraft]
+    ) -> tuple[Membership, "_Revision", User | None]:
+        """Read the membership, the revision of the agent's memories and the person in one batch.
+
+        The person is read only if there are drafts for the profile.
 
         Raises:
             Overtaken: The membership does not exist.
         """
         key = revision_key(owner.tenant, owner.agent_id, owner.scope)
-        found = self.table.get_many([membership.key, key])
+        person_id = person_of(owner) if drafts else None
+        person_keys = [User.key_of(owner.tenant, person_id)] if person_id is not None else []
+        found = self.table.get_many([membership.key, key, *person_keys])
         if membership.key not in found:
             raise Overtaken(str(membership.key))
         known = found.get(key, {}).get("revision")
-        return Membership.from_item(found[membership.key]), _Revision(key, known)
+        person = next((User.from_item(found[each]) for each in person_keys if each in found), None)
+        return Membership.from_item(found[membership.key]), _Revision(key, known), person
+
+    def _profile(
+        self, person: User | None, drafts: Sequence[ProfileDraft], owner: Owner
+    ) -> "_ProfileWrites":
+        """Build the write that fills a person's profile; none for a person being erased."""
+        if person is None or person.erasure_id is not None:
+            return _ProfileWrites()
+        ids = [f"pch_{self.ids.ulid()}" for _ in drafts]
+        given, count = filled(person, drafts, owner, change_ids=ids, now=self.clock.now())
+        return _ProfileWrites((revise(person, given)[1],), count) if given else _ProfileWrites()
 
     def _membership(self, membership: Membership) -> Membership | None:
         """Read the membership again; None if the item does not exist any more."""
@@ -222,6 +246,13 @@ class ChunkCommitter:
             "at": self.clock.now(),
         }
         return ConsolidationRecord.model_validate(values | fields)
+
+
+class _ProfileWrites(NamedTuple):
+    """Write of a person's record (optimistic lock), and the number of values."""
+
+    writes: tuple[Write, ...] = ()
+    values: int = 0
 
 
 class _Revision(NamedTuple):

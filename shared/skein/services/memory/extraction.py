@@ -1,6 +1,6 @@
 """Extraction: ask an agent's model which memories to make from a chunk of messages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from skein.ports import LanguageModel
 from skein.prompts import render
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import quoted
+from skein.services.memory.profile_extraction import AskedProfile, ProfileDraft
 from skein.services.memory.writes import MemoryDraft
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
@@ -29,13 +30,14 @@ _REFINED: dict[str, object] = {
     "required": ["text", "replaces"],
     "additionalProperties": False,
 }
+ANSWERED: dict[str, object] = {
+    "journal": {"type": "array", "items": _ENTRY},
+    "core": {"type": "array", "items": {"anyOf": [_ENTRY, _REFINED]}},
+}
 SCHEMA: dict[str, object] = {
     "type": "object",
-    "properties": {
-        "journal": {"type": "array", "items": _ENTRY},
-        "core": {"type": "array", "items": {"anyOf": [_ENTRY, _REFINED]}},
-    },
-    "required": ["journal", "core"],
+    "properties": ANSWERED,
+    "required": [*ANSWERED],
     "additionalProperties": False,
 }
 
@@ -58,10 +60,17 @@ class TooMuch(ExtractionFailed):
 
 
 class Extraction(NamedTuple):
-    """Entries to store as memories, with the tokens of the answer."""
+    """Entries to store as memories, and values for the person's profile, of one answer.
+
+    Attributes:
+        entries: The memories.
+        usage: The tokens of the answer.
+        profile: The values; empty unless the question asked for some.
+    """
 
     entries: list[MemoryDraft]
     usage: TokenUsage
+    profile: tuple[ProfileDraft, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +82,12 @@ class Extractor:
     settings: Settings
 
     def extract(
-        self, agent: Agent, chat: Chat, core: Sequence[Memory], transcript: str
+        self,
+        agent: Agent,
+        chat: Chat,
+        core: Sequence[Memory],
+        transcript: str,
+        profile: AskedProfile | None = None,
     ) -> Extraction:
         """Ask the agent's model once about a transcript; see `question`.
 
@@ -83,28 +97,42 @@ class Extractor:
         """
         request = ModelRequest(
             model=agent.model or self.settings.default_model,
-            messages=question(agent, chat, core, transcript),
+            messages=question(agent, chat, core, transcript, profile),
             max_output_tokens=self.settings.consolidation_answer_tokens,
             timeout_seconds=MODEL_SECONDS,
-            answer_schema=SCHEMA,
+            answer_schema=schema_with(profile),
         )
         try:
             answer = self.model.complete(request)
         except (Transient, ModelRejected) as error:
             raise ExtractionFailed(str(error), TokenUsage()) from error
         self.usage.add(agent.tenant, answer.usage, spread_by=chat.id, background=True)
-        entries = entries_in(answer.text, core)
+        found = json_object_in(answer.text, {"journal", "core"})
+        entries = entries_in(found, core)
         if entries is None:
             if answer.usage.output_tokens >= request.max_output_tokens:
                 raise TooMuch("the answer was cut off", answer.usage)
             raise ExtractionFailed("the answer could not be parsed", answer.usage)
         if len(entries) > MAX_ENTRIES:
             raise TooMuch(f"the answer has {len(entries)} entries", answer.usage)
-        return Extraction(entries, answer.usage)
+        drafts = profile.drafts_in((found or {}).get("profile")) if profile is not None else ()
+        return Extraction(entries, answer.usage, tuple(drafts))
+
+
+def schema_with(profile: AskedProfile | None) -> dict[str, object]:
+    """Return the JSON schema of the answer, with `profile` if values are asked for."""
+    if profile is None:
+        return SCHEMA
+    required = [*ANSWERED, "profile"]
+    return SCHEMA | {"properties": ANSWERED | {"profile": profile.schema}, "required": required}
 
 
 def question(
-    agent: Agent, chat: Chat, core: Sequence[Memory], transcript: str
+    agent: Agent,
+    chat: Chat,
+    core: Sequence[Memory],
+    transcript: str,
+    profile: AskedProfile | None = None,
 ) -> tuple[ModelMessage, ...]:
     """Render the question about one chunk of a chat.
 
@@ -113,6 +141,7 @@ def question(
         chat: The chat of the messages.
         core: The agent's core memories that may be shown to the chunk's audience.
         transcript: The messages, one per line.
+        profile: The profile fields to ask for.
     """
     memories = "\n".join(f"{n}. {quoted(memory.text)}" for n, memory in enumerate(core, 1))
     system = render(
@@ -122,6 +151,8 @@ def question(
             "memories": memories or NOTHING_YET,
         },
     )
+    if profile is not None:
+        system = f"{system}\n\n{profile.request}"
     asked = render(
         "consolidation_input",
         {"title": quoted(chat.display_title), "messages": transcript},
@@ -129,19 +160,18 @@ def question(
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
 
-def entries_in(answer: str, core: Sequence[Memory]) -> list[MemoryDraft] | None:
+def entries_in(found: Mapping[str, Any] | None, core: Sequence[Memory]) -> list[MemoryDraft] | None:
     """Parse the entries of an answer.
 
     Entries without a letter or digit are dropped; long entries are cut to 10,000 characters.
 
     Args:
-        answer: The model's answer: JSON, possibly in a fenced block or with words around it.
+        found: The answer's JSON object; None if the answer has none.
         core: The core memories that the answer may name by number, from 1.
 
     Returns:
         The entries, possibly none; None if the answer cannot be parsed.
     """
-    found = json_object_in(answer, {"journal", "core"})
     if found is None:
         return None
     entries: list[MemoryDraft] = []

@@ -20,10 +20,13 @@ from skein.services.chat_state.audience import audience_of, scope_of
 from skein.services.common.quoting import label, quoted, time_of
 from skein.services.common.schedule import zone_of
 from skein.services.memory.chunking import Chunk
+from skein.services.memory.profile_extraction import AskedProfile, asked_profile, person_of
 
 
 class TimeZones:
-    """Time zones of the senders: a person's own if known, else the agent's, else UTC.
+    """Time zones and records of the senders.
+
+    A person's time zone is their own if known, else the agent's, else UTC.
 
     Args:
         table: The table with the users.
@@ -35,9 +38,10 @@ class TimeZones:
         self._tenant = agent.tenant
         self._default = agent.time_zone
         self._known: dict[str, str] = {}
+        self._people: dict[str, User] = {}
 
     def learn(self, messages: Sequence[Message]) -> None:
-        """Look up the time zones of the messages' senders, except those known already.
+        """Look up the records of the messages' senders, except those known already.
 
         The reads are batched.
         """
@@ -50,6 +54,12 @@ class TimeZones:
             for user_id, key in keys.items():
                 user = User.from_item(found[key]) if key in found else None
                 self._known[user_id] = (user and user.time_zone) or self._default
+                if user is not None:
+                    self._people[user_id] = user
+
+    def person(self, user_id: str | None) -> User | None:
+        """Return the record of a sender, as looked up; None if there is none."""
+        return self._people.get(user_id) if user_id is not None else None
 
     def of(self, message: Message) -> ZoneInfo:
         """Return the time zone of a message's sender; UTC if no valid zone is known."""
@@ -122,6 +132,11 @@ class ConsolidationTarget:
             audience=audience_of(self.chat, since_seq=chunk.from_seq),
             source_chat_id=self.chat.id,
         )
+
+    def profile(self, chunk: Chunk) -> AskedProfile | None:
+        """Return the profile fields to ask for with the chunk; None if there are none."""
+        owner, messages = self.owner(chunk), [piece.message for piece in chunk.pieces]
+        return asked_profile(self.agent, owner, self.zones.person(person_of(owner)), messages)
 
 
 def joins_of(chat: Chat) -> list[int]:

@@ -1,0 +1,50 @@
+"""Changes of a person's fields by agents: what each value was, is, and comes from."""
+
+from typing import Any, Literal
+
+from skein.models.common.base import Identifier, Instant, Value
+
+MAX_CHANGES = 30  # of one person; the oldest are dropped first
+MAX_CHANGES_BYTES = 16_384  # of all changes as JSON; the newest change is always kept
+
+
+class ProfileSource(Value):
+    """Where an agent's value comes from.
+
+    Attributes:
+        made_by: Whether consolidation or the tool `update_profile` set the value.
+        agent_id: The agent.
+        chat_id: The chat in which the person said it.
+        seqs: The person's messages that the value comes from, ascending.
+        said_at: When the newest of these messages was written.
+        run_id: The run that called the tool; None for consolidation.
+    """
+
+    made_by: Literal["consolidation", "update_profile"]
+    agent_id: Identifier
+    chat_id: Identifier
+    seqs: tuple[int, ...] = ()
+    said_at: Instant
+    run_id: Identifier | None = None
+
+
+class ProfileChange(Value):
+    """An agent's change of a person's name, time zone or profile field.
+
+    Attributes:
+        id: `pch_<ulid>`.
+        field: The name of the field.
+        before: The value before the change; None if there was none.
+        value: The value after the change; None if the field was removed.
+        source: Where the value comes from.
+        at: When the value was set.
+        undone_at: When an operator undid the change.
+    """
+
+    id: Identifier
+    field: str
+    before: Any = None
+    value: Any = None
+    source: ProfileSource
+    at: Instant
+    undone_at: Instant | None = None

@@ -1,0 +1,194 @@
+"""Changes of a person's profile: merge fields, record sources, protect people's own values.
+
+A value is an agent's value if the newest change of its field set it. All other values were set by
+an operator, or by the person through the API. Consolidation never overwrites those.
+"""
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from skein.errors import Conflict, Unprocessable
+from skein.models.api.directory import UserChange
+from skein.models.common.free_fields import OWN_FIELDS, Profile
+from skein.models.directory.phone import caller_name
+from skein.models.directory.profile_change import (
+    MAX_CHANGES,
+    MAX_CHANGES_BYTES,
+    ProfileChange,
+    ProfileSource,
+)
+from skein.models.directory.user import User
+
+_PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
+
+
+def field_change(field: str, value: Any) -> UserChange:
+    """Return the change that sets one field of a user; None removes the field.
+
+    Args:
+        field: The name of a profile field, `name` or `time_zone`.
+        value: The new value.
+
+    Raises:
+        Unprocessable: The value is invalid or too large, or the field cannot be removed.
+    """
+    fields = {field: value} if field in OWN_FIELDS else {"profile": {field: value}}
+    try:
+        change = UserChange.model_validate(fields)
+    except ValidationError as error:
+        reasons = dict.fromkeys(reason["msg"] for reason in error.errors())
+        raise Unprocessable(f"{field}: {'; '.join(reasons)}") from None
+    if not change.given:
+        raise Unprocessable(f"{field}: this field cannot be removed")
+    return change
+
+
+def changes_of(user: User, change: UserChange) -> dict[str, Any]:
+    """Return the changed fields of a user; a profile is merged field by field.
+
+    Raises:
+        Unprocessable: The profile as a whole would be too large.
+    """
+    given = change.given
+    if "profile" in given:
+        fields = user.profile | given["profile"]
+        kept = {name: value for name, value in fields.items() if value is not None}
+        try:
+            given["profile"] = _PROFILE.validate_python(kept)
+        except ValidationError as error:
+            raise Unprocessable(f"profile: {error.errors()[0]['msg']}") from None
+    return given
+
+
+def value_of(user: User, field: str) -> Any:
+    """Return the value of a user's field; None if there is none."""
+    return getattr(user, field) if field in OWN_FIELDS else user.profile.get(field)
+
+
+def set_by_agent(
+    user: User, field: str, value: Any, source: ProfileSource, *, change_id: str, now: datetime
+) -> dict[str, Any]:
+    """Return the changed fields of a user after an agent sets one, with the record of the change.
+
+    Args:
+        user: The user as read.
+        field: The name of a profile field, `name` or `time_zone`.
+        value: The new value; None removes the field.
+        source: Where the value comes from.
+        change_id: The id of the record.
+        now: The current time.
+
+    Returns:
+        The changed fields, with `profile_changes`; nothing if the field has this value already.
+
+    Raises:
+        Unprocessable: The value is invalid or too large, or the field cannot be removed.
+    """
+    given = changes_of(user, field_change(field, value))
+    before, after = value_of(user, field), value_of(user.model_copy(update=given), field)
+    if before == after:
+        return {}
+    made = ProfileChange(
+        id=change_id, field=field, before=before, value=after, source=source, at=now
+    )
+    return given | {"profile_changes": kept_changes([*user.profile_changes, made])}
+
+
+def set_by_operator(user: User, change: UserChange) -> dict[str, Any]:
+    """Return the changed fields of a user after an operator's change.
+
+    The values that are given are the operator's from then on: agents' changes of these fields are
+    no longer recorded.
+
+    Raises:
+        Unprocessable: The profile as a whole would be too large.
+    """
+    given = changes_of(user, change)
+    named = {*(change.given.get("profile") or {}), *(set(OWN_FIELDS) & change.given.keys())}
+    left = tuple(made for made in user.profile_changes if made.field not in named)
+    return given if left == user.profile_changes else given | {"profile_changes": left}
+
+
+def newest_change(user: User, field: str) -> ProfileChange | None:
+    """Return the agent's change that set or removed the current value of a field.
+
+    Returns:
+        The change; None if an operator or the person set the value, or nobody has set one.
+    """
+    changes = (made for made in reversed(user.profile_changes) if made.field == field)
+    newest = next((made for made in changes if made.undone_at is None), None)
+    return newest if newest is not None and newest.value == value_of(user, field) else None
+
+
+def may_fill(user: User, field: str) -> bool:
+    """Tell whether consolidation may set a field: the value is an agent's, or there is none."""
+    if value_of(user, field) is None or newest_change(user, field) is not None:
+        return True
+    return field == "name" and _is_default_name(user)
+
+
+def may_set(user: User, field: str, value: Any, said_at: datetime) -> bool:
+    """Tell whether consolidation may set a field to a value.
+
+    An agent's value stays if it comes from messages that are as new or newer. A value that an
+    operator has undone is not set again.
+
+    Args:
+        user: The user as read.
+        field: The name of a profile field, `name` or `time_zone`.
+        value: The new value.
+        said_at: When the newest message was written that the value comes from.
+    """
+    undone = (made for made in user.profile_changes if made.field == field and made.undone_at)
+    if not may_fill(user, field) or any(_same(made.value, value) for made in undone):
+        return False
+    made = newest_change(user, field)
+    return made is None or made.source.said_at < said_at
+
+
+def undone(user: User, made: ProfileChange, *, now: datetime) -> dict[str, Any]:
+    """Return the changed fields of a user after an operator undoes an agent's change.
+
+    Args:
+        user: The user as read.
+        made: A change of this user that is not undone.
+        now: The current time.
+
+    Raises:
+        Conflict: The field has changed since.
+        Unprocessable: The profile with the earlier value would be too large.
+    """
+    if newest_change(user, made.field) != made:
+        raise Conflict("the field has changed since")
+    given = changes_of(user, field_change(made.field, made.before))
+    ended = made.model_copy(update={"undone_at": now})
+    changes = tuple(ended if each.id == made.id else each for each in user.profile_changes)
+    return given | {"profile_changes": changes}
+
+
+def kept_changes(changes: Iterable[ProfileChange]) -> tuple[ProfileChange, ...]:
+    """Return the newest changes that fit the record, at least one, oldest first."""
+    kept: list[ProfileChange] = []
+    size = 0
+    for made in sorted(changes, key=lambda made: (made.at, made.id), reverse=True):
+        size += len(json.dumps(made.model_dump(mode="json"), ensure_ascii=False).encode())
+        if kept and (size > MAX_CHANGES_BYTES or len(kept) == MAX_CHANGES):
+            break
+        kept.append(made)
+    return tuple(reversed(kept))
+
+
+def _is_default_name(user: User) -> bool:
+    """Tell whether a caller still has the name that was made from the phone number."""
+    return user.by_phone and user.name in map(caller_name, user.phones)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Tell whether two values are the same, apart from case and white space of texts."""
+    if isinstance(one, str) and isinstance(other, str):
+        return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+    return bool(one == other)
