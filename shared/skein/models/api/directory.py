@@ -1,7 +1,6 @@
 """Requests and resources of the HTTP API: agents, users and lines."""
 
 from typing import Annotated, Any, Literal, Self
-from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
@@ -10,6 +9,7 @@ from skein.models.chats.chat import Chat, Membership
 from skein.models.common.base import Instant, Name
 from skein.models.common.free_fields import Profile, ProfileFieldNames
 from skein.models.common.json_types import NUMBER
+from skein.models.common.time_zone import TimeZone
 from skein.models.config.overrides import ChatOverridesChange, TenantOverrides
 from skein.models.directory.agent import (
     DEFAULT_TOOLS,
@@ -27,27 +27,11 @@ from skein.models.directory.profile_change import ProfileChange
 from skein.models.directory.user import MAX_PHONES, User
 
 
-def iana_time_zone(name: str) -> str:
-    """Return `name` if it is an IANA time zone such as `Europe/Berlin`.
-
-    Raises:
-        ValueError: The name is not an IANA time zone.
-    """
-    try:
-        ZoneInfo(name)
-    except (KeyError, OSError, ValueError):  # zoneinfo raises each of these for some invalid names
-        raise ValueError("not an IANA time zone") from None
-    return name
-
-
 def _current_tool(name: object) -> object:
     """Replace a former name of a tool by the current one."""
     return FORMER_TOOLS.get(name, name) if isinstance(name, str) else name
 
 
-TimeZone = Annotated[
-    str, StringConstraints(min_length=1, max_length=64), AfterValidator(iana_time_zone)
-]
 Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterValidator(e164)]
 SystemPrompt = Annotated[str, Field(max_length=50_000)]
 ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]

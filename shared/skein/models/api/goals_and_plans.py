@@ -5,9 +5,9 @@ from typing import Annotated, Self
 from pydantic import Field
 
 from skein.models.api.base import EntityId, Request, Resource
-from skein.models.api.directory import TimeZone
 from skein.models.common.base import Instant
 from skein.models.common.json_types import NUMBER, JsonBool
+from skein.models.common.time_zone import TimeZone
 from skein.models.planning.goal import Goal, GoalPriority, GoalStatus, GoalText
 from skein.models.planning.plan import Plan, PlanInstruction, PlanName, PlanStatus
 

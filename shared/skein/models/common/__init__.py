@@ -8,4 +8,5 @@ __all__ = [
     "ownership",
     "reason",
     "storage",
+    "time_zone",
 ]

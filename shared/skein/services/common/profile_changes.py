@@ -5,15 +5,16 @@ an operator, or by the person through the API. Consolidation never overwrites th
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, Unprocessable
-from skein.models.api.directory import UserChange
+from skein.models.common.base import Name
 from skein.models.common.free_fields import OWN_FIELDS, Profile
+from skein.models.common.time_zone import TimeZone
 from skein.models.directory.phone import caller_name
 from skein.models.directory.profile_change import (
     MAX_CHANGES,
@@ -24,44 +25,51 @@ from skein.models.directory.profile_change import (
 from skein.models.directory.user import User
 
 _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
+_OWN: Mapping[str, TypeAdapter[Any]] = {
+    "name": TypeAdapter(Name),
+    "time_zone": TypeAdapter(TimeZone | None),
+}
 
 
-def field_change(field: str, value: Any) -> UserChange:
-    """Return the change that sets one field of a user; None removes the field.
+def field_values(field: str, value: Any) -> dict[str, Any]:
+    """Return the fields of a user that set one field; see `changes_of`.
 
     Args:
         field: The name of a profile field, `name` or `time_zone`.
-        value: The new value.
+        value: The new value; None removes the field.
 
     Raises:
         Unprocessable: The value is invalid or too large, or the field cannot be removed.
     """
-    fields = {field: value} if field in OWN_FIELDS else {"profile": {field: value}}
+    if value is None and field == "name":
+        raise Unprocessable("name: this field cannot be removed")
     try:
-        change = UserChange.model_validate(fields)
+        if field in OWN_FIELDS:
+            return {field: _OWN[field].validate_python(value)}
+        return {"profile": _PROFILE.validate_python({field: value})}
     except ValidationError as error:
         reasons = dict.fromkeys(reason["msg"] for reason in error.errors())
         raise Unprocessable(f"{field}: {'; '.join(reasons)}") from None
-    if not change.given:
-        raise Unprocessable(f"{field}: this field cannot be removed")
-    return change
 
 
-def changes_of(user: User, change: UserChange) -> dict[str, Any]:
+def changes_of(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changed fields of a user; a profile is merged field by field.
+
+    Args:
+        user: The user as read.
+        given: The new values of fields; in `profile`, None removes a field.
 
     Raises:
         Unprocessable: The profile as a whole would be too large.
     """
-    given = change.given
-    if "profile" in given:
-        fields = user.profile | given["profile"]
-        kept = {name: value for name, value in fields.items() if value is not None}
-        try:
-            given["profile"] = _PROFILE.validate_python(kept)
-        except ValidationError as error:
-            raise Unprocessable(f"profile: {error.errors()[0]['msg']}") from None
-    return given
+    if "profile" not in given:
+        return dict(given)
+    fields = user.profile | given["profile"]
+    kept = {name: value for name, value in fields.items() if value is not None}
+    try:
+        return {**given, "profile": _PROFILE.validate_python(kept)}
+    except ValidationError as error:
+        raise Unprocessable(f"profile: {error.errors()[0]['msg']}") from None
 
 
 def value_of(user: User, field: str) -> Any:
@@ -88,7 +96,7 @@ def set_by_agent(
     Raises:
         Unprocessable: The value is invalid or too large, or the field cannot be removed.
     """
-    given = changes_of(user, field_change(field, value))
+    given = changes_of(user, field_values(field, value))
     before, after = value_of(user, field), value_of(user.model_copy(update=given), field)
     if before == after:
         return {}
@@ -98,8 +106,8 @@ def set_by_agent(
     return given | {"profile_changes": kept_changes([*user.profile_changes, made])}
 
 
-def set_by_operator(user: User, change: UserChange) -> dict[str, Any]:
-    """Return the changed fields of a user after an operator's change.
+def set_by_operator(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the changed fields of a user after an operator's change; see `changes_of`.
 
     The values that are given are the operator's from then on: agents' changes of these fields are
     no longer recorded.
@@ -107,10 +115,10 @@ def set_by_operator(user: User, change: UserChange) -> dict[str, Any]:
     Raises:
         Unprocessable: The profile as a whole would be too large.
     """
-    given = changes_of(user, change)
-    named = {*(change.given.get("profile") or {}), *(set(OWN_FIELDS) & change.given.keys())}
+    changed = changes_of(user, given)
+    named = {*given.get("profile", {}), *(set(OWN_FIELDS) & given.keys())}
     left = tuple(made for made in user.profile_changes if made.field not in named)
-    return given if left == user.profile_changes else given | {"profile_changes": left}
+    return changed if left == user.profile_changes else changed | {"profile_changes": left}
 
 
 def newest_change(user: User, field: str) -> ProfileChange | None:
@@ -164,7 +172,7 @@ def undone(user: User, made: ProfileChange, *, now: datetime) -> dict[str, Any]:
     """
     if newest_change(user, made.field) != made:
         raise Conflict("the field has changed since")
-    given = changes_of(user, field_change(made.field, made.before))
+    given = changes_of(user, field_values(made.field, made.before))
     ended = made.model_copy(update={"undone_at": now})
     changes = tuple(ended if each.id == made.id else each for each in user.profile_changes)
     return given | {"profile_changes": changes}

@@ -120,7 +120,7 @@ class Users:
 
     def _change_once(self, tenant: str, user_id: str, change: UserChange) -> User:
         user = self.get(tenant, user_id)
-        given = set_by_operator(user, change)
+        given = set_by_operator(user, change.given)
         if not given:
             return user
         if "phones" in given:
