@@ -196,7 +196,7 @@ class WaitingWork:
             {
                 "run_id": run.id,
                 "agent_id": run.agent_id,
-                "chat_id": run.wait_chat_id or run.chat_id,
+                "chat_id": run.wait_chat_id or run.own_chat_id,
                 "reason": reason.value,
             },
         )

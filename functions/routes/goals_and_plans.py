@@ -1,7 +1,7 @@
 """Routes of agents' goals and plans, for operators (function `admin_api`).
 
-Goals and plans that operators create are open. To reach those that agents created in private chats,
-a request names the person or the chat.
+Goals that operators create are open, and so are plans without a private chat. To reach goals and
+plans of private chats, a request names the person or the chat.
 """
 
 from typing import Annotated
@@ -135,12 +135,15 @@ def delete_goal(
     middlewares=creates("plan"),
 )
 def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
-    """An open plan of the same name is replaced. An agent has at most 100 active plans."""
+    """The runs of a plan belong to the chat that `chat_id` or `user_id` names.
+
+    A plan for a private chat is private to the people who are there now: lists show it with
+    `user_id` or `chat_id`. A plan without a chat is open, and so are its runs. A plan of the same
+    name in the same scope is replaced. An agent has at most 100 active plans.
+    """
     agent = services().agents.get(router.caller.tenant, agent_id)
-    if new.chat_id is not None:
-        services().pins.membership(agent.tenant, new.chat_id, agent.id)
-    owner = Owner(tenant=agent.tenant, agent_id=agent.id, source_chat_id=new.chat_id)
-    values = new.model_dump(exclude={"chat_id"})
+    owner = services().plans.owner(agent, chat_id=new.chat_id, user_id=new.user_id)
+    values = new.model_dump(exclude={"chat_id", "user_id"})
     values["time_zone"] = new.time_zone or agent.time_zone
     return PlanResource.of(services().plans.set(owner, **values))
 

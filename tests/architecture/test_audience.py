@@ -61,6 +61,7 @@ SHOWN_TO_AGENTS = {
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {
+    "agent/reading/history.py": "which messages another run answers; their numbers alone",
     "agent/reading/cache.py": (
         "what was read before, for `agent/reading/reader.py`, which decides"
     ),

@@ -270,7 +270,8 @@ def test_reasons_stand_in_operations_with_their_meaning() -> None:
 
 
 def test_each_reason_has_a_place_and_an_advice() -> None:
-    places = {"message", "run", "delivery", "derived", "log", "metric", "`TextsFromOwnLines`"}
+    places = {"message", "run", "plan", "delivery", "derived", "log", "metric"}
+    places.add("`TextsFromOwnLines`")
     for reason, _, position, advice in rows(part(page("operations.md"), "### Reasons")):
         assert set(position.split(", ")) <= places, reason
         assert advice, reason

@@ -113,6 +113,8 @@ def test_a_plan_from_its_beginning_to_its_end(admin: Client) -> None:
         "status": "active",
         "source_chat_id": None,
         "source_run_id": None,
+        "reason": None,
+        "meaning": None,
         "created_at": "2026-02-18T12:00:00.000Z",
         "ended_at": None,
     }
@@ -165,6 +167,74 @@ def test_set_plan_with_chat_id_names_a_chat_of_the_agent(admin: Client) -> None:
     made = admin.post(PLANS, plan | {"chat_id": "chat_team"})
     assert (made.status, made.body["source_chat_id"]) == (201, "chat_team")
     assert admin.post(PLANS, plan | {"chat_id": "chat_none"}).status == 404
+
+
+REMIND = {"name": "Remind", "instruction": "Say it", "run_after": "1 minute"}
+DIRECT: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": None}
+
+
+def test_plan_with_user_id_belongs_to_newest_direct_chat(world: World, admin: Client) -> None:
+    ann = person("usr_ann", "Ann")
+    for chat_id in ("chat_old", "chat_new", "chat_gone"):
+        world.chat(ann, bot(), chat_id=chat_id, respond="manual", **DIRECT)
+    world.chat(ann, bot(), chat_id="chat_group", respond="manual")
+    for chat_id in ("chat_old", "chat_new", "chat_group", "chat_gone"):
+        world.clock.advance(60)
+        world.post("Hello", ann, chat_id=chat_id)
+    world.app.chat_admin.discard(TENANT, "chat_gone", ann.ref)
+    world.queues.ready("turns")
+    made = admin.post(PLANS, REMIND | {"user_id": "usr_ann"})
+    assert (made.status, made.body["source_chat_id"]) == (201, "chat_new")
+    assert admin.get(PLANS).body["items"] == []
+    assert admin.get(PLANS, user_id="usr_ann").body["items"] == [made.body]
+    world.clock.advance(60)
+    world.tick()
+    [run] = admin.get("/v1/agents/agt_a/runs").body["items"]
+    assert (run["chat_id"], run["trigger"]["plan"]["by_operator"]) == ("chat_new", True)
+    assert run["trigger"]["traced_to"] is None
+    world.drain()
+    assert world.texts("chat_new")[-1] == "Hello!"
+
+
+def test_plan_with_user_id_outlasts_inactivity_as_plan_of_operator(
+    world: World, admin: Client
+) -> None:
+    world.chat(person("usr_ann", "Ann"), bot(), chat_id="chat_ann", **DIRECT)
+    times = {"name": "Daily", "instruction": "Say it", "cron": "0 9 * * *"}
+    plan = admin.post(PLANS, times | {"user_id": "usr_ann"}).body
+    world.clock.advance(200 * 86_400)
+    world.tick()
+    path = f"{PLANS}/{plan['id']}"
+    assert admin.get(path, user_id="usr_ann").body["status"] == "active"
+
+
+def test_plan_for_person_without_direct_chat_is_422(world: World, admin: Client) -> None:
+    world.chat(person("usr_ann", "Ann"), bot(), chat_id="chat_group")
+    answer = admin.post(PLANS, REMIND | {"user_id": "usr_ann"})
+    assert answer.status == 422
+    assert answer.body["error"]["message"] == "the person has no direct chat with this agent"
+
+
+def test_plan_for_unknown_person_is_404(admin: Client) -> None:
+    assert admin.post(PLANS, REMIND | {"user_id": "usr_none"}).status == 404
+
+
+def test_plan_for_chat_and_person_is_422(admin: Client) -> None:
+    both = {"chat_id": "chat_team", "user_id": "usr_ann"}
+    assert admin.post(PLANS, REMIND | both).status == 422
+
+
+def test_plan_for_discarded_chat_is_409(world: World, admin: Client) -> None:
+    ann = person("usr_ann", "Ann")
+    world.chat(ann, bot(), chat_id="chat_ann", **DIRECT)
+    world.app.chat_admin.discard(TENANT, "chat_ann", ann.ref)
+    assert admin.post(PLANS, REMIND | {"chat_id": "chat_ann"}).status == 409
+
+
+def test_plan_for_chat_of_other_agent_is_404(world: World, admin: Client) -> None:
+    world.chat(person("usr_ann", "Ann"), bot("agt_b", "Other"), chat_id="chat_b", **DIRECT)
+    assert admin.post(PLANS, REMIND | {"chat_id": "chat_b"}).status == 404
+    assert admin.post(PLANS, REMIND | {"user_id": "usr_ann"}).status == 422
 
 
 def test_a_plan_that_came_due_is_done_and_its_run_is_listed(world: World, admin: Client) -> None:

@@ -27,6 +27,7 @@ from skein.errors import (
 from skein.logs import Crashed
 from skein.models.chats.chat import Membership, Message, SmsAddress
 from skein.models.common.base import rfc3339
+from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Put, Update
 from skein.models.delivery.sms import InboundSms, StatusReport
@@ -857,6 +858,24 @@ def _person_erased(_: Logged, __: pytest.MonkeyPatch) -> str | None:
         world.clock.advance(1_000)
         world.tick()
     return ended(world, "canceled")
+
+
+# ------------------------------ a plan that was canceled
+
+
+@scenario(Reason.PERSON_INACTIVE)
+def _person_inactive(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
+    world = group(settings=Settings(plan_idle_days=1))
+    owner = Owner(tenant=TENANT, agent_id=COACH.id)
+    world.app.plans.set(owner, "Report", "Report.", cron="0 9 * * *", set_by=HUSAM.id)
+    for _day in range(3):
+        world.clock.advance(86_400)
+        world.tick()
+    assert logged.reasons[-1] == Reason.PERSON_INACTIVE
+    [plan] = ask(world, f"/v1/agents/{COACH.id}/plans").body["items"]
+    assert (plan["status"], plan["meaning"]) == ("canceled", Reason.PERSON_INACTIVE.meaning)
+    reason: str | None = plan["reason"]
+    return reason
 
 
 # ------------------------------ a job that leads to no work

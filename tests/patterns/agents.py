@@ -102,6 +102,19 @@ def _fire(meter: Meter) -> None:
         firing.fire(item, world.clock.now())
 
 
+@patterns.named("fire a plan of a chat")
+def _fire_in_chat(meter: Meter) -> None:
+    world = group()
+    owner = OWNER.model_copy(update={"source_chat_id": "chat_1"})
+    plan = world.app.plans.set(owner, "report", "Report.", run_after="1 hour")
+    world.clock.advance(3600)
+    item = world.table.get(plan.key)
+    assert item is not None
+    with meter(world):
+        firing = Firing(table=world.table, metrics=world.metrics, settings=world.settings)
+        assert firing.fire(item, world.clock.now()) is not None
+
+
 @patterns.named("an agent's own newest runs")
 def _own_runs(meter: Meter) -> None:
     world = group()

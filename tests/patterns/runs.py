@@ -15,7 +15,7 @@ from skein.services.chats.post_message import NewMessage
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY
 from skein.services.runs.activations import recording
 from skein.services.runs.background_runs import agent_run
-from skein.services.runs.claim import Claim
+from skein.services.runs.claim import Claim, membership_elsewhere
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of, threaded
@@ -121,6 +121,27 @@ def _read_nowhere(meter: Meter) -> None:
     )
     with meter(world):
         world.app.reader.read(started.run, None, None)
+
+
+@patterns.named("read a context for a plan of a private chat")
+def _read_plan(meter: Meter) -> None:
+    world = direct()
+    chat = world.stored_chat()
+    started = agent_run(
+        tenant=TENANT,
+        agent_id="agt_a",
+        trigger=Trigger(type="plan"),
+        cause=("1",),
+        now=NOON,
+        settings=world.settings,
+        chat=chat,
+    )
+    world.table.transact(started.writes)
+    with meter(world):
+        claim = world.app.leases.claim(started.job, lease_until=NOON)
+        assert claim is not None
+        found = membership_elsewhere(world.table, claim, chat.id)
+        world.app.reader.read(claim.run, *found)
 
 
 @patterns.named("read the current message alone")

@@ -250,8 +250,20 @@ class Scene:
             instruction="Generate and post the daily metrics summary",
             scheduled_at=at("07:00:00"),
             chat_id=REPORTS,
+            by_operator=True,
         )
         return self.run(Trigger(type="plan", plan=plan), None)
+
+    def woken_by_a_plan_in_its_chat(self) -> Run:
+        plan = PlanTrigger(
+            id="plan_numbers",
+            name="Numbers",
+            instruction="Remind Husam of the Q4 revenue numbers",
+            scheduled_at=at("15:07:00"),
+            chat_id=ALPHA,
+        )
+        trigger = Trigger(type="plan", plan=plan, traced_to=HUSAM.id)
+        return self.run(trigger, None, for_chat_id=ALPHA, active_chat_id=ALPHA)
 
     def woken_by_a_service(self) -> Run:
         payload = '{"issue":"PROJ-123","newStatus":"done"}'

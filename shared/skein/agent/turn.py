@@ -41,6 +41,7 @@ from skein.errors import (
 )
 from skein.masking import in_our_words
 from skein.models.chats.chat import Chat
+from skein.models.common.audience import may_show
 from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, RunStatus, ShownHistory
@@ -351,6 +352,7 @@ class Turns:
 
         Raises:
             ReadersChanged: The chat's readers changed, and the activation has more to do.
+            Rejected: The run of a plan or a service cannot work in its chat any more.
         """
         run, chat, member = activation.run, activation.claim.chat, activation.claim.member
         shown = run.shown.chat_id if run.shown else None
@@ -360,6 +362,7 @@ class Turns:
         elif chat is None or chat.id != looked_at:
             chat, member = membership_elsewhere(self.table, activation.claim, looked_at)
         if not steps:
+            _check_own_chat(run, looked_at, chat)
             return self.context_loader.fresh(run, chat, member, prefetched)
         if steps[-1].tool_calls and not ended_in(steps[-1]):
             self._check_readers(run, chat)
@@ -383,3 +386,29 @@ class Turns:
     def _seconds_left(self, deadline: datetime) -> float:
         model_deadline = policy.model_deadline(deadline)
         return (model_deadline - self.clock.now()).total_seconds()
+
+
+def _check_own_chat(run: Run, looked_at: str | None, chat: Chat | None) -> None:
+    """Check that the run of a plan or a service can still work in its chat.
+
+    Args:
+        run: The run.
+        looked_at: The id of the active chat.
+        chat: The active chat; None if the agent is not a member any more.
+
+    Raises:
+        NotFound: The agent has left the run's chat.
+        Conflict: The chat is discarded.
+        Forbidden: Someone joined who may not be shown the run's trigger.
+    """
+    if looked_at is None or looked_at != run.for_chat_id:
+        return
+    if chat is None:
+        raise NotFound("the agent has left the chat", reason=Reason.AGENT_LEFT)
+    if chat.discarded_at is not None:
+        raise Conflict("the chat is discarded", reason=Reason.CHAT_DISCARDED)
+    if not may_show(run.audience, chat.readers):
+        raise Forbidden(
+            "someone joined the chat who may not be shown the trigger",
+            reason=Reason.DISCLOSURE_REFUSED,
+        )

@@ -13,7 +13,7 @@ from skein.models.directory.webhook_service import WebhookService
 from skein.models.runs.run import Run, live_key
 from skein.services.inbound.service_webhooks import compact_json
 from skein.services.inbound.webhook_signature import sign
-from tests.support.builders import NOON, TENANT, World, statuses
+from tests.support.builders import NOON, TENANT, World, bot, person, statuses
 
 BODY = b'{"issue": "PROJ-123", "newStatus": "done"}'
 SENT_AT = int(NOON.timestamp())
@@ -223,3 +223,45 @@ def test_numbers_and_escapes_stay_as_they_came() -> None:
 def test_webhook_without_json_is_refused(body: bytes) -> None:
     with pytest.raises(Invalid):
         compact_json(body)
+
+
+# ---------------------------------------------------------------------- a named chat
+
+ANN = person("usr_ann", "Ann")
+NAMES_CHAT = b'{"chat_id": "chat_1", "steps": 4000}'
+
+
+def test_run_belongs_to_chat_that_payload_names(world: World) -> None:
+    world.chat(ANN, bot("agt_a"), kind="direct", visibility="private")
+    deliver(world, jira(world, "agt_a", "agt_b"), NAMES_CHAT)
+    [member], [stranger] = woken(world, "agt_a"), woken(world, "agt_b")
+    assert (member.chat_id, member.own_chat_id) == (None, "chat_1")
+    assert (member.audience.people, member.scope) == ((ANN.id,), "user:usr_ann")
+    assert (stranger.own_chat_id, stranger.audience.open) == (None, True)
+
+
+def test_run_of_service_is_shown_its_chat_and_speaks_there(world: World) -> None:
+    world.chat(ANN, bot("agt_a"), kind="direct", visibility="private")
+    world.post("I walk a lot", ANN)
+    world.drain()
+    deliver(world, jira(world), NAMES_CHAT)
+    world.model.script.append("4,000 steps already!")
+    world.drain()
+    prompt = "".join(message.content for message in world.model.requests[-1].messages)
+    assert "I walk a lot" in prompt
+    assert "jira-webhook" in prompt
+    assert world.texts()[-1] == "4,000 steps already!"
+
+
+def test_run_of_service_for_discarded_chat_belongs_to_none(world: World) -> None:
+    world.chat(ANN, bot("agt_a"), kind="direct", visibility="private")
+    world.app.chat_admin.discard(TENANT, "chat_1", ANN.ref)
+    deliver(world, jira(world), NAMES_CHAT)
+    [run] = woken(world)
+    assert (run.own_chat_id, run.audience.open) == (None, True)
+
+
+def test_chat_id_that_is_no_chat_starts_run_without_chat(world: World) -> None:
+    deliver(world, jira(world), NAMES_CHAT)
+    [run] = woken(world)
+    assert run.own_chat_id is None

@@ -9,6 +9,7 @@ import pytest
 from skein.errors import ConditionFailed, Unavailable, Unprocessable
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import Job, RunJob
 from skein.models.planning.plan import Plan
@@ -17,12 +18,13 @@ from skein.services.planning.firing import Firing
 from skein.settings import Settings
 from tests.fakes.system import MemoryQueues
 from tests.fakes.table import MemoryTable
-from tests.support.builders import NOON, TENANT, World, person
+from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import Killed
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")
 HERE = OWNER.reach
 MINUTE = 60
+ANN = person("usr_ann", "Ann")
 
 
 def planned(world: World | None = None, **fields: Any) -> World:
@@ -66,6 +68,7 @@ def test_a_plan_that_is_due_starts_a_run_with_its_instruction() -> None:
         "name": "Daily Report",
         "instruction": "Post the numbers",
         "scheduled_at": "2026-02-19T08:00:00.000Z",
+        "by_operator": True,
     }
     [waiting] = world.queues.waiting("turns")
     assert waiting.job == RunJob(tenant=TENANT, run_id=run.id, agent_id="agt_a")
@@ -251,8 +254,60 @@ def test_the_plans_of_an_agent_that_is_gone_end_without_a_run(gone: str) -> None
     world.clock.advance(24 * 60 * MINUTE)
     assert world.tick() == 0
     assert fired(world) == []
-    assert world.app.plans.get(HERE, plan.id).status == "canceled"
+    over = world.app.plans.get(HERE, plan.id)
+    assert (over.status, over.reason) == ("canceled", Reason.AGENT_DELETED)
     assert world.metrics.counts["DueFailed"] == 0
+
+
+IN_CHAT = OWNER.model_copy(update={"source_chat_id": "chat_1", "source_run_id": "run_1_chat_1"})
+
+
+def in_chat(**fields: Any) -> World:
+    """A world with a plan that was set in a private group of Ann and the agent."""
+    world = World()
+    world.chat(ANN, bot(), respond="manual", visibility="private")
+    audience = Audience(open=False, people=(ANN.id,))
+    owner = IN_CHAT.model_copy(update={"scope": "chat:chat_1", "audience": audience} | fields)
+    return planned(world, owner=owner, run_after="1 minute", set_by=ANN.id)
+
+
+def test_run_of_plan_belongs_to_chat_of_plan() -> None:
+    world = in_chat()
+    world.clock.advance(MINUTE)
+    assert world.tick() == 1
+    [run] = fired(world)
+    assert (run.chat_id, run.own_chat_id, run.active_chat_id) == (None, "chat_1", "chat_1")
+    assert (run.audience.people, run.scope) == ((ANN.id,), "chat:chat_1")
+    assert run.trigger.user_id == ANN.id
+    assert run.trigger.plan is not None
+    assert not run.trigger.plan.by_operator
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [("leaves", Reason.AGENT_LEFT), ("discards", Reason.CHAT_DISCARDED)],
+)
+def test_plan_whose_chat_is_gone_is_canceled_with_reason(event: str, reason: Reason) -> None:
+    world = in_chat()
+    if event == "leaves":
+        world.app.chat_admin.remove_member(TENANT, "chat_1", ANN.ref, bot().ref)
+    else:
+        world.app.chat_admin.discard(TENANT, "chat_1", ANN.ref)
+    world.clock.advance(MINUTE)
+    assert world.tick() == 0
+    assert fired(world) == []
+    reach = OWNER.reach.model_copy(update={"scopes": ("chat:chat_1",)})
+    [over] = world.app.plans.list(reach).items
+    assert (over.status, over.reason) == ("canceled", reason)
+
+
+def test_older_open_plan_of_private_chat_gets_audience_of_that_chat() -> None:
+    """Operators' plans for a private chat were open."""
+    world = in_chat(scope=None, audience=OPEN)
+    world.clock.advance(MINUTE)
+    world.tick()
+    [run] = fired(world)
+    assert (run.audience.people, run.scope) == ((ANN.id,), "chat:chat_1")
 
 
 def test_a_plan_that_cannot_fire_gives_way_to_the_others() -> None:
@@ -341,7 +396,6 @@ def test_plan_every_quarter_of_an_hour_misses_nothing_though_ticks_are_late() ->
 
 
 DAYS = 24 * 60 * MINUTE
-ANN = person("usr_ann", "Ann")
 
 
 def anns_plan() -> World:
@@ -371,6 +425,7 @@ def test_plan_ends_after_90_days_without_activity_of_its_person() -> None:
     days_pass(world, 3)
     over = world.app.plans.get(HERE, plan.id)
     assert (over.status, over.next_at) == ("canceled", None)
+    assert over.reason == Reason.PERSON_INACTIVE
     assert world.metrics.counts["PlansLapsed"] == 1
     assert 89 <= len(fired(world)) <= 91
 

@@ -440,7 +440,7 @@ def test_plans_and_services_cannot_add_a_field_to_the_trigger(
     by_plan = _run(Trigger(type="plan", plan=plan), None)
     by_service = _run(Trigger(type="service", service=service), None)
     first = grammar.fields(_section(_prompt(_reading(None), by_plan), "TRIGGER"))
-    assert list(first) == ["type", "plan", "instruction", "scheduledAt", "chainDepth"]
+    assert list(first) == ["type", "plan", "instruction", "scheduledAt", "setBy", "chainDepth"]
     assert json.loads(first["instruction"]) == text
     second = grammar.fields(_section(_prompt(_reading(None), by_service), "TRIGGER"))
     assert list(second) == ["type", "service", "payload", "chainDepth"]

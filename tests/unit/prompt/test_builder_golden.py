@@ -214,6 +214,13 @@ def test_without_a_chat_a_prompt_has_no_history_whatever_the_agents_manner(
 
 
 @pytest.mark.parametrize("history", ["timeline", "roles"])
+def test_prompt_of_plan_in_its_chat_shows_that_chat(history: str) -> None:
+    scene = Scene({"history_format": history})
+    prompt = scene.prompt(scene.woken_by_a_plan_in_its_chat())
+    assert agrees(f"prompts/plan_in_chat_{history}", _whole(prompt))
+
+
+@pytest.mark.parametrize("history", ["timeline", "roles"])
 def test_a_whole_prompt_reads_as_it_should_before_and_after_another_thread_is_taken_up(
     history: str,
 ) -> None:

@@ -257,7 +257,7 @@ def test_a_run_without_a_chat_is_not_told_of_it(spied: Spied) -> None:
 
 
 def test_its_own_plan_does_not_carry_it_into_the_open(spied: Spied) -> None:
-    """Its run knows its own instruction, and may tell it only in private chats with Ann."""
+    """Its run is shown Ann's private chat, and may tell of it only in private chats with Ann."""
     world = spied.world
     chats = ("chat_ben", "chat_agents", "chat_group", "chat_alone", "chat_ann")
     tell = [("send_message", {"text": PLAN, "chat_id": chat_id}) for chat_id in chats]
@@ -265,9 +265,7 @@ def test_its_own_plan_does_not_carry_it_into_the_open(spied: Spied) -> None:
     world.clock.advance(3 * 3600)
     world.tick()
     settle(world)
-    told = [*spied.told, *map(_content, world.model.requests[-2:])]
-    assert any(PLAN in line for line in _leaks(*told))
-    assert [line for line in _leaks(*told) if PLAN not in line] == []
+    assert any(PLAN in line for line in _leaks(_content(world.model.requests[-2])))
     assert {chat_id for chat_id in chats if PLAN in "".join(world.texts(chat_id))} == {"chat_ann"}
 
 

@@ -319,7 +319,7 @@ def test_a_private_plans_run_speaks_only_in_private_chats_of_its_person() -> Non
     ]
 
 
-def test_a_plans_run_sees_open_things_only_but_its_own_instruction() -> None:
+def test_plans_run_without_a_chat_sees_open_things_only_but_its_own_instruction() -> None:
     world = _house()
     world.post("My secret", HUSAM, chat_id="chat_husam")
     world.queues.ready("turns")

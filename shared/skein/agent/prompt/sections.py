@@ -81,7 +81,7 @@ def active_chat(chat: Chat | None, run: Run, counter: TokenCounter) -> Section:
     if chat is None:
         text = "ACTIVE CHAT: none (call enter_chat to enter a chat first)"
     else:
-        suffix = "  [auto-set from trigger]" if chat.id == run.chat_id else ""
+        suffix = "  [auto-set from trigger]" if chat.id == run.own_chat_id else ""
         text = f"ACTIVE CHAT: {chat_name(chat)}{suffix}"
     return Section("ACTIVE CHAT", text, counter.count(text + SEPARATOR))
 

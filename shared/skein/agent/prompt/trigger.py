@@ -100,7 +100,7 @@ def _fields(run: Run, chat: Chat | None, message: Message | None, text: str | No
     elif run.trigger.type == "manual" and chat is not None and run.trigger.by is not None:
         by = _in_chat(run, chat)
         fields.append(("requestedBy", named(by, gap=" ") if by else quoted_id(run.trigger.by.id)))
-    fields += _of_outside(run, text or "")
+    fields += _of_outside(run, chat, text or "")
     fields.append(("chainDepth", str(run.chain_depth)))
     return fields
 
@@ -121,7 +121,7 @@ def _of_message(message: Message, text: str | None) -> Fields:
     ]
 
 
-def _of_outside(run: Run, text: str) -> Fields:
+def _of_outside(run: Run, chat: Chat | None, text: str) -> Fields:
     plan, service = run.trigger.plan, run.trigger.service
     fields: Fields = []
     if plan is not None:
@@ -129,7 +129,8 @@ def _of_outside(run: Run, text: str) -> Fields:
             ("plan", f"{quoted(plan.name)} (id: {quoted_id(plan.id)})"),
             ("instruction", quoted(text)),
             ("scheduledAt", quoted(time_of(plan.scheduled_at))),
-            *([("setIn", quoted_id(plan.chat_id))] if plan.chat_id else []),
+            ("setBy", _setter(run, chat)),
+            *([("setIn", quoted_id(plan.chat_id))] if plan.chat_id and chat is None else []),
         ]
     if service is not None:
         fields += [
@@ -143,6 +144,18 @@ def named(member: NamedMember, *, gap: str = "") -> str:
     """Return a member's name, kind and id: `Husam (human, id:usr_1)`; `gap` precedes the id."""
     kind = "human" if member.kind == "user" else "agent"
     return f"{label(member.name)} ({kind}, id:{gap}{quoted_id(member.id)})"
+
+
+def _setter(run: Run, chat: Chat | None) -> str:
+    """Return who set the plan of a run: a person, an operator, or the agent on its own."""
+    person = run.trigger.user_id
+    if person is None:
+        by_operator = run.trigger.plan is not None and run.trigger.plan.by_operator
+        return "an operator" if by_operator else "you"
+    roster = chat.roster if chat is not None else ()
+    now = chat.formerly.get(person, person) if chat is not None else person
+    known = (each for each in roster if each.kind == "user" and each.id == now)
+    return next((named(each, gap=" ") for each in known), quoted_id(now))
 
 
 def _in_chat(run: Run, chat: Chat) -> NamedMember | None:

@@ -35,7 +35,9 @@ def can_degrade(run: Run, chat: Chat | None) -> bool:
     """Return whether a run has a current message or a trigger text to answer alone."""
     if current_seq(run, chat) is not None:
         return True
-    return chat is None and run.trigger.type in SPEAKING_TRIGGERS
+    if run.trigger.type not in SPEAKING_TRIGGERS:
+        return False
+    return chat is None or run.leaves_messages(chat.id)
 
 
 def read_degraded(
@@ -72,7 +74,7 @@ def read_degraded(
     if current is not None and current not in {message.seq for message in messages}:
         raise NotFound("message not found", reason=Reason.MESSAGE_GONE)
     shown = _asked(messages, asked_from, current, me)
-    home = chat if chat is not None and chat.id == run.chat_id else None
+    home = chat if chat is not None and chat.id == run.own_chat_id else None
     destination = destination_of(chat)
     return Reading(
         agent=agent,
@@ -97,8 +99,10 @@ def without_context(run: Run, reading: Reading) -> Reading:
     """Reduce a reading to the messages that the run answers.
 
     If the run answers no message, for example after a wait timed out, the newest message of another
-    member takes their place.
+    member takes their place. The run of a plan or a service has its trigger instead.
     """
+    if reading.chat is not None and run.leaves_messages(reading.chat.id):
+        return _reduced(reading, History(seen_to=reading.member.seen_seq if reading.member else 0))
     agent = MemberRef(kind="agent", id=run.agent_id)
     messages = reading.history.messages
     texts = [message for message in messages if message.kind == "text"]
@@ -107,9 +111,14 @@ def without_context(run: Run, reading: Reading) -> Reading:
         current = max((one.seq for one in texts if one.sender.ref != agent), default=None)
     seen = reading.member.seen_seq if reading.member else 0
     shown = _asked(texts, _asked_from(run, reading.chat, current), current, agent)
+    return _reduced(reading, History(messages=shown, seen_to=seen_to(seen, messages, shown, agent)))
+
+
+def _reduced(reading: Reading, history: History) -> Reading:
+    """Return the reading with this history and without anything else but its trigger."""
     return replace(
         reading,
-        history=History(messages=shown, seen_to=seen_to(seen, messages, shown, agent)),
+        history=history,
         other_chats=OtherChats(),
         items=AgentItems(),
         person=None,

@@ -1,10 +1,13 @@
 """The history of the active chat: its shown messages and the summary of the rest."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skein.models.chats.chat import Chat, Message
+from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import may_show
+from skein.models.common.storage import Item, Key
 from skein.models.runs.run import Run
+from skein.models.runs.trigger import Trigger
 from skein.models.summaries.summary import PinnedSummary
 from skein.services.chat_state.audience import destination_of
 from skein.services.chat_state.history_window import pin_of, shown_from
@@ -51,6 +54,51 @@ def first_seq_to_read(run: Run, chat: Chat, settings: Settings) -> int:
     if asked is None or asked >= first_of_session(chat):
         return start
     return min(start, max(asked, reset_in(chat), chat.last_seq - MAX_ASKED + 1))
+
+
+def keys_of_runs_at_work(run: Run, chat: Chat | None, member: Membership | None) -> list[Key]:
+    """Return the keys of the agent's own runs whose messages a run leaves to them.
+
+    The list is empty for a run that answers the chat's messages itself.
+    """
+    if chat is None or member is None or not run.leaves_messages(chat.id):
+        return []
+    run_ids = (member.running_run, *member.resuming)
+    return [Run.key_of(run.tenant, run_id) for run_id in run_ids if run_id is not None]
+
+
+def shown_to(
+    run: Run, chat: Chat | None, member: Membership | None, found: Mapping[Key, Item]
+) -> int | None:
+    """Return the seq of the last message that a prompt may show; None for no limit.
+
+    The run of a plan or a service leaves out the messages that another run of the agent is about to
+    answer. So each message is answered once, and its own run finds it unseen.
+
+    Args:
+        run: The run.
+        chat: The active chat.
+        member: The agent's membership in the active chat, read together with the chat.
+        found: The items that were read, with those of `keys_of_runs_at_work`.
+    """
+    if chat is None or member is None or not run.leaves_messages(chat.id):
+        return None
+    keys = keys_of_runs_at_work(run, chat, member)
+    asked = [_asked_of(Run.from_item(found[key]), chat) for key in keys if key in found]
+    if member.queued_run is not None:
+        asked.append(_first_asked(member.queued_run.trigger))
+    return min([chat.last_seq, *(seq - 1 for seq in asked if seq is not None)])
+
+
+def _asked_of(run: Run, chat: Chat) -> int | None:
+    """Return the seq of the first message of a chat that a run at work answers."""
+    if run.resumed is not None and run.resumed.chat_id == chat.id:
+        return run.resumed.seq
+    return _first_asked(run.trigger) if run.chat_id == chat.id else None
+
+
+def _first_asked(trigger: Trigger) -> int | None:
+    return trigger.from_seq if trigger.from_seq is not None else trigger.seq
 
 
 def summary_before(chat: Chat | None) -> PinnedSummary | None:

@@ -17,6 +17,8 @@ from skein.agent.reading.history import (
     History,
     first_seq_to_read,
     fuller_summary,
+    keys_of_runs_at_work,
+    shown_to,
     summary_before,
 )
 from skein.agent.reading.other_chats import OwnChat, found_other_chats, own_chats
@@ -149,6 +151,7 @@ class Reader:
             *keys_of_configuration(run, chat),
             *person_keys,
             *keys_of_trigger(run, chat, messages),
+            *keys_of_runs_at_work(run, chat, member),
             *borrowed_keys,
             *workspace.keys,
             *keys_of_snapshot(chat, member),
@@ -163,6 +166,9 @@ class Reader:
         more = workspace.more_keys(found)
         found |= self.table.get_many(more) if more else {}
         agent, config = found_configuration(run, chat, found, self.settings)
+        last = shown_to(run, chat, member, found)
+        if last is not None:
+            messages = [message for message in messages if message.seq <= last]
         home, trigger = found_trigger(run, chat, messages, found)
         if trigger is not None and home is chat and trigger not in messages:
             messages.insert(0, trigger)

@@ -15,7 +15,7 @@ class ShownTrigger:
     """The trigger of a run, as far as readers of the active chat may know.
 
     Attributes:
-        home: The chat in which the run was triggered, if the trigger may be shown.
+        home: The chat that the run belongs to, if the trigger may be shown.
         message: The message that triggered the run, if the trigger may be shown.
         may_be_shown: Whether the trigger may be shown. A run that waited in another chat hides its
             trigger from readers who were not present for it.
@@ -44,13 +44,14 @@ def current_seq(run: Run, chat: Chat | None) -> int | None:
 
 def keys_of_trigger(run: Run, chat: Chat | None, messages: Sequence[Message]) -> list[Key]:
     """Return the keys of the trigger's chat and message, except those already read."""
-    if run.chat_id is None:
+    home_id = run.own_chat_id
+    if home_id is None:
         return []
-    here = chat is not None and chat.id == run.chat_id
-    keys = [] if here else [Chat.key_of(run.tenant, run.chat_id)]
+    here = chat is not None and chat.id == home_id
+    keys = [] if here else [Chat.key_of(run.tenant, home_id)]
     seq = run.trigger.seq
     if seq is not None and not (here and any(message.seq == seq for message in messages)):
-        keys.append(Message.key_of(run.tenant, run.chat_id, seq))
+        keys.append(Message.key_of(run.tenant, home_id, seq))
     return keys
 
 
@@ -62,7 +63,7 @@ def shown_trigger(
     Args:
         run: The run.
         chat: The active chat.
-        home: The chat in which the run was triggered, if it exists.
+        home: The chat that the run belongs to, if it exists.
         message: The message that triggered the run, if it exists.
     """
     readers = destination_of(chat)
@@ -77,17 +78,18 @@ def found_trigger(
     run: Run, chat: Chat | None, messages: Sequence[Message], found: Mapping[Key, Item]
 ) -> tuple[Chat | None, Message | None]:
     """Return the chat and the message that triggered the run, from all that was read."""
-    if run.chat_id is None:
+    home_id = run.own_chat_id
+    if home_id is None:
         return None, None
     home = chat
-    if chat is None or chat.id != run.chat_id:
-        item = found.get(Chat.key_of(run.tenant, run.chat_id))
+    if chat is None or chat.id != home_id:
+        item = found.get(Chat.key_of(run.tenant, home_id))
         home = Chat.from_item(item) if item else None
         messages = ()
     seq = run.trigger.seq
     if seq is None:
         return home, None
-    item = found.get(Message.key_of(run.tenant, run.chat_id, seq))
+    item = found.get(Message.key_of(run.tenant, home_id, seq))
     read = Message.from_item(item) if item else None
     if read is not None and home is not None:
         read = home.as_now(read)

@@ -87,7 +87,7 @@ def open_threads(
     """Return the open threads of a run in its active chat.
 
     The active thread is the first of these that is open and may be shown: the run's own active
-    thread, the thread pinned to the chat if the run was triggered there, and the active thread of
+    thread, the thread pinned to the chat if the run belongs there, and the active thread of
     the scope.
 
     Args:
@@ -108,7 +108,7 @@ def open_threads(
         if may_show(thread.audience, readers)
     }
     here = indexes.get(owned_partition(run.tenant, run.agent_id, scope))
-    home = chat is not None and chat.id == run.chat_id
+    home = chat is not None and chat.id == run.own_chat_id
     pin = member.pinned_thread_id if member is not None and home else None
     wanted = (run.active_thread_id, pin, here.active_thread_id if here else None)
     active_id = next((each for each in wanted if each in threads), None)

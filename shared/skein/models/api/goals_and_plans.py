@@ -7,6 +7,7 @@ from pydantic import Field
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.common.base import Instant
 from skein.models.common.json_types import NUMBER, JsonBool
+from skein.models.common.reason import Reason, meaning_of
 from skein.models.common.time_zone import TimeZone
 from skein.models.planning.goal import Goal, GoalPriority, GoalStatus, GoalText
 from skein.models.planning.plan import Plan, PlanInstruction, PlanName, PlanStatus
@@ -76,7 +77,14 @@ class NewPlan(Request):
     time_zone: Annotated[TimeZone | None, Field(description="Null: the agent's time zone.")] = None
     chat_id: Annotated[
         EntityId | None,
-        Field(description="A chat of the agent, also a private one, that the run may write to."),
+        Field(description="A chat of the agent, to which the plan's runs belong."),
+    ] = None
+    user_id: Annotated[
+        EntityId | None,
+        Field(
+            description="A person; the runs belong to the direct chat of the person and the agent "
+            "with the newest message."
+        ),
     ] = None
 
 
@@ -94,15 +102,27 @@ class PlanResource(Resource):
         Instant | None, Field(description="When the plan is due next; null after it has ended.")
     ]
     status: PlanStatus
-    source_chat_id: Annotated[str | None, Field(description="The chat in which the plan was made.")]
+    source_chat_id: Annotated[
+        str | None,
+        Field(
+            description="The plan's chat, to which its runs belong: where the plan was set, or "
+            "which the request named."
+        ),
+    ]
     source_run_id: Annotated[str | None, Field(description="The run that made the plan.")]
+    reason: Annotated[
+        Reason | None, Field(description="Why Skein canceled the plan; null if it did not.")
+    ]
+    meaning: Annotated[str | None, Field(description="The reason in one sentence.")]
     created_at: Instant
     ended_at: Instant | None
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
         """Build the resource of a plan."""
-        return cls.model_validate(plan, from_attributes=True)
+        made = {"meaning": meaning_of(plan.reason)}
+        shared = {name: getattr(plan, name) for name in cls.model_fields if name not in made}
+        return cls(**made, **shared)
 
 
 class PlanPage(Resource):

@@ -56,7 +56,10 @@ class RunResource(Resource):
 
     id: str
     agent_id: str
-    chat_id: str | None
+    chat_id: Annotated[
+        str | None,
+        Field(description="The chat that the run belongs to. A plan or a service can name it."),
+    ]
     status: RunStatus
     trigger: Trigger
     chain_depth: int
@@ -99,6 +102,7 @@ class RunResource(Resource):
             "prompt": prompt,
             "steps": tuple(map(StepResource.of, steps)),
             "meaning": meaning_of(run.reason),
+            "chat_id": run.own_chat_id,
         }
         shared = {name: getattr(run, name) for name in cls.model_fields if name not in made}
         return cls(**made, **shared)

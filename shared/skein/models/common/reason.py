@@ -136,6 +136,12 @@ class Reason(StrEnum):
     STOPPED_BY_AGENT = "stopped_by_agent", "Another run of the agent stopped this run."
     PERSON_ERASED = "person_erased", "The run was shown words of a person who is being erased."
 
+    # A plan that was canceled. It can also be canceled because its agent, person or chat is gone.
+    PERSON_INACTIVE = (
+        "person_inactive",
+        "The person of a recurring plan has not been active for too long.",
+    )
+
     # A job that leads to no work.
     RUN_ENDED = "run_ended", "The run has ended, so the job has nothing to do."
     RUN_MISSING = "run_missing", "The run does not exist any more."

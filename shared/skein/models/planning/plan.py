@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints
 
 from skein.models.common.base import Identifier, Instant, key_part
 from skein.models.common.ownership import OwnedItem, effect_id, owned_partition
+from skein.models.common.reason import StoredReason
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
 
@@ -36,6 +37,9 @@ class Plan(OwnedItem):
         active_at: When the plan's person was last active, as far as known.
         set_by: The person whose run set the plan; None if an operator set it, or a run that traces
             back to no person.
+        source_chat_id: The plan's chat, to which its runs belong: the chat in which the plan was
+            set, or the one that an operator named. None for runs without a chat.
+        reason: Why the plan was canceled, if no person or operator canceled it.
         version: The optimistic lock: every change and every firing raises it.
     """
 
@@ -52,15 +56,24 @@ class Plan(OwnedItem):
     next_at: Instant | None = None
     active_at: Instant | None = None
     set_by: Identifier | None = None
+    reason: Annotated[StoredReason | None, Field(exclude_if=lambda reason: reason is None)] = None
     status: PlanStatus = "active"
     version: int = 1
     ended_at: Instant | None = None
 
     @property
+    def by_operator(self) -> bool:
+        """Whether an operator set the plan."""
+        return self.source_run_id is None
+
+    @property
     def person(self) -> str | None:
-        """The person that the plan traces back to; for older plans, the audience's only person."""
-        if self.set_by is None and len(self.audience.people) == 1:
-            return self.audience.people[0]
+        """The person that the plan traces back to; None for a plan of an operator.
+
+        Older plans did not store their person, who is then the audience's only person.
+        """
+        if self.set_by is None and not self.by_operator:
+            return self.audience.only_person
         return self.set_by
 
     @staticmethod

@@ -98,6 +98,8 @@ class Run(Stored):
         audience: The audience of the trigger, which decides where the run may be shown.
         scope: The scope of the items that the run makes while it looks at no chat: the scope of
             its plan; see `owned_partition`.
+        for_chat_id: The chat that the run of a plan or a service belongs to. Such a run holds no
+            slot there, and lives in its agent's partition.
         chain_depth: How many agents' messages lie between the run and a person.
         then: Agents that are to respond afterwards, one after another.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
@@ -145,6 +147,7 @@ class Run(Stored):
     trigger: Trigger
     audience: Audience = OPEN
     scope: str | None = None
+    for_chat_id: Identifier | None = None
     chain_depth: int = 0
     then: tuple[Identifier, ...] = ()
     fence: int = 0
@@ -227,6 +230,21 @@ class Run(Stored):
             agent_id=self.agent_id,
             user_id=self.trigger.user_id,
         )
+
+    @property
+    def own_chat_id(self) -> str | None:
+        """The chat that the run belongs to, with or without a slot; None if there is none."""
+        return self.chat_id or self.for_chat_id
+
+    def leaves_messages(self, chat_id: str) -> bool:
+        """Tell whether the run leaves a chat's new messages to the agent's own runs there.
+
+        The run of a plan or a service does so in its chat: it holds no slot, so each message has a
+        run of its own. It does so no more once a wait there has ended, because a resumed run
+        answers the reply.
+        """
+        resumed_here = self.resumed is not None and self.resumed.chat_id == chat_id
+        return chat_id == self.for_chat_id and not resumed_here
 
     @property
     def followed_by(self) -> str:

@@ -1,6 +1,8 @@
 """Triggers of runs, the slot of a queued run, and waits for replies."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import Identifier, Instant, MemberRef, Value
@@ -13,7 +15,8 @@ class PlanTrigger(Value):
     """The plan that triggered a run.
 
     Attributes:
-        chat_id: The chat in which the plan was made.
+        chat_id: The chat of the plan, in which it was set or which an operator named.
+        by_operator: Whether an operator set the plan.
     """
 
     id: Identifier
@@ -21,6 +24,7 @@ class PlanTrigger(Value):
     instruction: str
     scheduled_at: Instant
     chat_id: Identifier | None = None
+    by_operator: Annotated[bool, Field(exclude_if=lambda said: not said)] = False
 
 
 class ServiceTrigger(Value):
@@ -28,7 +32,8 @@ class ServiceTrigger(Value):
 
     Attributes:
         payload: The JSON of the webhook, unchanged.
-        chat_id: The chat that the payload names; the service reports to its members.
+        chat_id: The chat that the payload names; the service reports to its members. The run
+            belongs to it if the agent is a member.
     """
 
     id: Identifier

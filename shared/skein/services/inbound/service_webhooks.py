@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from pydantic_core import from_json
 
 from skein.errors import ConditionFailed, Forbidden, Invalid, NotFound, TooLarge, Unprocessable
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Is, Missing, Put, Write
 from skein.models.directory.agent import Agent
@@ -159,7 +161,8 @@ class WebhookServices:
     def receive(self, service_id: str, body: bytes, signature: str) -> tuple[str, ...]:
         """Receive a webhook and start one run for each of the service's agents (idempotent).
 
-        A webhook that is sent again starts no further runs.
+        A webhook that is sent again starts no further runs. A run belongs to the chat that the
+        payload names, if its agent is a member there.
 
         Args:
             service_id: The id of the service, from the webhook's URL.
@@ -203,8 +206,9 @@ class WebhookServices:
                 cause=("service", webhook_service.id, delivery, agent_id),
                 now=now,
                 settings=self.settings,
+                chat=chat,
             )
-            for agent_id in self._agents_there(webhook_service)
+            for agent_id, chat in self._agents_there(webhook_service, service.chat_id)
         ]
         if len(started) < len(webhook_service.agent_ids):
             logger.warning(
@@ -214,16 +218,34 @@ class WebhookServices:
             self.dispatch.send([each.job for each in started])
         return tuple(each.run.id for each in started)
 
-    def _agents_there(self, webhook_service: WebhookService) -> Sequence[str]:
-        keys = {
-            Agent.key_of(webhook_service.tenant, each): each for each in webhook_service.agent_ids
+    def _agents_there(
+        self, webhook_service: WebhookService, chat_id: str | None
+    ) -> Sequence[tuple[str, Chat | None]]:
+        """Read the service's agents that exist, each with the named chat if it is a member there.
+
+        A discarded chat counts as none.
+        """
+        tenant, agent_ids = webhook_service.tenant, webhook_service.agent_ids
+        keys = [Agent.key_of(tenant, each) for each in agent_ids]
+        if chat_id is not None:
+            refs = [MemberRef(kind="agent", id=each) for each in agent_ids]
+            keys.append(Chat.key_of(tenant, chat_id))
+            keys += [Membership.key_of(tenant, chat_id, ref) for ref in refs]
+        found = self.table.get_many(keys)
+        chat = None
+        if chat_id is not None and Chat.key_of(tenant, chat_id) in found:
+            chat = Chat.from_item(found[Chat.key_of(tenant, chat_id)])
+        if chat is not None and chat.discarded_at is not None:
+            chat = None
+        there = {
+            str(item["member"]["id"])
+            for key, item in found.items()
+            if Membership.PREFIX.holds(item) and Membership.from_item(item).active
         }
-        found = self.table.get_many([*keys])
-        agents = {key: Agent.from_item(item) for key, item in found.items()}
         return [
-            agent_id
-            for key, agent_id in keys.items()
-            if key in agents and agents[key].deleted_at is None
+            (agent_id, chat if agent_id in there else None)
+            for agent_id, key in zip(agent_ids, keys, strict=False)
+            if key in found and Agent.from_item(found[key]).deleted_at is None
         ]
 
     def _commit(self, writes: Sequence[Write]) -> bool:

@@ -4,7 +4,9 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from skein.models.common.base import rfc3339
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.base import MemberRef, rfc3339
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Item
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import RunJob
@@ -14,6 +16,7 @@ from skein.ports import Metrics, Table
 from skein.services.chat_state.activity import last_activity
 from skein.services.planning.plans import ended, fired, moved
 from skein.services.runs.background_runs import agent_run
+from skein.services.runs.disclosure import may_write
 from skein.settings import Settings
 
 LOOKED_UP_AFTER = timedelta(days=1)
@@ -36,8 +39,10 @@ class Firing:
         moves the plan to its next time. So ticks that overlap, or die half-way, start the run once.
         If several times were missed, the plan fires once for all of them.
 
-        The plan of a deleted agent is canceled instead, and so is a cron plan whose person has not
-        been active for `plan_idle_days`.
+        The run belongs to the plan's chat, if the plan has one. The plan is canceled with a reason
+        instead if its agent was deleted or has left the chat, if the chat was discarded, if the
+        person who set the plan has left a private chat, or if that person has not been active for
+        `plan_idle_days` and the plan is a cron plan.
 
         Args:
             item: The plan's item, freshly read from the table.
@@ -52,13 +57,13 @@ class Firing:
         plan = Plan.from_item(item)
         if plan.status != "active" or plan.next_at is None or plan.next_at > now:
             return None
-        if not self._agent_is_there(plan):
-            self.table.transact(moved(plan, ended(plan, "canceled", now)))
+        chat, gone = self._chat_of(plan)
+        if gone is not None:
+            self._cancel(plan, gone, now)
             return None
         watched = self._watched(plan, now)
         if watched is None:
-            self.table.transact(moved(plan, ended(plan, "canceled", now)))
-            logger.info("plan ended: its person was inactive", extra={"agent_id": plan.agent_id})
+            self._cancel(plan, Reason.PERSON_INACTIVE, now)
             self.metrics.count("PlansLapsed")
             return None
         trigger = PlanTrigger(
@@ -67,6 +72,7 @@ class Firing:
             instruction=plan.instruction,
             scheduled_at=plan.next_at,
             chat_id=plan.source_chat_id,
+            by_operator=plan.by_operator,
         )
         started = agent_run(
             tenant=plan.tenant,
@@ -77,7 +83,11 @@ class Firing:
             settings=self.settings,
             audience=plan.audience,
             scope=plan.scope,
+            chat=chat,
         )
+        if chat is not None and started.run.for_chat_id and not may_write(started.run, chat):
+            self._cancel(plan, Reason.PERSON_LEFT, now)
+            return None
         least = timedelta(minutes=self.settings.plan_cron_minutes)
         self.table.transact([*started.writes, *moved(plan, fired(watched, now, least=least))])
         return started.job
@@ -97,6 +107,35 @@ class Firing:
             return None
         return plan.model_copy(update={"active_at": active_at})
 
-    def _agent_is_there(self, plan: Plan) -> bool:
-        item = self.table.get(Agent.key_of(plan.tenant, plan.agent_id))
-        return item is not None and Agent.from_item(item).deleted_at is None
+    def _chat_of(self, plan: Plan) -> tuple[Chat | None, Reason | None]:
+        """Read the plan's chat, and why the plan cannot fire, if so.
+
+        Returns:
+            The chat, None for a plan without one; and the reason, None if the plan can fire.
+        """
+        agent_key = Agent.key_of(plan.tenant, plan.agent_id)
+        keys, chat_id = [agent_key], plan.source_chat_id
+        if chat_id is not None:
+            agent = MemberRef(kind="agent", id=plan.agent_id)
+            keys += [
+                Chat.key_of(plan.tenant, chat_id),
+                Membership.key_of(plan.tenant, chat_id, agent),
+            ]
+        found = self.table.get_many(keys)
+        if agent_key not in found or Agent.from_item(found[agent_key]).deleted_at is not None:
+            return None, Reason.AGENT_DELETED
+        if chat_id is None:
+            return None, None
+        _, chat_key, member_key = keys
+        chat = Chat.from_item(found[chat_key]) if chat_key in found else None
+        if chat is None or chat.discarded_at is not None:
+            return None, Reason.CHAT_DISCARDED
+        if member_key not in found or not Membership.from_item(found[member_key]).active:
+            return None, Reason.AGENT_LEFT
+        return chat, None
+
+    def _cancel(self, plan: Plan, reason: Reason, now: datetime) -> None:
+        """End a plan that cannot fire any more."""
+        self.table.transact(moved(plan, ended(plan, "canceled", now, reason=reason)))
+        extra = {"agent_id": plan.agent_id, "chat_id": plan.source_chat_id, "reason": reason}
+        logger.info("plan canceled", extra=extra)

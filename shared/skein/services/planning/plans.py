@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from skein.errors import NotFound, Unprocessable
 from skein.models.common.ownership import Owner, Reach, effect_kept_until, effect_key
+from skein.models.common.reason import Reason
 from skein.models.common.storage import (
     Check,
     Condition,
@@ -19,6 +20,7 @@ from skein.models.common.storage import (
     Update,
     Write,
 )
+from skein.models.directory.agent import Agent
 from skein.models.outbox.due import NOT_DUE
 from skein.models.planning.plan import MAX_PLANS, Plan, PlanStatus
 from skein.ports import Clock, Table
@@ -37,6 +39,7 @@ from skein.services.common.schedule import (
     next_time,
     zone_of,
 )
+from skein.services.planning.plan_chats import owner_of_plan
 from skein.settings import Settings
 
 TICK_SLACK = timedelta(minutes=2)
@@ -68,10 +71,16 @@ def first_time(kind: str, text: str, time_zone: str, now: datetime) -> datetime:
     return at
 
 
-def ended(plan: Plan, status: PlanStatus, now: datetime) -> Plan:
-    """Return the plan as ended with `status`."""
+def ended(plan: Plan, status: PlanStatus, now: datetime, *, reason: Reason | None = None) -> Plan:
+    """Return the plan as ended with `status`, and with the reason if Skein canceled it."""
     return plan.model_copy(
-        update={"status": status, "next_at": None, "ended_at": now, "version": plan.version + 1}
+        update={
+            "status": status,
+            "next_at": None,
+            "ended_at": now,
+            "reason": reason,
+            "version": plan.version + 1,
+        }
     )
 
 
@@ -142,6 +151,18 @@ class Plans:
     table: Table
     clock: Clock
     settings: Settings
+
+    def owner(
+        self, agent: Agent, *, chat_id: str | None = None, user_id: str | None = None
+    ) -> Owner:
+        """Return the owner of a plan that an operator sets; see `owner_of_plan`.
+
+        Raises:
+            NotFound: The agent is not a member of such a chat, or the person does not exist.
+            Conflict: The chat is discarded.
+            Unprocessable: Both ids are given, or the person has no direct chat with the agent.
+        """
+        return owner_of_plan(self.table, agent, chat_id=chat_id, user_id=user_id)
 
     def set(
         self,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from skein.errors import NotFound
 from skein.models.chats.chat import (
     Chat,
     chat_partition,
@@ -18,6 +19,7 @@ from skein.models.privacy.erasure import ErasedChat
 from skein.models.runs.run import Run, runs_relation
 from skein.models.runs.step import Step
 from skein.ports import Table
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.pagination import items_under, pages
 from skein.services.privacy.erasure_runs import RunEraser
 from skein.services.privacy.erasure_sweep import ROWS, Sweep
@@ -78,27 +80,49 @@ class RunSearch:
                 run = Run.from_item(item)
                 if (run.ended_at or sweep.now) >= shown_at:
                     yield run
+        for agent_id in self._agents_ever_in(sweep, chat_id):
+            for run in self._of_background(sweep, agent_id):
+                if run.for_chat_id == chat_id and (run.ended_at or sweep.now) >= shown_at:
+                    yield run
 
     def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
-        """Yield an agent's runs without a chat that rest on the person's words.
+        """Yield an agent's runs of plans and services that rest on the person's words.
 
-        Such a run was triggered by a plan from one of the person's chats, or has the person in its
-        audience.
+        Such a run belongs to one of the person's chats, was triggered by a plan from one, or has
+        the person in its audience.
         """
+        for run in self._of_background(sweep, agent_id):
+            plan = run.trigger.plan
+            from_there = run.for_chat_id in sweep.chats
+            from_there |= plan is not None and plan.chat_id in sweep.chats
+            if from_there or run.audience.counts(sweep.subject.ids):
+                yield run
+
+    def _agents_ever_in(self, sweep: Sweep, chat_id: str) -> list[str]:
+        """Return the ids of a chat's agents, also of those that have left."""
+        try:
+            snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
+        except NotFound:
+            return []
+        return sorted({each.member.id for each in snapshot.members if each.member.kind == "agent"})
+
+    def _of_background(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
+        """Yield the runs that plans and services have started for an agent."""
         for item in items_under(self.table, agent_partition(sweep.tenant, agent_id), Run.PREFIX):
             if not Step.is_stored_as(item):
-                run = Run.from_item(item)
-                plan = run.trigger.plan
-                from_there = plan is not None and plan.chat_id in sweep.chats
-                if from_there or run.audience.counts(sweep.subject.ids):
-                    yield run
+                yield Run.from_item(item)
 
     def _of_person(self, sweep: Sweep, erased: ErasedChat, person: str) -> Iterator[Run]:
         """Yield the runs in another person's private chats by agents of a shared private chat.
 
         Borrowed context of those agents is deleted there, too.
         """
-        for chat_id in self._private_chats(sweep, person):
+        chats = self._private_chats(sweep, person)
+        for agent_id in erased.agents:
+            for run in self._of_background(sweep, agent_id):
+                if run.for_chat_id in chats and run.created_at >= erased.since:
+                    yield run
+        for chat_id in chats:
             for agent_id in erased.agents:
                 self.runs.unborrow(sweep, chat_id, agent_id)
             for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):

@@ -84,11 +84,11 @@ class RunEraser:
         calls = [call for step in steps for call in step.tool_calls]
         named = {chat_id for call in calls for chat_id in _chats_named(call.arguments)}
         chat_ids = {sent.chat_id for sent in run.sent} | named
-        chat_ids |= {chat_id for chat_id in (run.chat_id, run.active_chat_id) if chat_id}
+        chat_ids |= {chat_id for chat_id in (run.own_chat_id, run.active_chat_id) if chat_id}
         if any(call.name == "borrow_context" for call in calls):
             for chat_id in sorted(chat_ids):
                 self.unborrow(sweep, chat_id, run.agent_id)
-        home = run.chat_id or (run.trigger.plan.chat_id if run.trigger.plan else None)
+        home = run.own_chat_id or (run.trigger.plan.chat_id if run.trigger.plan else None)
         if home not in sweep.chats:
             return
         for chat_id in sorted(chat_ids - {run.chat_id}):

@@ -77,7 +77,9 @@ class Questions:
         While the run waits, its slot in its own chat is free. If a reply exists already, the run
         resumes at once, as a new activation. A reply is a message of another member:
 
-        - In the chat that the run's prompt showed: any message after the prompt's last one.
+        - In the chat that the run's prompt showed: any message after the prompt's last one. The run
+          of a plan or a service skips messages that the agent has seen meanwhile, and finds none
+          while another run of the agent works there.
         - In another chat: any message after this run's first one there that the agent has not seen.
 
         Args:
@@ -183,8 +185,11 @@ class Questions:
         """Find the first message of another member that this activation has not seen."""
         shown, chat = claim.run.shown, snapshot.chat
         *earlier, _ = [s.seq for s in (*claim.run.sent, *sent) if s.chat_id == chat.id]
+        leaves_messages = claim.run.leaves_messages(chat.id)
+        if leaves_messages and not membership.free:
+            return None
         if shown is not None and shown.chat_id == chat.id:
-            known = shown.seq
+            known = max(shown.seq, membership.seen_seq) if leaves_messages else shown.seq
         elif earlier:
             known = max(earlier[0], membership.seen_seq)
         else:

@@ -1,15 +1,17 @@
-"""Runs outside any chat, which plans and webhook services start exactly once per cause."""
+"""Runs of plans and webhook services, which start exactly once per cause and hold no slot."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from skein.correlation import current
-from skein.models.common.audience import OPEN, Audience
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import NOBODY, OPEN, Audience, may_show
 from skein.models.common.ownership import effect_id
 from skein.models.common.storage import Missing, Put, Write
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, live_key, run_id_in
 from skein.models.runs.trigger import Trigger
+from skein.services.chat_state.audience import audience_of, scope_of
 from skein.settings import Settings
 
 
@@ -35,10 +37,13 @@ def agent_run(
     settings: Settings,
     audience: Audience = OPEN,
     scope: str | None = None,
+    chat: Chat | None = None,
 ) -> AgentRun:
     """Create a run in its agent's own partition, and a pointer to it.
 
-    The pointer exists until the run ends.
+    The pointer exists until the run ends. A run with a chat begins with a prompt of that chat, and
+    its audience is narrowed to the people who are there now, if there are any. If the trigger may
+    not be shown to all of them, the run has no chat.
 
     Args:
         tenant: The agent's tenant.
@@ -50,10 +55,16 @@ def agent_run(
         settings: For the outbox grace.
         audience: The audience of the trigger.
         scope: The scope of the items that the run makes while it shows no chat.
+        chat: The chat that the run belongs to, of which the agent is a member.
 
     Returns:
         The writes for the caller's transaction, and the run.
     """
+    if chat is not None and not may_show(audience, chat.readers):
+        chat = None
+    there = audience_of(chat, since_seq=chat.last_seq + 1) if chat is not None else NOBODY
+    if there != NOBODY:
+        audience, scope = audience.narrowed(there), scope or scope_of(chat)
     run = Run(
         tenant=tenant,
         id=run_id_in(agent_id, effect_id(*cause)),
@@ -61,6 +72,8 @@ def agent_run(
         trigger=trigger,
         audience=audience,
         scope=scope,
+        for_chat_id=chat.id if chat is not None else None,
+        active_chat_id=chat.id if chat is not None else None,
         correlation_id=current(),
         created_at=now,
     )

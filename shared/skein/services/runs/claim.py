@@ -179,11 +179,17 @@ def membership_elsewhere(
 
 
 def shown_membership(table: Table, found: Claim) -> Membership | None:
-    """Return the agent's membership in the chat that a queued run will show."""
+    """Return the agent's membership in the chat that a queued run will show.
+
+    The result is None if the run leaves that chat's messages to other runs: neither a debounce nor
+    a queued run there concerns it.
+    """
     run, member = found.run, found.member
-    chat_id = run.active_chat_id or run.chat_id
+    chat_id = run.active_chat_id or run.own_chat_id
     if run.status != "queued" or (member is not None and member.chat_id == chat_id):
         return member
+    if chat_id is not None and run.leaves_messages(chat_id):
+        return None
     return membership_in(table, found, chat_id)
 
 

@@ -141,7 +141,7 @@ class RunLeases:
             "attempts": run.attempts + 1,
             "lease_until": lease_until,
             "started_at": run.started_at or now,
-            "active_chat_id": run.active_chat_id or run.chat_id,
+            "active_chat_id": run.active_chat_id or run.own_chat_id,
         }
         change: dict[str, Any] = {"running_run": run.id}
         writes: list[Write] = []

@@ -163,7 +163,8 @@ def merge_queued_run(
     """Merge a chat's queued run into a run that is about to show that chat.
 
     The queued run ends as `canceled`, so that its messages are answered once. A run of another
-    chat does not merge a queued run that has a chain of agents behind it.
+    chat does not merge a queued run that has a chain of agents behind it. The run of a plan or a
+    service merges nothing before it has waited there (`Run.leaves_messages`).
 
     Args:
         run: The run that is about to resume, to be rebuilt or to be tried again.
@@ -176,6 +177,8 @@ def merge_queued_run(
     if membership is None or queued is None or queued.run_id == run.id:
         return RunMerge({}, {}, ())
     if run.chat_id != membership.chat_id and queued.then:
+        return RunMerge({}, {}, ())
+    if run.leaves_messages(membership.chat_id):
         return RunMerge({}, {}, ())
     changes: dict[str, Any] = {"chain_depth": min(run.chain_depth, queued.depth)}
     if queued.then:
