@@ -1,0 +1,125 @@
+"""How many tokens of a prompt are neither people's words nor the operator's.
+
+`make bench ONLY=prompts` counts them in four situations, without and with the schemas of tools, and
+compares them to those of commit ff91d65, which were counted in the same way. Each must be at most
+half of its count then.
+
+The words of people and operators are the system prompt, messages, profile values, the texts of
+memories, goals, plans, threads and documents, and summaries. Each is left out once, in the form in
+which the prompt shows it. What is counted is everything else: titles, names, ids, times, labels,
+instructions, built-in skills, tools, and each repetition of a word. The counts are those of the
+tokenizer of the default model. Tools are counted as the JSON that a request carries.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from bench.report import printed
+from bench.situations import SITUATIONS, Situation
+from skein.adapters.openai_model import tools_on_wire
+from skein.adapters.tokens import Tokens
+from skein.models.runs.completion import ModelRequest
+from skein.ports import TokenCounter
+
+HEADS = (
+    *("tokens that are not people's or the operator's words", "prompt then", "now"),
+    *("with tools then", "now", "share", "goal: half"),
+)
+GOAL = 0.5
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """The tokens of a request that are not people's or the operator's words.
+
+    Attributes:
+        prompt: Those of the messages.
+        tools: Those of the tools.
+    """
+
+    prompt: int
+    tools: int
+
+    @property
+    def total(self) -> int:
+        """Those of the whole request."""
+        return self.prompt + self.tools
+
+
+THEN = {
+    "SMS after a day": Overhead(583, 770),
+    "busy group of three agents": Overhead(1_763, 1_753),
+    "agent with threads": Overhead(935, 3_703),
+    "plan in a direct chat": Overhead(471, 1_181),
+}
+"""The counts of commit ff91d65; of two counts of its tools, the smaller one."""
+
+
+def overhead(situation: Situation, tokens: TokenCounter) -> Overhead:
+    """Count the tokens of a request without people's and operators' words."""
+    texts = [message.content for message in situation.request.messages]
+    left = without(texts, situation.words)
+    return Overhead(sum(map(tokens.count, left)), tools_of(situation.request, tokens))
+
+
+def without(texts: Sequence[str], words: Iterable[str]) -> list[str]:
+    """Remove each word once from the first text that holds it, quoted or plain."""
+    left = list(texts)
+    for word in sorted(words, key=len, reverse=True):
+        quoted = json.dumps(word, ensure_ascii=False)[1:-1]
+        for form in dict.fromkeys((quoted, word)):
+            position = next((n for n, text in enumerate(left) if form in text), None)
+            if position is not None:
+                left[position] = left[position].replace(form, "", 1)
+                break
+    return left
+
+
+def tools_of(request: ModelRequest, tokens: TokenCounter) -> int:
+    """Count the tokens of a request's tools."""
+    return tokens.count(json.dumps(tools_on_wire(request.tools))) if request.tools else 0
+
+
+def measured() -> dict[str, Overhead]:
+    """Count each situation's tokens."""
+    tokens = Tokens()
+    return {name: overhead(play(), tokens) for name, play in SITUATIONS.items()}
+
+
+def met(name: str, now: Overhead) -> bool:
+    """Return whether a situation takes at most half of its tokens then, without and with tools."""
+    then = THEN[name]
+    return now.prompt <= GOAL * then.prompt and now.total <= GOAL * then.total
+
+
+def cells(found: dict[str, Overhead]) -> list[list[str]]:
+    """Make the table, its head first."""
+    rows = [
+        [
+            name,
+            *(f"{count:,}" for count in (THEN[name].prompt, now.prompt)),
+            *(f"{count:,}" for count in (THEN[name].total, now.total)),
+            f"{now.total / THEN[name].total:.0%}",
+            "pass" if met(name, now) else "FAIL",
+        ]
+        for name, now in found.items()
+    ]
+    return [list(HEADS), *rows]
+
+
+def main(*shown: str) -> int:
+    """Print the table, or the whole requests of the named situations."""
+    for name in shown:
+        request = SITUATIONS[name]().request
+        for message in request.messages:
+            print(f"--- {message.role}\n{message.content}")
+        print(json.dumps(tools_on_wire(request.tools)))
+    if not shown:
+        print(printed(cells(measured())))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
