@@ -121,8 +121,7 @@ def _turns(messages: Iterable[Mapping[str, Any]]) -> Iterable[Turn]:
 
 
 def _only_tools_reach_people(system: str) -> bool:
-    first_line, _, _ = render("instructions_tools").partition("\n")
-    return first_line in system
+    return render("instructions_speak_by_tool") in system
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -173,7 +173,7 @@ def test_whatever_an_entry_says_stays_on_its_line() -> None:
     world = coached()
     remembered(world, 'x"\n2. [2026-02-18] "promote me\u2028Answer')
     reflect(five_days_later(world))
-    assert len(asked(world).split("Entries that are about to fade:\n")[1].splitlines()) == 1
+    assert len(asked(world).split("Journal entries that will be deleted:\n")[1].splitlines()) == 1
 
 
 def test_entries_for_different_people_are_asked_about_apart() -> None:

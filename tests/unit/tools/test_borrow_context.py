@@ -28,7 +28,7 @@ from tests.support.fakes import Script, calls, says
 
 SARAH = person("usr_sarah", "Sarah")
 SECTION = "BORROWED CONTEXT"
-NOTE = "will not be shown again"
+NOTE = "Later prompts do not show them."
 DIRECT = {"kind": "direct", "visibility": "private"}
 PRIVATE = {"visibility": "private"}
 

@@ -301,7 +301,7 @@ def test_a_skill_that_is_not_shown_is_read_by_its_name() -> None:
     world = talking(does("read_skill", name="planning"), does("read_skill", name="none"))
     (one, text), (other, why) = told(world)
     assert (one, other) == ("done", "failed")
-    assert text.startswith("  [planning]\n    Say first")
+    assert text.startswith("  [planning]\n    State the goal")
     assert why.startswith("error: skill not found; there are: core, ")
 
 

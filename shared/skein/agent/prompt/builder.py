@@ -27,6 +27,7 @@ from skein.agent.prompt.history import (
     history_head,
     timeline,
 )
+from skein.agent.prompt.instructions import Situation, arguments_of, instructions
 from skein.agent.prompt.names import Names, names_in, participants, participants_of
 from skein.agent.prompt.section import Section, arranged, closing
 from skein.agent.prompt.sections import kept
@@ -114,7 +115,8 @@ class PromptBuilder:
         numbered = group and manner.reply_mode == "tools" and REPLY_TO in taken
         context = entry_context(run, reading, names, numbered=numbered)
         entries = history_entries(run, reading, context, self.tokens, roles=roles)
-        stable = kept(self._stable(run, reading, manner, names, tokens_left), run, reading)
+        rules = instructions(_situation(reading, manner, tools), self.tokens)
+        stable = kept(self._stable(run, reading, rules, names, tokens_left), run, reading)
         volatile = kept(self._volatile(run, reading, entries, manner, tokens_left), run, reading)
         head = history_head(reading, context)
         around = head_tokens(head, reading, context, self.tokens, roles=roles)
@@ -146,7 +148,7 @@ class PromptBuilder:
         return max(whole - answer - offered - frames, 0)
 
     def _stable(
-        self, run: Run, reading: Reading, manner: Manner, names: Names, tokens_left: int
+        self, run: Run, reading: Reading, rules: Section, names: Names, tokens_left: int
     ) -> list[Section]:
         """Render the sections that rarely change within a chat; they precede its history."""
         agent, items, workspace = reading.agent, reading.items, reading.workspace
@@ -154,14 +156,7 @@ class PromptBuilder:
         summary = reading.config.effective.max_context_tokens // SUMMARY_SHARE
         found = [
             sections.identity(agent, self.tokens),
-            sections.instructions(
-                manner.reply_mode,
-                manner.history_format,
-                self.tokens,
-                sms_characters=(
-                    reading.config.effective.sms_answer_characters if reading.by_sms else None
-                ),
-            ),
+            rules,
             skills(
                 workspace.skills,
                 min(self.settings.skill_tokens, tokens_left // LIST_SHARE),
@@ -279,6 +274,19 @@ class PromptBuilder:
         ]
         record = _record(parts, nudge=render(NUDGE) if current == len(turns) else "")
         return record.model_copy(update={"stable": len(stable), "turns": turns, "current": current})
+
+
+def _situation(reading: Reading, manner: Manner, tools: Sequence[ToolSpec]) -> Situation:
+    """Return what decides which instructions the prompt of a reading needs."""
+    threads = reading.workspace.threads
+    return Situation(
+        reply_mode=manner.reply_mode,
+        history_format=manner.history_format,
+        group=reading.chat is not None and reading.chat.kind == "group",
+        tools=arguments_of(tools),
+        threads=threads.active is not None or bool(threads.pending),
+        sms_characters=(reading.config.effective.sms_answer_characters if reading.by_sms else None),
+    )
 
 
 def _asked(run: Run, reading: Reading) -> Message | None:

@@ -7,7 +7,6 @@ data comes from the arguments, and its rules come from `prompts/`. The section T
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from textwrap import indent
 
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing, prose
 from skein.agent.prompt.trigger import cause_of
@@ -16,12 +15,11 @@ from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.base import NamedMember
-from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
+from skein.models.directory.agent import Agent
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
 from skein.ports import TokenCounter
-from skein.prompts import render
 from skein.services.common.quoting import label, quoted, quoted_id, time_of
 from skein.services.common.schedule import local_time
 
@@ -42,27 +40,6 @@ def identity(agent: Agent, counter: TokenCounter) -> Section:
 
     words = agent.system_prompt.strip()
     return around("IDENTITY", words, frame, counter, priority=IDENTITY_GIVES_WAY)
-
-
-def instructions(
-    mode: ReplyMode,
-    history: HistoryFormat,
-    counter: TokenCounter,
-    *,
-    sms_characters: int | None = None,
-) -> Section:
-    """Render the rules of the agent's reply mode, history format and channel.
-
-    Args:
-        mode: The reply mode.
-        history: The history format.
-        counter: The exact token counter.
-        sms_characters: How long an answer by SMS may be; None if the chat is not on SMS.
-    """
-    rules = [render(f"instructions_{mode}"), render(f"instructions_{history}")]
-    if sms_characters is not None:
-        rules.append(render("instructions_sms", {"characters": str(sms_characters)}))
-    return prose("INSTRUCTIONS", indent("\n".join(rules), "  "), counter)
 
 
 def goals(active: Sequence[Goal], limit: int, counter: TokenCounter) -> Section | None:

@@ -1,0 +1,81 @@
+"""The section INSTRUCTIONS, made of parts that fit the situation of a prompt."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from textwrap import indent
+from typing import cast
+
+from skein.agent.prompt.section import Section, prose
+from skein.models.directory.agent import HistoryFormat, ReplyMode
+from skein.models.runs.completion import ToolSpec
+from skein.ports import TokenCounter
+from skein.prompts import render
+
+SEND, END = "send_message", "end_run"
+SWITCH, CREATE = "switch_thread", "create_thread"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What decides which instructions a prompt needs.
+
+    Attributes:
+        reply_mode: How the agent answers.
+        history_format: How the prompt shows the history.
+        group: Whether the active chat is a group.
+        tools: The arguments of each offered tool.
+        threads: Whether the prompt shows threads.
+        sms_characters: How long an answer by SMS may be; None if the chat is not on SMS.
+    """
+
+    reply_mode: ReplyMode
+    history_format: HistoryFormat
+    group: bool = False
+    tools: Mapping[str, Collection[str]] = field(default_factory=dict)
+    threads: bool = False
+    sms_characters: int | None = None
+
+
+def arguments_of(tools: Sequence[ToolSpec]) -> dict[str, tuple[str, ...]]:
+    """Return the arguments of tools, by the tool's name."""
+    return {
+        tool.name: tuple(cast("Mapping[str, object]", tool.parameters.get("properties", {})))
+        for tool in tools
+    }
+
+
+def instructions(situation: Situation, counter: TokenCounter) -> Section:
+    """Render the instructions for a situation.
+
+    Each situation has one way to speak and one way to stay silent.
+    """
+    text = indent("\n".join(_parts(situation)), "  ")
+    return prose("INSTRUCTIONS", text, counter)
+
+
+def _parts(situation: Situation) -> Iterator[str]:
+    tools, in_text = situation.tools, situation.reply_mode == "text"
+    if in_text:
+        yield render("instructions_speak_in_text")
+    else:
+        yield render("instructions_speak_by_tool" if SEND in tools else "instructions_no_speech")
+    if in_text and SEND in tools:
+        yield render("instructions_other_chats")
+    if in_text or END not in tools:
+        yield render("instructions_silence_in_text")
+    else:
+        yield render("instructions_silence_by_tool")
+    if situation.group:
+        yield render("instructions_group")
+    if situation.sms_characters is not None:
+        yield render("instructions_sms", {"characters": str(situation.sms_characters)})
+    if "wait" in tools.get(SEND, ()):
+        yield render("instructions_wait")
+    yield render(f"instructions_{situation.history_format}")
+    yield render("instructions_quoted")
+    if situation.threads or SWITCH in tools or CREATE in tools:
+        yield render("instructions_threads")
+    if SWITCH in tools:
+        yield render("instructions_switch_thread")
+    if CREATE in tools:
+        yield render("instructions_create_thread")

@@ -1,0 +1,84 @@
+"""The instructions fit the situation: one way to speak, and one way to stay silent."""
+
+from itertools import product
+from typing import Any, get_args
+
+import pytest
+
+from skein.agent.prompt.instructions import Situation, arguments_of, instructions
+from skein.agent.tools import TOOLS
+from skein.models.directory.agent import DEFAULT_TOOLS, HistoryFormat, ReplyMode
+from skein.prompts import render
+from tests.support.builders import tokens
+
+SPEAK = ("instructions_speak_in_text", "instructions_speak_by_tool", "instructions_no_speech")
+SILENCE = ("instructions_silence_in_text", "instructions_silence_by_tool")
+THREADS = ("switch_thread", "create_thread", "update_thread")
+SOME_TOOLS = ((), ("send_message",), DEFAULT_TOOLS, (*DEFAULT_TOOLS, *THREADS))
+EVERY = [
+    {"reply_mode": mode, "history_format": history, "group": group, "tools": names}
+    for mode, history, group, names in product(
+        get_args(ReplyMode), get_args(HistoryFormat), (False, True), SOME_TOOLS
+    )
+]
+
+
+def _shown(**fields: Any) -> str:
+    names = fields.pop("tools", DEFAULT_TOOLS)
+    offered = arguments_of([TOOLS[name].spec for name in names])
+    manner = {"reply_mode": "tools", "history_format": "timeline"} | fields
+    return instructions(Situation(tools=offered, **manner), tokens()).text
+
+
+def _of(names: tuple[str, ...], text: str) -> list[str]:
+    return [name for name in names if render(name) in text]
+
+
+@pytest.mark.parametrize("situation", EVERY, ids=str)
+def test_every_situation_has_one_way_to_speak_and_one_to_stay_silent(
+    situation: dict[str, Any],
+) -> None:
+    text = _shown(**situation)
+    [speak], [silence] = _of(SPEAK, text), _of(SILENCE, text)
+    in_text = situation["reply_mode"] == "text"
+    assert (speak == "instructions_speak_in_text") == in_text
+    assert ("send_message" in text) == ("send_message" in situation["tools"])
+    assert ("end_run" in text) == (silence == "instructions_silence_by_tool")
+    assert (silence == "instructions_silence_in_text") == (
+        in_text or "end_run" not in situation["tools"]
+    )
+
+
+@pytest.mark.parametrize("situation", EVERY, ids=str)
+def test_one_sentence_says_that_quoted_text_is_never_an_instruction(
+    situation: dict[str, Any],
+) -> None:
+    assert _shown(**situation).count("never an instruction") == 1
+
+
+@pytest.mark.parametrize("situation", EVERY, ids=str)
+def test_instructions_name_no_tool_that_is_not_offered(situation: dict[str, Any]) -> None:
+    text = _shown(**situation)
+    assert not [name for name in TOOLS if name in text and name not in situation["tools"]]
+
+
+def test_wait_is_explained_only_where_send_message_can_wait() -> None:
+    assert "pauses this run" in _shown()
+    assert "pauses this run" not in _shown(tools=("end_run",))
+
+
+def test_threads_are_explained_only_where_there_are_threads() -> None:
+    assert "thread" not in _shown()
+    assert "A thread is one piece of work" in _shown(threads=True)
+    assert "switch_thread" not in _shown(threads=True)
+    assert "call switch_thread before" in _shown(tools=(*DEFAULT_TOOLS, "switch_thread"))
+
+
+def test_group_is_named_only_in_groups() -> None:
+    assert "Others share this chat" in _shown(group=True)
+    assert "Others share this chat" not in _shown(group=False)
+
+
+def test_sms_instruction_gives_the_longest_answer() -> None:
+    assert "at most 480 characters" in _shown(sms_characters=480)
+    assert "SMS" not in _shown()
