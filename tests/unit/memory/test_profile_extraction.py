@@ -308,7 +308,7 @@ class _Dying(MemoryTable):
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_worker_that_dies_at_the_commit_leaves_all_or_nothing(moment: str) -> None:
     table = _Dying()
-    world = _world(table=table, consolidate=True)
+    world = _world(table=table, consolidate=None)
     answer = _answer(_entry("goals", "run"), core=["Dana runs."])
     world.model.memories.extend([answer, answer])
     world.post("I want to run", DANA)
@@ -319,7 +319,10 @@ def test_worker_that_dies_at_the_commit_leaves_all_or_nothing(moment: str) -> No
     remembered = [memory.text for memory in world.memories(scope="user:usr_dana")]
     assert (len(remembered), len(_dana(world).profile_changes)) == (left, left)
     table.dies = None
-    world.hours_pass(8)
+    for _ in range(8):
+        world.clock.advance(3_600)
+        world.tick()
+        world.drain()
     assert _dana(world).profile == {"goals": "run"}
     assert len(_dana(world).profile_changes) == 1
     assert [memory.text for memory in world.memories(scope="user:usr_dana")] == ["Dana runs."]

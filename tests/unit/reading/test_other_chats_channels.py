@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -26,11 +27,12 @@ def _world() -> World:
     world.line()
     for who, phone in ((DANA, PHONE), (EVE, EVES_PHONE)):
         world.app.users.create(TENANT, NewUser(id=who.id, name=who.name, phones=(phone,)))
-    direct = {"kind": "direct", "visibility": "private", "title": None}
+    default: dict[str, Any] = {"consolidate": None}
+    direct: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": None} | default
     world.chat(DANA, COACH, chat_id=APP, **direct)
     world.chat(EVE, COACH, chat_id=EVES_APP, **direct)
-    world.chat(DANA, EVE, COACH, chat_id=GROUP, visibility="private", respond="every")
-    world.chat(DANA, EVE, COACH, chat_id=OPEN_GROUP, respond="every")
+    world.chat(DANA, EVE, COACH, chat_id=GROUP, visibility="private", respond="every", **default)
+    world.chat(DANA, EVE, COACH, chat_id=OPEN_GROUP, respond="every", **default)
     return world
 
 
@@ -96,8 +98,7 @@ def test_words_by_sms_are_known_in_the_app_after_30_hours_and_to_nobody_else(way
     world = _world()
     world.model.summaries.extend([_of_the_dog(WAYS[way])] * 50)
     world.model.memories.extend([_of_the_dog(WAYS[way])] * 50)
-    chat_id = _sms(world, DOG)
-    world.app.consolidation_requests.request(TENANT, chat_id)
+    _sms(world, DOG)
     _hours_pass(world, 30)
     for where, prompt in _prompts_of_others(world).items():
         assert ANSWER not in prompt, where
@@ -111,7 +112,6 @@ def test_words_in_the_app_are_known_by_sms_after_30_hours(way: str) -> None:
     world.model.memories.extend([_of_the_dog(WAYS[way])] * 50)
     world.post(DOG, DANA, chat_id=APP)
     world.drain()
-    world.app.consolidation_requests.request(TENANT, APP)
     _hours_pass(world, 30)
     _sms(world, QUESTION)
     assert ANSWER in _newest(world)
@@ -122,8 +122,7 @@ def test_words_of_the_last_session_are_known_in_the_next_one_of_the_same_chat(wa
     world = _world()
     world.model.summaries.extend([_of_the_dog(WAYS[way])] * 50)
     world.model.memories.extend([_of_the_dog(WAYS[way])] * 50)
-    chat_id = _sms(world, DOG)
-    world.app.consolidation_requests.request(TENANT, chat_id)
+    _sms(world, DOG)
     _hours_pass(world, 30)
     _sms(world, QUESTION)
     assert DOG not in _newest(world)
@@ -175,8 +174,7 @@ def test_words_by_sms_before_the_number_was_linked_are_known_in_the_app() -> Non
     world.app.phone_links.unlink(TENANT, DANA.id, PHONE)
     world.model.memories.extend([_of_the_dog(WAYS["memory"])] * 50)
     world.model.summaries.extend([_of_the_dog({})] * 50)
-    chat_id = _sms(world, DOG)
-    world.app.consolidation_requests.request(TENANT, chat_id)
+    _sms(world, DOG)
     _hours_pass(world, 1)
     world.app.phone_links.link(TENANT, DANA.id, PHONE)
     _hours_pass(world, 29)
