@@ -994,7 +994,15 @@ def _opted_out(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
     assert of_delivery(world, 1) == Reason.OPTED_OUT
     world.post("One more thing", COACH)
     assert logged.reasons[-1] == Reason.OPTED_OUT
-    return of_delivery(world, 3)
+    assert of_delivery(world, 3) == Reason.OPTED_OUT
+    texted(world, "Who is this?")
+    assert of_agent(world, 4) == Reason.OPTED_OUT  # no run
+    world.post("START", HUSAM, kind="keyword", sms=TEXTED, opted_out=False)
+    texted(world, "How far?")
+    world.post("STOP", HUSAM, kind="keyword", sms=TEXTED, opted_out=True)
+    world.drain()
+    assert world.runs()[-1].status == "canceled"
+    return of_agent(world, 6)
 
 
 @scenario(Reason.PERSON_LEFT)

@@ -25,6 +25,7 @@ from skein.agent.turn_steps import (
     ended_in,
     final_message_of,
     fixed_step,
+    reaches_nobody,
     recorded_prompt,
     reset_to_answer,
 )
@@ -353,6 +354,7 @@ class Turns:
         Raises:
             ReadersChanged: The chat's readers changed, and the activation has more to do.
             Rejected: The run of a plan or a service cannot work in its chat any more.
+            Forbidden: The person of the chat has opted out of SMS, so that nobody reads an answer.
         """
         run, chat, member = activation.run, activation.claim.chat, activation.claim.member
         shown = run.shown.chat_id if run.shown else None
@@ -363,7 +365,10 @@ class Turns:
             chat, member = membership_elsewhere(self.table, activation.claim, looked_at)
         if not steps:
             _check_own_chat(run, looked_at, chat)
-            return self.context_loader.fresh(run, chat, member, prefetched)
+            reading = self.context_loader.fresh(run, chat, member, prefetched)
+            if reaches_nobody(run, reading):
+                raise Forbidden(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
+            return reading
         if steps[-1].tool_calls and not ended_in(steps[-1]):
             self._check_readers(run, chat)
         reading = self.context_loader.again(run, chat, member, prefetched)

@@ -165,6 +165,17 @@ def reset_to_answer(run: Run, reading: Reading) -> ShownHistory | None:
     return ShownHistory(chat_id=reading.chat.id, seq=seq)
 
 
+def reaches_nobody(run: Run, reading: Reading) -> bool:
+    """Return whether nobody would read the answer of a run, because its person has opted out.
+
+    A run that a person asks for in the app has a reader. So has a run that works for another chat,
+    and asked something here.
+    """
+    if not reading.opted_out or run.trigger.type == "manual":
+        return False
+    return reading.chat is not None and run.own_chat_id == reading.chat.id
+
+
 def fixed_step(run: Run, now: datetime) -> Step:
     """Return the fixed answer to a reset as a step, with an empty prompt."""
     return Step(

@@ -25,6 +25,7 @@ from skein.models.common.storage import Key
 from skein.models.runs.run import Run
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of
+from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.settings import Settings
 
 MAX_BETWEEN = 20  # messages that are read to find how far SEEN may move
@@ -67,7 +68,8 @@ def read_degraded(
     seen = member.seen_seq if member else 0
     asked_from = _asked_from(run, chat, current)
     keys = _keys_of_messages(chat, current, seen, asked_from)
-    found = table.get_many([*keys_of_configuration(run, chat), *keys])
+    snapshot_keys = keys_of_snapshot(chat, member)
+    found = table.get_many([*keys_of_configuration(run, chat), *snapshot_keys, *keys])
     agent, config = found_configuration(run, chat, found, settings)
     messages = [Message.from_item(found[key]) for key in keys if key in found]
     me = MemberRef(kind="agent", id=run.agent_id)
@@ -91,6 +93,7 @@ def read_degraded(
             message=shown[-1] if home and shown else None,
             may_be_shown=chat is None or home is not None or may_show(run.audience, destination),
         ),
+        snapshot=found_snapshot(chat, member, found),
         prompt_mark="context_unavailable",
     )
 

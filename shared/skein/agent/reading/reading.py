@@ -114,6 +114,11 @@ class Reading:
     prompt_mark: PromptMark | None = None
 
     @property
+    def opted_out(self) -> bool:
+        """Whether the active chat is on SMS and its person has opted out."""
+        return self.snapshot is not None and self.snapshot.opted_out
+
+    @property
     def by_sms(self) -> bool:
         """Whether messages to the active chat are sent as SMS.
 

@@ -37,6 +37,22 @@ class ChatSnapshot(NamedTuple):
         return self
 
     @property
+    def opted_out(self) -> bool:
+        """Whether a direct chat's person is on SMS and has opted out, so that nobody reads answers.
+
+        A person whose last message came from the app reads the answers there.
+        """
+        people = [m for m in self.members if m.active and m.member.kind == "user"]
+        unreached = (m.sms is not None and m.sms_opted_out_at is not None for m in people)
+        return self.chat.kind == "direct" and bool(people) and all(unreached)
+
+    def replacing(self, changed: Membership) -> "ChatSnapshot":
+        """Return this snapshot with one membership as it will be after a write."""
+        ref = changed.member.ref
+        members = (changed if m.active and m.member.ref == ref else m for m in self.members)
+        return self._replace(members=tuple(members))
+
+    @property
     def agents(self) -> list[Membership]:
         """The active memberships of agents."""
         return [m for m in self.members if m.active and m.member.kind == "agent"]

@@ -42,6 +42,8 @@ def counted(
     - Consolidation: the first message after a consolidation schedules the next one. A later message
       only brings it forward if failures have postponed it.
 
+    Messages of a person who has opted out of SMS schedule neither summaries nor a consolidation.
+
     Args:
         snapshot: The chat as it was read, with the settings that a person's message updates.
         message: The message, with its seq.
@@ -62,14 +64,14 @@ def counted(
         times.append(after_grace)
         jobs.append(UpkeepJob(tenant=chat.tenant, chat_id=chat.id))
     if message.kind == "text":
-        for renewal in renewals(busier, snapshot.agents, settings):
+        for renewal in renewals(snapshot._replace(chat=busier), settings):
             times.append(max(renewal.at, after_grace))
             if renewal.at <= now:
                 jobs.append(renewal.job)
     if times and min(times) != chat.upkeep_at:
         change |= chat.upkeep(min(times))
     further_writes: list[Write] = []
-    if makes_due(busier, message, settings):
+    if makes_due(busier, message, settings) and not snapshot.opted_out:
         at = due_time(busier, idle_at(busier, settings))
         if chat.consolidation_at is None or at < chat.consolidation_at:
             due = due_change(chat, at)

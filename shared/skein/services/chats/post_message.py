@@ -242,6 +242,7 @@ class Chats:
 
         now = self.clock.now()
         snapshot = brought_up(self.table, snapshot, sender, new.overrides)
+        snapshot = snapshot.replacing(_after(new, sender, now))
         message = _numbered(new, message_id, snapshot.chat, sender, now)
         message = message_in_session(readable(message, snapshot), snapshot.chat, self.settings)
         commit, message = self._commit(new, message, snapshot, sender, now)
@@ -296,9 +297,12 @@ class Chats:
         commit.jobs.extend(moved_on.jobs)
         self._move_sender(commit, new, sender, message)
         limit = self.settings.max_chain_depth
-        nobody = new.no_run_reason or why_nobody(message, snapshot.chat, max_chain_depth=limit)
+        refused = new.no_run_reason or (Reason.OPTED_OUT if snapshot.opted_out else None)
+        nobody = why_nobody(message, snapshot.chat, max_chain_depth=limit)
+        if nobody not in {Reason.KEYWORD, Reason.NOTICE}:
+            nobody = refused or nobody
         others = [agent for agent in snapshot.agents if agent.member.ref != message.sender.ref]
-        if new.no_run_reason is not None or message.kind != "text":
+        if refused is not None or message.kind != "text":
             commit.reasons |= {agent.member.id: nobody for agent in others if nobody is not None}
         else:
             self._wake(commit, snapshot, message, now, nobody, texted=new.sms is not None)
@@ -460,6 +464,16 @@ def _former_record_keys(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
     """Return the keys of a message's idempotency records under former ids of its sender."""
     former = (MemberRef(kind="user", id=user_id) for user_id in formerly)
     return [IdempotencyRecord.key_of(new.tenant, new.chat_id, ref, new.client_id) for ref in former]
+
+
+def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
+    """Return the sender's membership with the channel and the opt-out that the message brings."""
+    if sender.member.kind == "agent":
+        return sender
+    change: dict[str, object] = {"sms": new.sms}
+    if new.opted_out is not None:
+        change["sms_opted_out_at"] = now if new.opted_out else None
+    return sender.model_copy(update=change)
 
 
 def _numbered(

@@ -13,6 +13,7 @@ from skein.models.chats.chat import Chat, Membership
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.summaries.summary import Summary, SummaryState
 from skein.services.chat_state.sessions import reset_in
+from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 
@@ -28,8 +29,15 @@ class Renewal(NamedTuple):
     at: datetime
 
 
-def renewals(chat: Chat, agents: list[Membership], settings: Settings) -> Iterator[Renewal]:
-    """Yield the stale summaries of a chat: its agent summaries and its chat summary."""
+def renewals(snapshot: ChatSnapshot, settings: Settings) -> Iterator[Renewal]:
+    """Yield the stale summaries of a chat: its agent summaries and its chat summary.
+
+    While the person of an SMS chat has opted out, none is renewed. The first message after START
+    makes the chat due again.
+    """
+    chat, agents = snapshot.chat, snapshot.agents
+    if snapshot.opted_out:
+        return
     for agent in agents:
         at = agent_renewal_at(chat, agent, settings)
         if at is not None:

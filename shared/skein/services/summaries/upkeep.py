@@ -64,7 +64,7 @@ class Upkeep:
         for member in snapshot.members:
             if member.active:
                 self._bring_up(chat, member, found)
-        after = list(renewals(chat, snapshot.agents, self.settings))
+        after = list(renewals(snapshot, self.settings))
         grace = timedelta(seconds=self.settings.outbox_grace_seconds)
         waits = bool(after) and self.budget.spent(chat.tenant)
         earliest = self.budget.next_day_of(chat.id) if waits else now + grace
