@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 
 from skein.models.api.directory import NewUser
+from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
+from skein.models.common.storage import Update
 from skein.models.delivery.sms import InboundSms
 from skein.models.runs.completion import ModelRequest
+from skein.models.summaries.summary import Summary
 from skein.settings import Settings
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 
@@ -132,12 +135,10 @@ def test_words_of_the_last_session_are_known_in_the_next_one_of_the_same_chat(wa
 def test_prompt_says_how_old_the_last_session_elsewhere_is() -> None:
     world = _world()
     world.model.summaries.extend([_of_the_dog(WAYS["chat summary"])] * 50)
-    chat_id = _sms(world, DOG)
+    _sms(world, DOG)
     _hours_pass(world, 30)
     prompt = _prompt(world, QUESTION, DANA, APP)
-    head = next(line for line in prompt.splitlines() if line.startswith("LAST CONVERSATION"))
-    assert head.endswith(f"(id: {chat_id}), 30 h ago):")
-    assert f'  "{MEMORY}"' in prompt
+    assert f'LAST CONVERSATION (30 h ago, in "SMS with Dana"):\n  "{MEMORY}"' in prompt
 
 
 def test_last_session_elsewhere_is_not_shown_once_the_active_chat_had_a_later_one() -> None:
@@ -203,3 +204,21 @@ def test_agent_summaries_older_than_six_hours_are_not_shown_in_a_group() -> None
     world.drain()
     _hours_pass(world, 7)
     assert "OTHER ACTIVE CONVERSATIONS" not in _prompt(world, QUESTION, DANA, GROUP)
+
+
+def _with_eve(world: World, audience: Audience) -> None:
+    """A direct chat that Dana and Eve have read, with a summary for an audience."""
+    direct = {"kind": "direct", "visibility": "private", "consolidate": None}
+    chat = world.chat(DANA, EVE, COACH, chat_id="chat_both", respond="manual", **direct)
+    world.post("Hello", EVE, chat_id=chat.id)
+    record = Summary(text=MEMORY, from_seq=1, seq=1, audience=audience, at=world.clock.now())
+    world.table.write(Update(chat.key, set={"record": record.model_dump(mode="json")}))
+
+
+@pytest.mark.parametrize(("people", "shown"), [((DANA, EVE), True), ((EVE,), False)])
+def test_last_session_elsewhere_is_shown_only_to_its_audience(
+    people: tuple[NamedMember, ...], shown: bool
+) -> None:
+    world = _world()
+    _with_eve(world, Audience(open=False, people=tuple(who.id for who in people)))
+    assert (ANSWER in _prompt(world, QUESTION, DANA, APP)) is shown

@@ -49,7 +49,8 @@ def last_session(
     age = ago(now - min(last.chat.last_message_at or last.summary.at, last.summary.at))
 
     def frame(words: str) -> str:
-        return f"LAST CONVERSATION ({chat_name(last.chat)}, {age}):\n  {quoted(words)}"
+        title = quoted(last.chat.display_title)
+        return f"LAST CONVERSATION ({age}, in {title}):\n  {quoted(words)}"
 
     text, priority = last.summary.text, SUMMARY_GIVES_WAY
     return around("LAST CONVERSATION", text, frame, counter, priority=priority).within(limit)
