@@ -116,7 +116,7 @@ def change_user(user_id: UserId, change: UserChange) -> UserDetail:
     "/v1/users/<user_id>/profile-changes/<profile_change_id>/undo",
     summary="Undo an agent's change of a user's profile",
     tags=["users"],
-    responses=documented(200, UserDetail, 404, 409, 413),
+    responses=documented(200, UserDetail, 400, 404, 409, 413),
     middlewares=changes("profile"),
 )
 def undo_profile_change(user_id: UserId, profile_change_id: ProfileChangeId) -> UserDetail:
