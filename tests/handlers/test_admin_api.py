@@ -50,6 +50,8 @@ def test_an_agent_from_its_beginning_to_its_end(admin: Client) -> None:
             "enter_chat",
             "read_messages",
             "get_my_runs",
+            "save_memory",
+            "search_memories",
             "end_run",
         ],
         "summary_instruction": None,

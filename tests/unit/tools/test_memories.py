@@ -198,3 +198,25 @@ def test_tenants_are_never_searched_together() -> None:
     assert _asked(world, _searching("tea")) == ["no memories found"]
     assert world.stored_chat("chat_1").tenant == TENANT
     assert world.clock.now() >= NOON
+
+
+def test_new_agent_in_text_mode_saves_and_finds_a_memory() -> None:
+    world = World()
+    world.agent(reply_mode=None, history_format=None)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private")
+    world.model.script.extend(
+        [
+            calls(_saving("The dog is called Rex.")),
+            calls(_searching("dog")),
+            "Rex, a good name!",
+        ]
+    )
+    world.post("My dog is called Rex", HUSAM)
+    world.drain()
+    assert [memory.text for memory in _remembered(world, "user:usr_husam")] == [
+        "The dog is called Rex."
+    ]
+    offered = [tool.name for tool in world.model.requests[0].tools]
+    assert {"save_memory", "search_memories"} <= set(offered)
+    assert "The dog is called Rex." in str(world.model.requests[2].messages)
+    assert world.texts()[-1] == "Rex, a good name!"

@@ -68,6 +68,8 @@ DEFAULT_TOOLS: tuple[ToolName, ...] = (
     "enter_chat",
     "read_messages",
     "get_my_runs",
+    "save_memory",
+    "search_memories",
     "end_run",
 )
 
