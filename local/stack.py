@@ -184,7 +184,11 @@ class Stack:
         self.model = settings.default_model
         adapters = engine.adapters(settings, clock)
         key = self.config.openai_api_key or NO_KEY
-        model = OpenAIModel(api_key=lambda: key, base_url=settings.openai_base_url)
+        model = OpenAIModel(
+            api_key=lambda: key,
+            base_url=settings.openai_base_url,
+            reasoning_tokens=settings.reasoning_tokens,
+        )
         parts.callback(model.close)
         api = ModelApi(settings.openai_base_url, settings.default_model, settings.light_model)
         if not self.config.uses_local_model:

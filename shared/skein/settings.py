@@ -167,6 +167,14 @@ class Settings(BaseModel):
     max_output_tokens: Annotated[
         int, Field(description="Tokens reserved for the model's answer.", ge=16, le=32_000)
     ] = 1_500
+    reasoning_tokens: Annotated[
+        int,
+        Field(
+            description="Tokens that a reasoning model may use before its answer.",
+            ge=0,
+            le=100_000,
+        ),
+    ] = 8_000
     max_prompt_tokens: Annotated[
         int,
         Field(

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from skein.agent.reading.reading import Reading
-from skein.agent.tools import enabled
+from skein.agent.tools import offered
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import OPEN, Audience, Origin
@@ -224,7 +224,7 @@ class Scene:
 
     def prompt(self, run: Run, active: str | None = ALPHA) -> PromptRecord:
         reading = self.read(run, active)
-        tools = [tool.spec for tool in enabled(self.agent.enabled_tools)]
+        tools = [tool.spec for tool in offered(reading)]
         return self.world.app.prompt_builder.build(run, reading, tools)
 
     # ------------------------------------------------------------------ what can wake the agent

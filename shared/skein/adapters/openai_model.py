@@ -22,6 +22,7 @@ from skein.errors import (
     Unreachable,
 )
 from skein.models.runs.completion import (
+    AnswerFault,
     ModelAnswer,
     ModelMessage,
     ModelRequest,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from openai import APIError, OpenAI
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion
+    from openai.types.chat.chat_completion import Choice
 
 T = TypeVar("T")
 
@@ -53,6 +55,19 @@ SERVER_ERRORS = 500
 # The codes and types of an unknown model, for providers that answer 400 in place of 404.
 UNKNOWN_MODEL = frozenset({"model_not_found", "invalid_model", "unknown_model"})
 PROBE_TOKENS = 1
+# Names of models that reason before they answer. An unknown one is found by its token counts.
+REASONING_MODEL = re.compile(
+    r"(?:^|[/:])(?:o\d|gpt-[5-9]|gpt-oss|deepseek-r|qwq|magistral|grok-[4-9])|think|reason",
+    re.IGNORECASE,
+)
+# Finish reasons of OpenAI, and those of compatible APIs for the same.
+FAULTS: dict[str, AnswerFault] = {
+    "length": "cut_off",
+    "max_tokens": "cut_off",
+    "content_filter": "filtered",
+    "safety": "filtered",
+    "refusal": "refused",
+}
 
 
 @dataclass(slots=True)
@@ -79,11 +94,16 @@ class OpenAIModel:
     Args:
         api_key: Returns the key; called when the key is needed, so that no secret is read before.
         base_url: The base URL of a compatible API; None for OpenAI's own.
+        reasoning_tokens: The tokens that a reasoning model may use before its answer. They are
+            added to the limit of the answer, which they would otherwise use up.
     """
 
-    def __init__(self, *, api_key: Callable[[], str], base_url: str | None) -> None:
+    def __init__(
+        self, *, api_key: Callable[[], str], base_url: str | None, reasoning_tokens: int = 0
+    ) -> None:
         self._api_key = api_key
         self._base_url = base_url
+        self._reasoning_tokens = reasoning_tokens
         self._connection: _Connection | None = None
         self._lock = threading.Lock()
 
@@ -99,7 +119,8 @@ class OpenAIModel:
                 the run is deferred and does not fail.
             ModelRejected: The provider refuses this request.
         """
-        parameters = _parameters(request)
+        reasons = request.reasons or REASONING_MODEL.search(request.model) is not None
+        parameters = _parameters(request, self._reasoning_tokens if reasons else 0)
         with self._connected() as connection:
             completion = self._call(
                 connection,
@@ -266,11 +287,11 @@ def _seconds(text: str) -> float:
         return math.inf
 
 
-def _parameters(request: ModelRequest) -> dict[str, Any]:
+def _parameters(request: ModelRequest, reasoning_tokens: int) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "model": request.model,
         "messages": [_message(message) for message in request.messages],
-        "max_completion_tokens": request.max_output_tokens,
+        "max_completion_tokens": request.max_output_tokens + reasoning_tokens,
     }
     if request.tools:
         parameters["tools"] = tools_on_wire(request.tools)
@@ -306,25 +327,42 @@ def _message(message: ModelMessage) -> dict[str, Any]:
 def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:
     if not completion.choices:
         raise Unavailable("the model's answer has no choices")
-    message = completion.choices[0].message
+    choice = completion.choices[0]
+    message = choice.message
     return ModelAnswer(
         model=completion.model or request.model,
-        text=message.content or "",
+        text=message.content or _refusal(choice),
         tool_calls=tuple(
             ToolCall(id=call.id, name=call.function.name, arguments=call.function.arguments)
             for call in message.tool_calls or ()
             if call.type == "function"
         ),
+        fault=_fault(choice),
         usage=_usage(completion.usage),
     )
 
 
+def _fault(choice: Choice) -> AnswerFault | None:
+    """Return how the provider says that an answer is not whole; None for a whole one."""
+    if _refusal(choice):
+        return "refused"
+    return FAULTS.get(str(choice.finish_reason).lower())
+
+
+def _refusal(choice: Choice) -> str:
+    """Return the words with which the model refuses; '' if it does not."""
+    words = getattr(choice.message, "refusal", None)
+    return words if isinstance(words, str) else ""
+
+
 def _usage(usage: CompletionUsage | None) -> TokenUsage:
     details = getattr(usage, "prompt_tokens_details", None)
+    output_details = getattr(usage, "completion_tokens_details", None)
     return TokenUsage(
         input_tokens=_count(usage and usage.prompt_tokens),
         output_tokens=_count(usage and usage.completion_tokens),
         cached_tokens=_count(getattr(details, "cached_tokens", None)),
+        reasoning_tokens=_count(getattr(output_details, "reasoning_tokens", None)),
     )
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.reading.loader import ContextLoader
-from skein.agent.tools import enabled
+from skein.agent.tools import offered
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import OPEN
@@ -55,7 +55,7 @@ class Preview:
             reading = self.context_loader.whole(run, chat, member)
         except NotFound:
             raise NotFound("agent not found") from None
-        tools = [tool.spec for tool in enabled(reading.agent.enabled_tools)]
+        tools = [tool.spec for tool in offered(reading)]
         return self.prompt_builder.build(run, reading, tools).readable()
 
     def _chat_and_membership(

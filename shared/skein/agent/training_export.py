@@ -112,7 +112,7 @@ def _said(steps: Sequence[Step]) -> Iterator[ModelMessage]:
         if step.prompt is not None:
             yield from PromptRecord.unpacked(step.prompt).messages()
             shown = step.activation
-        done = step.results is not None if step.tool_calls else bool(step.text)
+        done = step.results is not None if step.tool_calls else bool(step.text) and not step.fault
         if shown == step.activation and done:
             yield from step.messages()
 

@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from skein.agent.answers import ending_of, review
 from skein.agent.executor import ToolExecutor
 from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.reading.held_content import held_by
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.prefetch import prefetch_keys
 from skein.agent.reading.reading import Reading
-from skein.agent.tools import enabled
+from skein.agent.tools import offered
 from skein.agent.tools.context import Activation
 from skein.agent.turn_steps import (
     NO_PROMPT,
     ModelDown,
     ModelSteps,
     ended_in,
-    final_message_of,
     fixed_step,
     reaches_nobody,
     recorded_prompt,
@@ -193,7 +193,7 @@ class Turns:
         if reset is not None:
             self._answer_reset(activation, steps, reading, reset)
             return
-        tools = enabled(reading.agent.enabled_tools)
+        tools = offered(reading)
         config = reading.config
         budget = self.token_budgets.budget(activation.run, config.allowances, config.tenant)
         self._permit(activation, reading, until=policy.lease_end(deadline))
@@ -203,7 +203,7 @@ class Turns:
         activation.ended = bool(steps) and ended_in(steps[-1])
         while activation.run.activation == number:
             if steps and steps[-1].results is None:
-                if not steps[-1].tool_calls:
+                if steps[-1].is_final:
                     self._end_run(activation, steps[-1], reading)
                     return
                 steps[-1] = self._act(activation, steps[-1], reading)
@@ -213,14 +213,14 @@ class Turns:
             if seconds < policy.MIN_MODEL_SECONDS:
                 self.leases.continue_later(activation.claim)
                 return
-            asked = [*prompt.messages(), *(m for step in steps for m in step.messages())]
             budget.check()
-            step = self.model_steps.ask(activation, reading, asked, tools, seconds)
+            answer = self.model_steps.ask(activation, reading, prompt, steps, tools, seconds)
+            step, marks = review(activation.claim, answer, steps, reading, tools)
             step_recording = self.model_steps.recording_of(
-                activation, step, reading, prompt if not steps else None
+                activation, step, reading, prompt if not steps else None, marks
             )
             self._record_and_charge(activation, step, reading, step_recording, budget)
-            if not step.tool_calls:
+            if step.is_final:
                 return
             steps.append(step)
         self._release(activation)
@@ -249,13 +249,14 @@ class Turns:
         last, so that the charge does not delay the answer.
         """
         try:
-            if step.tool_calls:
+            if not step.is_final:
                 activation.claim = self.activations.record(step_recording)
             else:
                 self._end_run(activation, step, reading, step_recording)
         finally:
             # The step can be recorded even if a later write failed.
             if activation.run.steps_taken == step.n:
+                self.model_steps.count_fault(step)
                 self.usage.add(activation.run.tenant, step.usage, spread_by=activation.run.id)
                 budget.charge(step.usage)
 
@@ -290,20 +291,20 @@ class Turns:
         reading: Reading,
         step_recording: Recording | None = None,
     ) -> None:
-        """End a run with its final message.
+        """End a run with its final message, or without one.
 
         Args:
             activation: The activation.
-            step: The last step, which calls no tool.
+            step: The final step.
             reading: The reading that the prompt was made from.
             step_recording: The recording of the step; None if the step is recorded already.
         """
         claim = step_recording.claim if step_recording is not None else activation.claim
-        final_message = final_message_of(claim, step, reading)
-        if step_recording is not None and not ends_in_one_transaction(claim, final_message):
+        ending = ending_of(claim, step, reading)
+        if step_recording is not None and not ends_in_one_transaction(claim, ending):
             activation.claim, step_recording = self.activations.record(step_recording), None
         try:
-            self.final_messages.end(claim, final_message, step_recording, snapshot=reading.snapshot)
+            self.final_messages.end(claim, ending, step_recording, snapshot=reading.snapshot)
         except LostLease:
             raise
         except Exception:
@@ -333,7 +334,9 @@ class Turns:
             activation.permit = False
 
     def _act(self, activation: Activation, step: Step, reading: Reading) -> Step:
-        """Carry out the tool calls of a step, and record their results."""
+        """Carry out the tool calls of a step, if there are any, and record their results."""
+        if not step.tool_calls:
+            return step
         activation.sent.clear()
         results = self.tool_executor.carry_out(activation, step, reading)
         if activation.over or activation.run.activation != step.activation:
@@ -369,7 +372,7 @@ class Turns:
             if reaches_nobody(run, reading):
                 raise Forbidden(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
             return reading
-        if steps[-1].tool_calls and not ended_in(steps[-1]):
+        if not steps[-1].is_final and not ended_in(steps[-1]):
             self._check_readers(run, chat)
         reading = self.context_loader.again(run, chat, member, prefetched)
         if run.held is None:

@@ -1,15 +1,13 @@
 """The sources of a turn's steps: the model, an earlier attempt, or a fixed answer.
 
 A reset gets a fixed answer without a call to the model. That answer is a step of an ordinary run,
-which is claimed, recorded, posted and ended like any other, and which operators can see. The text
-of the last step is the run's final message.
+which is claimed, recorded, posted and ended like any other, and which operators can see.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.agent.prompt.builder import Manner
 from skein.agent.reading.held_content import held_by
 from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
@@ -18,24 +16,23 @@ from skein.agent.tools.context import Activation
 from skein.agent.tools.runs import end_run
 from skein.errors import KeyRefused, ModelUnknown, Transient
 from skein.models.common.reason import Reason
-from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
+from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.models.runs.recordable import (
     MAX_ANSWER_BYTES,
     MAX_ANSWER_TEXT,
     recordable_calls,
     recordable_text,
 )
-from skein.models.runs.run import Run, ShownHistory
+from skein.models.runs.run import AnswerMark, Run, ShownHistory
 from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
-from skein.services.chats.post_message import NewMessage
 from skein.services.common.text_cuts import cut_text
 from skein.services.runs.activations import Recording, recording
-from skein.services.runs.claim import Claim
 from skein.services.workspace.thread_storage import run_link
 from skein.settings import Settings
 
+LARGER_LIMIT = 2  # by which the limit of an answer is multiplied after one was cut off
 MODEL_REASONS: dict[type[Transient], Reason] = {
     KeyRefused: Reason.MODEL_KEY_REFUSED,
     ModelUnknown: Reason.MODEL_UNKNOWN,
@@ -68,16 +65,20 @@ class ModelSteps:
         self,
         activation: Activation,
         reading: Reading,
-        messages: Sequence[ModelMessage],
+        prompt: PromptRecord,
+        earlier: Sequence[Step],
         tools: Sequence[Tool],
         seconds: float,
     ) -> Step:
         """Ask the model for one step.
 
+        After an answer that was cut off, the limit of the next answer is twice as large.
+
         Args:
             activation: The activation.
             reading: The reading that the prompt was made from.
-            messages: The prompt, and the messages of the steps so far.
+            prompt: The prompt of the activation.
+            earlier: The steps of the activation so far.
             tools: The tools that the model may call.
             seconds: The time limit. The setting `model_timeout_seconds` may lower it.
 
@@ -86,11 +87,15 @@ class ModelSteps:
             ModelRejected: The model refuses this request.
         """
         started_at = self.clock.now()
+        messages = (*prompt.messages(), *(said for step in earlier for said in step.messages()))
+        limit = reading.config.effective.reserved_response_tokens
+        cut_off = any(step.fault == "cut_off" for step in earlier)
         request = ModelRequest(
             model=reading.agent.model or self.settings.default_model,
-            messages=tuple(messages),
+            messages=messages,
             tools=tuple(tool.spec for tool in tools),
-            max_output_tokens=reading.config.effective.reserved_response_tokens,
+            max_output_tokens=limit * LARGER_LIMIT if cut_off else limit,
+            reasons=any(step.usage.reasoning_tokens for step in earlier),
             timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
         )
         try:
@@ -103,6 +108,7 @@ class ModelSteps:
             if answer.tool_calls
             else cut_text(answer.text, MAX_ANSWER_TEXT)
         )
+        shortened = not answer.tool_calls and len(answer.text) > MAX_ANSWER_TEXT
         return Step(
             tenant=activation.run.tenant,
             run_id=activation.run.id,
@@ -116,13 +122,19 @@ class ModelSteps:
                 bytes_left=MAX_ANSWER_BYTES - len(text.encode()),
                 taken={call.id for message in messages for call in message.tool_calls},
             ),
+            fault=answer.fault or ("cut_off" if shortened else None),
             usage=answer.usage,
             started_at=started_at,
             ended_at=self.clock.now(),
         )
 
     def recording_of(
-        self, activation: Activation, step: Step, reading: Reading, prompt: PromptRecord | None
+        self,
+        activation: Activation,
+        step: Step,
+        reading: Reading,
+        prompt: PromptRecord | None,
+        marks: Sequence[AnswerMark] = (),
     ) -> Recording:
         """Return the recording of a step.
 
@@ -131,9 +143,10 @@ class ModelSteps:
             step: The step.
             reading: The reading that the prompt was made from.
             prompt: The prompt for the activation's first step; None for later steps.
+            marks: The marks that the run gets for the answer.
         """
         if prompt is None:
-            return recording(activation.claim, step, shown=None)
+            return recording(activation.claim, step, shown=None, marks=marks)
         run, chat, threads = activation.run, reading.chat, reading.workspace.threads
         thread, borrowed = threads.active, reading.other_chats.borrowed
         if "core_memories_over_budget" in prompt.marks:
@@ -144,12 +157,23 @@ class ModelSteps:
             shown=ShownHistory(chat_id=chat.id, seq=reading.history.shown_seq) if chat else None,
             held=held_by(reading, activation.run),
             borrowed=borrowed.shown if borrowed is not None else None,
-            marks=prompt.marks,
+            marks=(*prompt.marks, *marks),
             thread=thread,
             at_thread=[run_link(thread, run.id, run.activation, reading.audience, self.clock)]
             if thread and threads.here
             else [],
         )
+
+    def count_fault(self, step: Step) -> None:
+        """Count an answer that cannot be used, once it is recorded."""
+        if step.fault is None or step.tool_calls:
+            return
+        if step.follow_up is not None:
+            self.metrics.count("AnswersRetried", reason=step.fault)
+        elif step.fault == "unspoken":
+            self.metrics.count("UnspokenTexts")
+        else:
+            self.metrics.count("AnswersFailed", reason=step.fault)
 
 
 NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_model",))
@@ -189,38 +213,6 @@ def fixed_step(run: Run, now: datetime) -> Step:
         prompt=NO_PROMPT.packed(),
         started_at=now,
         ended_at=now,
-    )
-
-
-NO_REPLY = "[silence]"
-
-
-def final_message_of(claim: Claim, step: Step, reading: Reading) -> NewMessage | Reason:
-    """Return the final message of a run, for the chat that its prompt showed.
-
-    Returns:
-        The new message. A reason if there is no text or no chat, if the agent answered `[silence]`,
-        or if its reply mode is tools.
-    """
-    text = step.text.strip()
-    if not text:
-        return Reason.EMPTY_ANSWER
-    if text.casefold() == NO_REPLY:
-        return Reason.CHOSE_SILENCE
-    if reading.chat is None:
-        return Reason.NO_CHAT
-    speaks = Manner.of(reading.agent, reading.chat).reply_mode == "text"
-    if not speaks and step.model != FIXED_ANSWER:
-        return Reason.TOOLS_MODE_TEXT
-    return NewMessage(
-        tenant=claim.run.tenant,
-        chat_id=reading.chat.id,
-        sender=claim.agent,
-        text=text,
-        client_id=f"{claim.run.id}:{step.n}",
-        depth=claim.run.chain_depth + 1,
-        run_id=claim.run.id,
-        traced_to=claim.run.trigger.user_id,
     )
 
 

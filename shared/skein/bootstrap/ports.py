@@ -158,6 +158,7 @@ class Ports:
         return OpenAIModel(
             api_key=lambda: self.secrets.get(self.settings.openai_secret)["api_key"],
             base_url=self.settings.openai_base_url,
+            reasoning_tokens=self.settings.reasoning_tokens,
         )
 
     @lazy

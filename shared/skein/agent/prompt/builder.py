@@ -87,6 +87,11 @@ class Manner:
         )
 
 
+def speaks_in_text(reading: Reading) -> bool:
+    """Return whether the text of the model's answer is posted in the active chat."""
+    return Manner.of(reading.agent, reading.chat).reply_mode == "text"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptBuilder:
     """Builder of prompts from readings."""

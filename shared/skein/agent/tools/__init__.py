@@ -10,7 +10,10 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import get_args
 
+from skein.agent.prompt.builder import speaks_in_text
+from skein.agent.reading.reading import Reading
 from skein.agent.tools.base import Tool
+from skein.agent.tools.send_message import for_other_chats, send_message
 from skein.models.directory.agent import ToolName
 
 
@@ -33,3 +36,17 @@ TOOLS: dict[str, Tool] = {name: _written[name] for name in get_args(ToolName) if
 def enabled(names: Sequence[str]) -> tuple[Tool, ...]:
     """Return the tools with these names, in the order of `TOOLS`; unknown names are ignored."""
     return tuple(each for name, each in TOOLS.items() if name in set(names))
+
+
+def offered(reading: Reading) -> tuple[Tool, ...]:
+    """Return the tools that the model is offered for a reading's prompt.
+
+    If the model's text is posted in the active chat, `send_message` is for other chats only. It is
+    not offered if the agent has no other chat.
+    """
+    tools, active = enabled(reading.agent.enabled_tools), reading.chat
+    if active is None or not speaks_in_text(reading):
+        return tools
+    others = any(own.chat.id != active.id for own in reading.other_chats.listed)
+    elsewhere = [for_other_chats()] if others else []
+    return tuple(kept for each in tools for kept in (elsewhere if each is send_message else [each]))

@@ -1,12 +1,16 @@
 """The tool `send_message`, for the active chat or another chat."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, create_model
 
+from skein.agent.prompt.builder import speaks_in_text
+from skein.agent.prompt.spoken_text import names_in, spoken
 from skein.agent.tools.arguments import Id, MessageNumber, MessageText
-from skein.agent.tools.base import tool
+from skein.agent.tools.base import Tool, tool
 from skein.agent.tools.context import ToolContext
 from skein.errors import (
     Conflict,
@@ -28,6 +32,17 @@ from skein.services.chats.post_message import NewMessage
 from skein.services.runs.disclosure import check_post
 
 ORIGIN_CHARACTERS = 200
+ELSEWHERE = (
+    "Say something in another of your chats. The text of your answer goes to the active chat."
+)
+TEXT_GOES_HERE = (
+    "nothing was sent: in this chat, say it with the text of your answer; send_message is for your "
+    "other chats, by chat_id"
+)
+NOTHING_TO_SAY = (
+    "nothing was sent: the text has no words for people; if nothing needs to be said, do not call "
+    "send_message"
+)
 
 
 @tool(shows_items=False)
@@ -47,11 +62,16 @@ def send_message(
     """Post a message in a chat of yours."""
     run = call.activation.run
     target = call.target(chat_id)
+    if speaks_in_text(call.reading) and call.reading.chat and call.reading.chat.id == target:
+        raise Correctable(TEXT_GOES_HERE)
+    words = spoken(text, names_in(call.reading))
+    if not words:
+        raise Correctable(NOTHING_TO_SAY)
     new = NewMessage(
         tenant=run.tenant,
         chat_id=target,
         sender=call.activation.claim.agent,
-        text=text,
+        text=words,
         client_id=call.effect,
         reply_to=reply_to,
         depth=run.chain_depth + 1,
@@ -74,6 +94,18 @@ def send_message(
         raise Failed(str(error)) from None
     except Unprocessable as error:
         raise Correctable(str(error)) from None
+
+
+@cache
+def for_other_chats() -> Tool:
+    """Return `send_message` for a model whose text goes to the active chat.
+
+    The model must name another chat. The calls are carried out by `send_message`.
+    """
+    chat_id = Annotated[Id, Field(description="The chat to send to: one of your other chats.")]
+    base = send_message.arguments
+    arguments = create_model(send_message.name, __base__=base, chat_id=(chat_id, ...))
+    return replace(send_message, description=ELSEWHERE, arguments=arguments)
 
 
 def _say(call: ToolContext, new: NewMessage) -> str:

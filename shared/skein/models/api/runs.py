@@ -7,8 +7,8 @@ from pydantic import Field
 from skein.models.api.base import Resource
 from skein.models.common.base import Instant
 from skein.models.common.reason import Reason, RecordedReason, meaning_of
-from skein.models.runs.completion import TokenUsage, ToolCall
-from skein.models.runs.run import PromptMark, Run, RunStatus
+from skein.models.runs.completion import AnswerFault, TokenUsage, ToolCall
+from skein.models.runs.run import PromptMark, Run, RunMark, RunStatus
 from skein.models.runs.step import PromptRecord, PromptSection, Step, ToolResult
 from skein.models.runs.trigger import Trigger
 
@@ -36,6 +36,14 @@ class StepResource(Resource):
     model: str
     text: str
     tool_calls: tuple[ToolCall, ...]
+    fault: Annotated[
+        AnswerFault | None,
+        Field(description="Why the answer could not be used as it is; null if it could."),
+    ]
+    follow_up: Annotated[
+        str | None,
+        Field(description="The message with which the model was asked again after this answer."),
+    ]
     results: Annotated[
         tuple[ToolResult, ...] | None,
         Field(description="The results of the tool calls; null until all calls are executed."),
@@ -70,8 +78,8 @@ class RunResource(Resource):
     steps: tuple[StepResource, ...]
     usage: TokenUsage
     marks: Annotated[
-        tuple[PromptMark, ...],
-        Field(description="Notes on how the prompts were built, e.g. that content was left out."),
+        tuple[RunMark, ...],
+        Field(description="Notes on the prompts and the answers, e.g. that content was left out."),
     ]
     reason: Annotated[
         Reason | None,

@@ -108,12 +108,15 @@ class Reason(StrEnum):
 
     # A run that is done without an answer in its chat.
     CHOSE_SILENCE = "chose_silence", "The model answered `[silence]`."
-    EMPTY_ANSWER = "empty_answer", "The model's last answer has no text."
     TOOLS_MODE_TEXT = (
         "tools_mode_text",
         "The model answered in text, but its reply mode posts only what `send_message` sends.",
     )
-    ENDED_BY_AGENT = "ended_by_agent", "The agent called `end_run` and had sent nothing."
+    UNSPOKEN_TEXT = (
+        "unspoken_text",
+        "The model wrote text that reaches nobody, although someone expected an answer.",
+    )
+    ENDED_BY_AGENT = "ended_by_agent", "The agent ended the run and had sent nothing."
     STEPS_USED_UP = "steps_used_up", "The run took all its steps and had sent nothing."
     ANSWERED_ELSEWHERE = "answered_elsewhere", "The run sent messages to other chats only."
     NO_CHAT = "no_chat", "The run belongs to no chat, so nobody reads its final text."
@@ -122,6 +125,19 @@ class Reason(StrEnum):
     ATTEMPTS_EXHAUSTED = "attempts_exhausted", "The run failed after its last attempt."
     DEFERRED_TOO_LONG = "deferred_too_long", "The run was deferred for too long and failed."
     MODEL_REJECTED = "model_rejected", "The model provider refuses the request."
+    EMPTY_ANSWER = "empty_answer", "The model's answer had no text, also when it was asked again."
+    ANSWER_CUT_OFF = (
+        "answer_cut_off",
+        "The model's answer was cut off at its limit, also when it was asked again.",
+    )
+    ANSWER_REFUSED = (
+        "answer_refused",
+        "The model refused to answer, also when it was asked again.",
+    )
+    ANSWER_FILTERED = (
+        "answer_filtered",
+        "The provider's filter withheld the answer, also when the model was asked again.",
+    )
     ANSWER_REJECTED = "answer_rejected", "The chat did not accept the answer."
     MERGED = "merged", "Another run answers the messages of this one."
     TOKEN_BUDGET = "token_budget", "The model tokens of the day are used up."

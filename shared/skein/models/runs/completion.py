@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, cast
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from skein.models.common.base import Value
 
 Role = Literal["system", "user", "assistant", "tool"]
+AnswerFault = Literal["empty", "cut_off", "refused", "filtered", "unspoken"]
+"""Why an answer cannot be used as it is; `docs/runs.md` explains each."""
 
 
 def well_formed(text: str) -> str:
@@ -24,17 +26,20 @@ class TokenUsage(Value):
 
     Attributes:
         cached_tokens: Input tokens that the provider's prefix cache served; often cheaper.
+        reasoning_tokens: Output tokens of the model's hidden reasoning; nobody reads them.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    reasoning_tokens: Annotated[int, Field(exclude_if=lambda tokens: not tokens)] = 0
 
     def __add__(self, other: "TokenUsage") -> "TokenUsage":
         return TokenUsage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
         )
 
 
@@ -93,6 +98,8 @@ class ModelRequest(Value):
     """One call to a language model.
 
     Attributes:
+        max_output_tokens: The limit of the answer itself, without the model's reasoning.
+        reasons: Whether the model is known to reason before it answers, whatever its name.
         timeout_seconds: The time-out of the whole call, including the client's own retry.
         answer_schema: The strict JSON schema of the answer; None for plain text.
     """
@@ -101,14 +108,21 @@ class ModelRequest(Value):
     messages: tuple[ModelMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
     max_output_tokens: int
+    reasons: bool = False
     timeout_seconds: float
     answer_schema: dict[str, object] | None = None
 
 
 class ModelAnswer(Value):
-    """An answer of a model; `text` is empty if the model only called tools."""
+    """An answer of a model.
+
+    Attributes:
+        text: The text, or the words of a refusal; empty if the model only called tools.
+        fault: How the provider says that the answer is not whole; None for a whole answer.
+    """
 
     model: str
     text: ModelText
     tool_calls: tuple[ToolCall, ...] = ()
+    fault: AnswerFault | None = None
     usage: TokenUsage

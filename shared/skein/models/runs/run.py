@@ -21,6 +21,11 @@ PromptMark = Literal[
 ]
 """Notes on a run about how its prompt came about; `docs/runs.md` explains each."""
 
+AnswerMark = Literal["answer_retried", "nudged", "unspoken_text"]
+"""Notes on a run about the answers of its model; `docs/runs.md` explains each."""
+
+RunMark = PromptMark | AnswerMark
+
 LIVE_RUN = SortKeyPrefix("LIVE#")  # sorts between goals and plans, so that their query finds it
 ENDED: frozenset[RunStatus] = frozenset({"done", "failed", "canceled"})
 PREVIEW_CHARACTERS = 100
@@ -124,7 +129,7 @@ class Run(Stored):
         resumed: How the newest wait ended.
         sent: The newest messages that the run sent.
         tools: The names of the tools that the run used, in order of first use.
-        marks: The marks of all its prompts, e.g. that a section was left out.
+        marks: The marks of its prompts and answers, e.g. that a section was left out.
         final_message: The message that ended the run; None if it ended without one.
         reason: Why there is no answer; None for a run that answers, or has not ended or been
             deferred.
@@ -168,7 +173,7 @@ class Run(Stored):
     resumed: Resume | None = None
     sent: tuple[SentMessage, ...] = ()
     tools: tuple[str, ...] = ()
-    marks: Annotated[tuple[PromptMark, ...], Field(exclude_if=lambda marks: not marks)] = ()
+    marks: Annotated[tuple[RunMark, ...], Field(exclude_if=lambda marks: not marks)] = ()
     lease_until: Instant | None = None
     usage: TokenUsage = TokenUsage()
     final_message: FinalMessage | None = None

@@ -5,7 +5,7 @@ from typing import Literal
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.runs.completion import ModelMessage, TokenUsage, ToolCall
+from skein.models.runs.completion import AnswerFault, ModelMessage, TokenUsage, ToolCall
 from skein.models.runs.recordable import MAX_STEP_BYTES, RESULT_FRAME_BYTES, with_fit_names
 from skein.models.runs.run import PromptMark, Run
 from skein.models.runs.tool_arguments import repeatable
@@ -147,6 +147,10 @@ class Step(Stored):
         n: The number of the step in the run, from 1, counted over all activations.
         activation: The number of the activation, from 1; each activation has its own prompt.
         model: The model that answered; `FIXED_ANSWER` if no model was asked.
+        fault: Why the answer cannot be used as it is; None for a usable answer.
+        follow_up: The message with which the model is asked again after this answer; None if it is
+            not asked again. It is recorded with the answer, so that a worker that takes over asks
+            the same.
         results: The results of the tool calls; None until all calls have been carried out.
         prompt: The packed `PromptRecord`, in the first step of each activation only.
         expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
@@ -159,6 +163,8 @@ class Step(Stored):
     model: str
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
+    fault: AnswerFault | None = None
+    follow_up: str | None = None
     results: tuple[ToolResult, ...] | None = None
     usage: TokenUsage
     prompt: bytes | None = None
@@ -193,6 +199,11 @@ class Step(Stored):
         return item if self.prompt is None else item | {"prompt": self.prompt}
 
     @property
+    def is_final(self) -> bool:
+        """Whether the run ends with this answer: it calls no tool and has no follow-up."""
+        return not self.tool_calls and self.follow_up is None
+
+    @property
     def prompt_bytes_left(self) -> int:
         """The bytes left for the prompt in the step's item."""
         answer = _size_of(self.model_copy(update={"prompt": None}).to_item())
@@ -203,6 +214,9 @@ class Step(Stored):
     def messages(self) -> tuple[ModelMessage, ...]:
         """Return the answer and the tool results as messages of the next model request.
 
+        A follow-up comes last, as a user message. An empty answer is left out, because some
+        providers refuse it. So is a filtered one, which would be filtered again.
+
         Providers refuse arguments that are not a JSON object, and ids and names that do not match
         their format. Such calls are changed to a form that providers accept.
         """
@@ -211,6 +225,10 @@ class Step(Stored):
             for call in with_fit_names(self.tool_calls, n=self.n)
         )
         answer = ModelMessage(role="assistant", content=self.text, tool_calls=calls)
+        if self.follow_up is not None:
+            asked = ModelMessage(role="user", content=self.follow_up)
+            hidden = not self.text.strip() or self.fault == "filtered"
+            return (asked,) if hidden else (answer, asked)
         results = zip(calls, self.results or (), strict=False)  # empty before the calls ran
         return (
             answer,

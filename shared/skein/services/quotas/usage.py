@@ -63,7 +63,7 @@ class UsageCounters:
         """
         day = f"{self.clock.now():%Y-%m-%d}"
         key = self.key_of(tenant, day, stable_hash(spread_by) % USAGE_SHARDS)
-        counts = {"answers": 1} | usage.model_dump()
+        counts = {"answers": 1} | usage.model_dump(exclude={"reasoning_tokens"})
         if background:
             counts["background_tokens"] = usage.input_tokens + usage.output_tokens
         try:

@@ -9,7 +9,7 @@ from skein.models.chats.chat import Message
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Write
 from skein.models.outbox.jobs import RunJob
-from skein.models.runs.run import FinalMessage
+from skein.models.runs.run import FinalMessage, Run
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.runs.activations import Recording
@@ -19,9 +19,31 @@ from skein.services.runs.disclosure import check_post
 from skein.services.runs.reasons import reason_of_done
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ends with the model's last answer.
+
+    Attributes:
+        message: The final message, or a notice that there is no answer; None for neither.
+        reason: Why there is no answer; None if `message` is the answer.
+        failed: Whether the run fails, because the model gave no usable answer.
+    """
+
+    message: NewMessage | None
+    reason: Reason | None = None
+    failed: bool = False
+
+    def outcome(self, run: Run) -> Outcome:
+        """Return the outcome of the run; a run that has answered before has no reason."""
+        if self.failed and self.reason is not None:
+            return Outcome("failed", self.reason, self.reason.meaning)
+        silence = self.reason
+        return Outcome("done", reason_of_done(run, silence) if silence is not None else None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalMessages:
-    """The service that ends runs as `done`, with or without a final message."""
+    """The service that ends runs after the model's last answer, with or without a message."""
 
     chats: Chats
     completion: RunCompletion
@@ -29,12 +51,12 @@ class FinalMessages:
     def end(
         self,
         claim: Claim,
-        final_message: NewMessage | Reason,
+        ending: Ending,
         step_recording: Recording | None,
         *,
         snapshot: ChatSnapshot | None = None,
     ) -> None:
-        """Post a run's final message, and end the run as `done`.
+        """Post a run's final message or its notice, and end the run.
 
         In the run's own chat, one transaction posts the message and ends the run; it can also
         record the model's last answer. In another chat, or if other agents follow in the chain, the
@@ -42,7 +64,7 @@ class FinalMessages:
 
         Args:
             claim: The run's claim; that of `step_recording`, if there is one.
-            final_message: The final message, or the reason why there is none.
+            ending: How the run ends.
             step_recording: The recording of the last step, if it is not recorded yet and
                 `ends_in_one_transaction` allows recording it here.
             snapshot: The snapshot of the message's chat, if the caller has read one.
@@ -50,56 +72,69 @@ class FinalMessages:
         Raises:
             LostLease: Another worker has taken the run over.
             ReadersChanged: Someone joined the chat that the prompt showed; nothing was written.
+                A notice holds no content of the prompt, so it is posted all the same.
             Rejected: The chat does not accept the message; nothing was written.
             Contention: Too many other writers changed the chat at once; nothing was written.
         """
-        if isinstance(final_message, Reason):
-            reason = reason_of_done(claim.run, final_message)
-            self.completion.end(claim, "done", reason=reason, step_recording=step_recording)
+        message, outcome = ending.message, ending.outcome(claim.run)
+        if message is None:
+            self._end(claim, outcome, step_recording)
             return
         jobs: list[RunJob] = []
-        together = _one_transaction(claim, final_message)
+        together = _one_transaction(claim, message)
 
         tries = count()
 
         def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
-            check_post(claim.run, snapshot)
+            if ending.reason is None:
+                check_post(claim.run, snapshot)
             if not together:
                 return (claim.guard,)
             seq = snapshot.chat.last_seq + 1
-            named = _with_final_message(claim, final_message.chat_id, seq)
-            completed = self.completion.done_in(
-                snapshot, named, step_recording, again=next(tries) > 0
+            named = _with_final_message(claim, message.chat_id, seq)
+            completed = self.completion.ended_in(
+                snapshot,
+                claim if ending.reason else named,
+                outcome,
+                step_recording,
+                again=next(tries) > 0,
             )
             jobs[:] = completed.jobs
             return completed.writes
 
         try:
-            posted = self.chats.post_message(
-                final_message, extra_writes=extra_writes, known=snapshot
-            )
+            posted = self.chats.post_message(message, extra_writes=extra_writes, known=snapshot)
         except ExtraWriteFailed as error:
             raise LostLease(claim.run.id) from error
         except ReadersChanged:
-            earlier = self.chats.earlier(final_message)
+            earlier = self.chats.earlier(message)
             if earlier is None:
                 raise
-            self._end_posted(claim, earlier, step_recording)
+            self._end_posted(claim, ending, earlier, step_recording)
             return
         if together and posted.created:
-            self.completion.over(claim.run, Outcome("done"), jobs)
+            self.completion.over(claim.run, outcome, jobs)
         else:  # the message is posted, here or by an earlier attempt; the run is not ended yet
-            self._end_posted(claim, posted.message, step_recording)
+            self._end_posted(claim, ending, posted.message, step_recording)
 
-    def _end_posted(self, claim: Claim, message: Message, step_recording: Recording | None) -> None:
-        """End a run whose final message is posted already."""
-        elsewhere = claim.run.chat_id is not None and message.chat_id != claim.run.chat_id
+    def _end(self, claim: Claim, outcome: Outcome, step_recording: Recording | None) -> None:
+        """End a run without a final message."""
+        status, reason, error = outcome
         self.completion.end(
-            _with_final_message(claim, message.chat_id, message.seq),
-            "done",
-            reason=reason_of_done(claim.run, Reason.ANSWERED_ELSEWHERE) if elsewhere else None,
-            step_recording=step_recording,
+            claim, status, reason=reason, error=error, step_recording=step_recording
         )
+
+    def _end_posted(
+        self, claim: Claim, ending: Ending, message: Message, step_recording: Recording | None
+    ) -> None:
+        """End a run whose final message or notice is posted already."""
+        if ending.reason is not None:
+            self._end(claim, ending.outcome(claim.run), step_recording)
+            return
+        elsewhere = claim.run.chat_id is not None and message.chat_id != claim.run.chat_id
+        reason = reason_of_done(claim.run, Reason.ANSWERED_ELSEWHERE) if elsewhere else None
+        named = _with_final_message(claim, message.chat_id, message.seq)
+        self._end(named, Outcome("done", reason), step_recording)
 
 
 def _with_final_message(claim: Claim, chat_id: str, seq: int) -> Claim:
@@ -107,7 +142,7 @@ def _with_final_message(claim: Claim, chat_id: str, seq: int) -> Claim:
     return claim.with_run(final_message=FinalMessage(chat_id=chat_id, seq=seq))
 
 
-def ends_in_one_transaction(claim: Claim, final_message: NewMessage | Reason) -> bool:
+def ends_in_one_transaction(claim: Claim, ending: Ending) -> bool:
     """Return whether the transaction that ends a run can also record the run's last answer.
 
     The answer must be recorded before any other write of the end. So if the end takes several
@@ -115,17 +150,17 @@ def ends_in_one_transaction(claim: Claim, final_message: NewMessage | Reason) ->
 
     Args:
         claim: The run's claim, with the answer.
-        final_message: The final message, or the reason why there is none.
+        ending: How the run ends.
     """
     shown = claim.run.shown
     at_home = shown is None or shown.chat_id == claim.run.chat_id
-    return at_home and (isinstance(final_message, Reason) or _one_transaction(claim, final_message))
+    return at_home and (ending.message is None or _one_transaction(claim, ending.message))
 
 
-def _one_transaction(claim: Claim, final_message: NewMessage) -> bool:
-    """Return whether the transaction that ends the run can also post the final message.
+def _one_transaction(claim: Claim, message: NewMessage) -> bool:
+    """Return whether the transaction that ends the run can also post its message.
 
     The message must be in the run's own chat, and no agent may follow in the run's chain. The
     message could wake that agent, and a transaction can write an item (its membership) only once.
     """
-    return final_message.chat_id == claim.run.chat_id and not claim.run.then
+    return message.chat_id == claim.run.chat_id and not claim.run.then

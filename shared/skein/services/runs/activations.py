@@ -12,7 +12,7 @@ from typing import Any
 from skein.models.chats.chat import Membership
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
-from skein.models.runs.run import HeldContent, PromptMark, SentMessage, ShownHistory, ShownStaging
+from skein.models.runs.run import HeldContent, RunMark, SentMessage, ShownHistory, ShownStaging
 from skein.models.runs.step import Step, ToolResult
 from skein.models.workspace.thread import Thread
 from skein.ports import Clock, Metrics, Table
@@ -52,7 +52,7 @@ def recording(
     shown: ShownHistory | None,
     held: HeldContent | None = None,
     borrowed: ShownStaging | None = None,
-    marks: Sequence[PromptMark] = (),
+    marks: Sequence[RunMark] = (),
     thread: Thread | None = None,
     at_thread: Sequence[Write] = (),
 ) -> Recording:
@@ -66,7 +66,7 @@ def recording(
         shown: The chat that the prompt showed, and up to which message; None for no chat.
         held: The content that the prompt held, with its audience.
         borrowed: The borrowed context that the prompt held, if any.
-        marks: The marks of the prompt.
+        marks: The marks of the prompt and of the answer.
         thread: The active thread of the prompt.
         at_thread: The writes that record the run's work at the thread.
     """

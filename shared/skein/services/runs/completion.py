@@ -93,8 +93,14 @@ class RunCompletion:
         except ConditionFailed:
             optimistic(self.clock, lambda: self._end_afresh(claim, outcome, step_recording))
 
-    def done_in(
-        self, snapshot: ChatSnapshot, claim: Claim, step_recording: Recording | None, *, again: bool
+    def ended_in(
+        self,
+        snapshot: ChatSnapshot,
+        claim: Claim,
+        outcome: Outcome,
+        step_recording: Recording | None,
+        *,
+        again: bool,
     ) -> CompletionWrites:
         """Return the writes that end a run in the transaction that posts its final message.
 
@@ -104,13 +110,14 @@ class RunCompletion:
         Args:
             snapshot: The chat snapshot, freshly read.
             claim: The claim of a run without a chain behind it; that of `step_recording`, if there
-                is one. It names the final message.
+                is one. It names the final message, if there is one.
+            outcome: How the run ends.
             step_recording: The recording of the last step, if it is not recorded yet.
             again: An earlier try of the transaction failed, so the borrowed context is read again.
         """
         run = self._still_staged(claim.run) if again else claim.run
         fresh = replace(claim, run=run, member=snapshot.member(claim.agent))
-        return self._completion_writes(fresh, Outcome("done"), step_recording=step_recording)
+        return self._completion_writes(fresh, outcome, step_recording=step_recording)
 
     def over(self, run: Run, outcome: Outcome, jobs: Sequence[RunJob]) -> None:
         """Log that a run has ended, and send the jobs of the runs that follow."""

@@ -42,12 +42,19 @@ def reason_of_done(run: Run, silence: Reason) -> Reason | None:
         run: The run, with the messages that it has sent.
         silence: Why the run ends without a final message.
     """
-    if run.chat_id is None:
-        return silence if not run.sent else None
-    if has_posted(run, run.chat_id, after=_asked_at(run)):
+    if has_answered(run):
         return None
+    if run.chat_id is None:
+        return silence
     elsewhere = any(sent.chat_id != run.chat_id for sent in run.sent)
     return Reason.ANSWERED_ELSEWHERE if elsewhere else silence
+
+
+def has_answered(run: Run) -> bool:
+    """Return whether a run has posted in its own chat since it was asked; without one, anywhere."""
+    if run.chat_id is None:
+        return bool(run.sent)
+    return has_posted(run, run.chat_id, after=_asked_at(run))
 
 
 def has_posted(run: Run, chat_id: str, *, after: int) -> bool:

@@ -1,0 +1,166 @@
+"""The review of a model's answer: use it, ask the model again, or end the run without it.
+
+An answer that is empty, cut off, refused or filtered is never posted, and never ends a run as if
+nothing had happened. The model is asked once more. The same holds for text that reaches nobody
+although someone expects an answer: the model is nudged once. The decision is recorded with the
+answer (`Step.fault`, `Step.follow_up`), so that a worker that takes over asks neither twice nor
+posts the first answer.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from skein.agent.prompt.builder import speaks_in_text
+from skein.agent.prompt.spoken_text import is_silence, names_in, spoken, without_labels
+from skein.agent.reading.expected_answer import answer_expected
+from skein.agent.reading.reading import Reading
+from skein.agent.tools.base import Tool
+from skein.agent.tools.send_message import send_message
+from skein.models.chats.chat import MAX_TEXT
+from skein.models.common.reason import Reason
+from skein.models.runs.completion import AnswerFault
+from skein.models.runs.run import AnswerMark
+from skein.models.runs.step import FIXED_ANSWER, Step
+from skein.prompts import render
+from skein.services.chats.post_message import NewMessage
+from skein.services.replies.final_message import Ending
+from skein.services.runs import policy
+from skein.services.runs.claim import Claim
+from skein.services.runs.reasons import has_answered
+
+FAILURES: dict[AnswerFault, Reason] = {
+    "empty": Reason.EMPTY_ANSWER,
+    "cut_off": Reason.ANSWER_CUT_OFF,
+    "refused": Reason.ANSWER_REFUSED,
+    "filtered": Reason.ANSWER_FILTERED,
+}
+NOTICES: dict[AnswerFault, str] = {
+    "empty": "notice_no_answer",
+    "cut_off": "notice_no_answer",
+    "refused": "notice_refused_answer",
+    "filtered": "notice_refused_answer",
+}
+
+
+class Review(NamedTuple):
+    """An answer with its fault and its follow-up, and the marks that the run gets for it."""
+
+    step: Step
+    marks: tuple[AnswerMark, ...] = ()
+
+
+def review(
+    claim: Claim, step: Step, earlier: Sequence[Step], reading: Reading, tools: Sequence[Tool]
+) -> Review:
+    """Decide whether an answer can be used, or the model is asked again.
+
+    Args:
+        claim: The run's claim, before the answer.
+        step: The answer, with the fault that the provider reports.
+        earlier: The earlier steps of the activation.
+        reading: The reading that the prompt was made from.
+        tools: The tools that the model could call.
+    """
+    if step.tool_calls:
+        return Review(step)
+    fault = step.fault or _fault_of(claim, step, earlier, reading)
+    if fault is None:
+        return Review(step)
+    faulty = step.model_copy(update={"fault": fault})
+    if fault == "unspoken":
+        if "nudged" in claim.run.marks or send_message.name not in {tool.name for tool in tools}:
+            return Review(faulty, ("unspoken_text",))
+        mark: AnswerMark = "nudged"
+    else:
+        if any(_retried(one) for one in earlier):
+            return Review(faulty)
+        mark = "answer_retried"
+    if step.n >= policy.MAX_STEPS:
+        return Review(faulty, ("unspoken_text",) if fault == "unspoken" else ())
+    return Review(faulty.model_copy(update={"follow_up": render(f"again_{fault}")}), (mark,))
+
+
+def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
+    """Return how a run ends with its last answer, in the chat that its prompt showed.
+
+    Args:
+        claim: The run's claim, with the answer.
+        step: The answer, which calls no tool and has no follow-up.
+        reading: The reading that the prompt was made from.
+    """
+    if step.fault == "unspoken":
+        return Ending(None, Reason.UNSPOKEN_TEXT)
+    if step.fault is not None:
+        return _failure(claim, step, step.fault, reading)
+    names, posts = names_in(reading), speaks_in_text(reading) or step.model == FIXED_ANSWER
+    text = spoken(step.text, names)
+    if not text or reading.chat is None or not posts:
+        return Ending(None, _silence(step, text, names, reading))
+    return Ending(
+        NewMessage(
+            tenant=claim.run.tenant,
+            chat_id=reading.chat.id,
+            sender=claim.agent,
+            text=text[:MAX_TEXT],
+            client_id=f"{claim.run.id}:{step.n}",
+            depth=claim.run.chain_depth + 1,
+            run_id=claim.run.id,
+            traced_to=claim.run.trigger.user_id,
+        )
+    )
+
+
+def _fault_of(
+    claim: Claim, step: Step, earlier: Sequence[Step], reading: Reading
+) -> AnswerFault | None:
+    """Return the fault of an answer without tool calls that the provider reports as whole."""
+    names = names_in(reading)
+    if is_silence(without_labels(step.text, names)):
+        return None
+    text, in_text = spoken(step.text, names), speaks_in_text(reading)
+    if text and (in_text or reading.chat is None):
+        return None
+    if has_answered(claim.run):
+        return None
+    expected = answer_expected(claim.run, claim.chat, reading)
+    if text:
+        return "unspoken" if expected else None
+    if _nudged(earlier):
+        return "unspoken"
+    # After tool calls, an agent that nobody waits for may end without a word.
+    return "empty" if in_text or expected or not earlier else None
+
+
+def _silence(step: Step, text: str, names: frozenset[str], reading: Reading) -> Reason:
+    """Return why an answer without a fault posts nothing."""
+    if is_silence(without_labels(step.text, names)):
+        return Reason.CHOSE_SILENCE
+    if not text:
+        return Reason.ENDED_BY_AGENT
+    return Reason.NO_CHAT if reading.chat is None else Reason.TOOLS_MODE_TEXT
+
+
+def _failure(claim: Claim, step: Step, fault: AnswerFault, reading: Reading) -> Ending:
+    """Return the end of a run whose model gave no usable answer, with a notice to its person."""
+    run, reason = claim.run, FAILURES[fault]
+    waits = run.trigger.by_person and answer_expected(run, claim.chat, reading)
+    notice = None
+    if claim.chat is not None and waits and not has_answered(run):
+        notice = NewMessage(
+            tenant=run.tenant,
+            chat_id=claim.chat.id,
+            sender=claim.agent,
+            kind="notice",
+            text=render(NOTICES[fault]),
+            client_id=f"{run.id}:{step.n}",
+            run_id=run.id,
+        )
+    return Ending(notice, reason, failed=True)
+
+
+def _retried(step: Step) -> bool:
+    return step.follow_up is not None and step.fault != "unspoken"
+
+
+def _nudged(earlier: Sequence[Step]) -> bool:
+    return any(step.follow_up is not None and step.fault == "unspoken" for step in earlier)

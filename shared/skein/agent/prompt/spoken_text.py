@@ -1,0 +1,141 @@
+"""The part of a model's text that people may read: no silence token, no label of a prompt.
+
+A prompt asks for `[silence]` if nothing needs to be said, and writes a label before each message:
+`[Ann (agent)]` in a history as roles, `[msg:3 14:50:00] Ann:` in a timeline. Models vary the token
+and copy the labels. Both are removed here, before a text is posted.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+
+from skein.agent.reading.reading import Reading
+from skein.services.common.quoting import bracketed, label
+
+INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
+WRAPPERS = "*_`~\"'\u201c\u201d\u2018\u2019\u201e\u00ab\u00bb"  # Markdown and quotes
+PUNCTUATION = ".,;:!?\u2026\u3002"
+OWN_NAME = "You"  # the name of the agent's own entries in a timeline
+MAX_LABELS = 4  # that are removed from one text
+
+_GAP = rf"[\s{INVISIBLE}]{{0,8}}"
+_WORD = rf"[{INVISIBLE}]{{0,8}}".join("silence") + rf"{_GAP}[{PUNCTUATION}]{{0,3}}{_GAP}"
+_TOKEN = re.compile(rf"[\[\uff3b\u3010]{_GAP}{_WORD}[\]\uff3d\u3011]", re.IGNORECASE)
+_ROUND_TOKEN = re.compile(rf"[({{<\uff08]{_GAP}{_WORD}[)}}>\uff09]", re.IGNORECASE)
+_AROUND = f"{INVISIBLE}{WRAPPERS}{PUNCTUATION}#>|-\u2013\u2014"
+_TIME = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:Z| UTC)?"
+_MARK = rf"(?:msg:\d+|{_TIME})"
+_KIND = r" \((?:human|agent)(?:, ?(?:you|id:? ?[^()\[\]]{1,200}))?\)"
+_REPLY = r"(?: \(reply to msg:\d+\))?"
+_FLAGS = re.compile(r"\s*(?:\[(?:SEEN|NEW)\])?\s*(?:\u2190 [A-Z]+(?: \(timeout\))?)?\s*")
+
+
+def is_silence(text: str) -> bool:
+    """Return whether a text consists of the silence token alone.
+
+    Case, white space, invisible characters, punctuation, quotes, Markdown and other brackets make
+    no difference. The bare word `silence` is a text, because it can be an answer.
+    """
+    bare, found = _TOKEN.subn(" ", text)
+    if not found:
+        bare, found = _ROUND_TOKEN.subn(" ", text)
+    return bool(found) and not _stripped(bare)
+
+
+def spoken(text: str, names: Iterable[str]) -> str:
+    """Return a text as people may read it; '' if nothing is left.
+
+    Labels at its start are removed, and the silence token at its start, at its end and on lines of
+    its own. Within a sentence, the token stays.
+
+    Args:
+        text: The text of the model.
+        names: The names in the prompt; see `names_in`.
+    """
+    text = without_labels(text.strip(), names)
+    if is_silence(text):
+        return ""
+    lines = text.splitlines(keepends=True)
+    text = "".join(line for line in lines if not (_TOKEN.search(line) and is_silence(line)))
+    text = _without_trailing_token(_without_leading_token(text.strip()))
+    return text if text.strip(f"{INVISIBLE} \t\r\n") else ""
+
+
+def without_labels(text: str, names: Iterable[str]) -> str:
+    """Remove the labels at the start of a text that are in a prompt's own format.
+
+    Args:
+        text: The text.
+        names: The names in the prompt. Brackets around any other name stay.
+    """
+    pattern = _labels_of(frozenset(names))
+    for _ in range(MAX_LABELS):
+        start = text.lstrip(f"{INVISIBLE} \t\r\n")
+        found = pattern.match(start)
+        if found is None:
+            break
+        text = start[found.end() :].lstrip()
+        if found["entry"]:
+            text = _unquoted(text)
+    return text
+
+
+def names_in(reading: Reading) -> frozenset[str]:
+    """Return the names of all speakers in a prompt: the agent, the members, the senders."""
+    roster = reading.chat.roster if reading.chat is not None else ()
+    return frozenset(
+        {
+            reading.agent.name,
+            *(member.name for member in roster),
+            *(message.sender.name for message in reading.history.messages),
+        }
+    )
+
+
+def _labels_of(names: frozenset[str]) -> re.Pattern[str]:
+    written = {form for name in names for form in (name, label(name), bracketed(name))}
+    by_length = sorted({*written, OWN_NAME}, key=lambda name: (-len(name), name))
+    name = rf"(?:{'|'.join(map(re.escape, by_length))})(?: \(\d+\))?"
+    marks = rf"(?:\[{_MARK}(?:[ ,]+{_MARK})*\] ?)"
+    bracket = rf"\[(?:(?:{_MARK}[ ,]+)*{name}{_KIND}|(?:{_MARK}[ ,]+)+{name})\]:?"
+    entry = rf"(?P<entry>{marks}+{name}(?:{_KIND})?{_REPLY}:|{name}{_KIND}{_REPLY}:)"
+    numbers = rf"\[msg:\d+(?:[ ,]+{_MARK})*\]"
+    return re.compile(rf"(?P<wrap>[*_`]{{0,3}})(?:{entry}|{bracket}|{numbers})(?P=wrap)")
+
+
+def _unquoted(text: str) -> str:
+    """Return the text of a copied timeline entry, without its quotes and its flags."""
+    if not text.startswith('"'):
+        return text
+    try:
+        said, end = json.JSONDecoder().raw_decode(text)
+    except ValueError:
+        return text
+    return said if _FLAGS.fullmatch(text[end:]) else text
+
+
+def _without_leading_token(text: str) -> str:
+    found = _TOKEN.search(text)
+    if found is None or _stripped(text[: found.start()]):
+        return text
+    rest = text[found.end() :]
+    for wrapper in reversed(text[: found.start()].strip()):
+        rest = rest.removeprefix(wrapper)
+    return rest.lstrip(PUNCTUATION + INVISIBLE).lstrip()
+
+
+def _without_trailing_token(text: str) -> str:
+    found = None
+    for found in _TOKEN.finditer(text):  # noqa: B007 the last one counts
+        pass
+    if found is None or _stripped(text[found.end() :]):
+        return text
+    head = text[: found.start()].rstrip()
+    for wrapper in text[found.end() :].strip():
+        head = head.removesuffix(wrapper) if wrapper in WRAPPERS else head
+    return head.rstrip()
+
+
+def _stripped(text: str) -> str:
+    """Return a text without white space, and without the characters around a silence token."""
+    return "".join(text.split()).strip(_AROUND)

@@ -1,0 +1,51 @@
+"""Whether someone expects a run's answer in its chat."""
+
+from skein.agent.reading.reading import Reading
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.base import MemberRef
+from skein.models.runs.run import Run
+from skein.services.runs.wakeups import mentions
+
+PAIR = 2  # members of a group that is a conversation of two
+
+
+def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
+    """Return whether someone expects this agent to answer in the run's own chat.
+
+    That is the case in a direct chat and in a group of two. In any other group, it is the case if
+    a message to answer names the agent or replies to it, if the run has got a reply to its
+    question, or if a person requested the run.
+
+    Args:
+        run: The run.
+        home: The run's own chat; None for a run without one.
+        reading: The reading that the prompt was made from.
+    """
+    if home is None or run.chat_id != home.id:
+        return False
+    if home.kind == "direct" or len(home.roster) <= PAIR:
+        return True
+    if run.trigger.type == "manual" or (run.resumed is not None and run.resumed.seq is not None):
+        return True
+    return any(_addresses(message, run, reading) for message in _to_answer(run, home, reading))
+
+
+def _to_answer(run: Run, home: Chat, reading: Reading) -> list[Message]:
+    """Return the messages that triggered the run, as far as they were read."""
+    first, last = run.trigger.from_seq or run.trigger.seq, run.trigger.seq
+    if first is None or last is None:
+        return []
+    here = reading.chat is not None and reading.chat.id == home.id
+    found = {one.seq: one for one in reading.history.messages} if here else {}
+    if reading.trigger.message is not None:
+        found[reading.trigger.message.seq] = reading.trigger.message
+    return [message for seq, message in found.items() if first <= seq <= last]
+
+
+def _addresses(message: Message, run: Run, reading: Reading) -> bool:
+    """Return whether a message names the agent, or replies to one of its messages."""
+    if mentions(message.text, {reading.agent.name.casefold()}):
+        return True
+    agent = MemberRef(kind="agent", id=run.agent_id)
+    said = {one.seq for one in reading.history.messages if one.sender.ref == agent}
+    return message.reply_to is not None and message.reply_to in said
