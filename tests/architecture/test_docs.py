@@ -30,6 +30,7 @@ from skein.models.planning import goal, plan
 from skein.models.privacy import audit, erasure
 from skein.models.quotas import limit
 from skein.models.runs import run, step
+from skein.models.runs.completion import AnswerFault
 from skein.models.runs.trigger import Trigger
 from skein.models.workspace import document, skill, thread
 from skein.services.config.resolution import effective_settings
@@ -277,8 +278,14 @@ def test_each_reason_has_a_place_and_an_advice() -> None:
         assert advice, reason
 
 
-def test_marks_of_prompts_stand_in_the_life_of_a_run() -> None:
-    assert named(rows(part(page("runs.md"), "## Marks"))) == set(get_args(run.PromptMark))
+def test_marks_of_runs_stand_in_the_life_of_a_run() -> None:
+    marks = {*get_args(run.PromptMark), *get_args(run.AnswerMark)}
+    assert named(rows(part(page("runs.md"), "## Marks"))) == marks
+
+
+def test_faults_of_answers_stand_in_the_life_of_a_run() -> None:
+    heading = "## An answer that cannot be used"
+    assert named(rows(part(page("runs.md"), heading))) == set(get_args(AnswerFault))
 
 
 # ---------------------------------------------------------------------- deployment

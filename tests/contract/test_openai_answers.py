@@ -286,3 +286,56 @@ def test_an_answer_that_trickles_in_has_no_more_time_than_any_other(
     request = _request(None).model_copy(update={"timeout_seconds": 1})
     with pytest.raises(Unavailable, match="too long"):
         model.complete(request)
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        (Answer("Hello!"), None),
+        (Answer("Hello!", finish_reason="length"), "cut_off"),
+        (Answer(None, finish_reason="length"), "cut_off"),
+        (Answer("Hel", finish_reason="MAX_TOKENS"), "cut_off"),
+        (Answer("Hel", finish_reason="content_filter"), "filtered"),
+        (Answer(None, refusal="I can't help with that."), "refused"),
+    ],
+)
+def test_answer_that_is_not_whole_has_a_fault(
+    server: ScriptedOpenAI, model: OpenAIModel, answer: Answer, fault: str | None
+) -> None:
+    server.then(answer)
+    assert model.complete(_request(None)).fault == fault
+
+
+def test_refusal_has_the_words_of_the_refusal(server: ScriptedOpenAI, model: OpenAIModel) -> None:
+    server.then(Answer(None, refusal="I can't help with that."))
+    assert model.complete(_request(None)).text == "I can't help with that."
+
+
+def test_reasoning_tokens_are_counted_as_part_of_the_output(
+    server: ScriptedOpenAI, model: OpenAIModel
+) -> None:
+    server.then(Answer("Hi", usage=(10, 50), reasoning=40))
+    usage = model.complete(_request(None)).usage
+    assert usage == TokenUsage(input_tokens=10, output_tokens=50, reasoning_tokens=40)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "limit"),
+    [
+        ("gpt-4.1-mini", False, 100),
+        ("gpt-4o", False, 100),
+        ("gpt-4.1-mini", True, 1_100),
+        ("o4-mini", False, 1_100),
+        ("gpt-5-nano", False, 1_100),
+        ("openai/gpt-5", False, 1_100),
+        ("deepseek-reasoner", False, 1_100),
+        ("moonshot/kimi-k2-thinking", False, 1_100),
+    ],
+)
+def test_limit_of_a_reasoning_model_has_room_for_its_reasoning(
+    server: ScriptedOpenAI, name: str, *, known: bool, limit: int
+) -> None:
+    model = OpenAIModel(api_key=lambda: "key", base_url=server.base_url, reasoning_tokens=1_000)
+    model.complete(_request(None).model_copy(update={"model": name, "reasons": known}))
+    model.close()
+    assert server.calls[0].body["max_completion_tokens"] == limit

@@ -55,7 +55,7 @@ from tests.support.agents import (
 from tests.support.api_client import Answer, Client, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.erasure import ZOE
-from tests.support.fakes import Script, ScriptedModel, calls, says
+from tests.support.fakes import Script, ScriptedModel, calls, faulty, says
 from tests.support.webhooks import Webhook, invoke, signed_world
 
 SMS = Webhook.recorded("sms_webhook")
@@ -245,7 +245,7 @@ def test_message_with_a_delivered_answer_has_no_reason() -> None:
 
 
 def test_reply_to_a_question_when_the_agent_is_silent_then_has_the_reason() -> None:
-    world = group(ASK, "[silence]")
+    world = group(ASK, "[silence]", reply_mode="tools")
     world.post("Publish", HUSAM)
     settle(world)
     world.post("Yes", HUSAM)
@@ -565,7 +565,7 @@ def _worker_lost(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 
 @scenario(Reason.WAITING_FOR_REPLY)
 def _waiting(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
-    world = group(ASK)
+    world = group(ASK, reply_mode="tools")
     world.post("Publish", HUSAM)
     settle(world)
     world.take(world.runs()[0].job)
@@ -658,14 +658,18 @@ def _chose_silence(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     return done("[silence]")
 
 
-@scenario(Reason.EMPTY_ANSWER)
-def _empty_answer(_: Logged, __: pytest.MonkeyPatch) -> str | None:
-    return done("  ")
-
-
 @scenario(Reason.TOOLS_MODE_TEXT)
 def _tools_mode_text(_: Logged, __: pytest.MonkeyPatch) -> str | None:
-    return done("I think so.", reply_mode="tools")
+    world = group("I think so.", reply_mode="tools")
+    world.chat(HUSAM, AHMAD, COACH)
+    world.post("Hello", HUSAM)
+    settle(world)
+    return of_agent(world, 1)
+
+
+@scenario(Reason.UNSPOKEN_TEXT)
+def _unspoken_text(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    return done("I think so.", "I said so.", reply_mode="tools")
 
 
 @scenario(Reason.ENDED_BY_AGENT)
@@ -733,6 +737,35 @@ def _model_rejected(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world.post("Hello", HUSAM)
     settle(world)
     return ended(world, "failed")
+
+
+def unusable(answer: Script) -> str | None:
+    """The reason of a run whose model gives this answer twice."""
+    world = group(answer, answer)
+    world.post("Hello", HUSAM)
+    settle(world)
+    assert [message.kind for message in world.messages()] == ["text", "notice"]
+    return ended(world, "failed")
+
+
+@scenario(Reason.EMPTY_ANSWER)
+def _empty_answer(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    return unusable("  ")
+
+
+@scenario(Reason.ANSWER_CUT_OFF)
+def _answer_cut_off(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    return unusable(faulty("cut_off", "The plan has"))
+
+
+@scenario(Reason.ANSWER_REFUSED)
+def _answer_refused(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    return unusable(faulty("refused", "I can't."))
+
+
+@scenario(Reason.ANSWER_FILTERED)
+def _answer_filtered(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    return unusable(faulty("filtered"))
 
 
 @scenario(Reason.ANSWER_REJECTED)
@@ -837,7 +870,7 @@ def _stopped_by_agent(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     def stops(_: ModelRequest) -> Any:
         return calls(("stop_run", {"run_id": world.runs()[0].id}), "end_run")
 
-    world = group(ASK, stops)
+    world = group(ASK, stops, reply_mode="tools")
     world.post("Publish", HUSAM)
     settle(world)
     asked_by_service(world)
@@ -847,7 +880,7 @@ def _stopped_by_agent(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 
 @scenario(Reason.PERSON_ERASED)
 def _person_erased(_: Logged, __: pytest.MonkeyPatch) -> str | None:
-    world = group(ASK)
+    world = group(ASK, reply_mode="tools")
     world.known(ZOE)
     world.chat(HUSAM, ZOE, COACH)
     world.post("Publish", ZOE)

@@ -10,7 +10,13 @@ from itertools import count
 from typing import Any, TypeVar
 
 from skein.models.common.storage import Query, Write
-from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
+from skein.models.runs.completion import (
+    AnswerFault,
+    ModelAnswer,
+    ModelRequest,
+    TokenUsage,
+    ToolCall,
+)
 from tests.fakes.table import MemoryTable
 
 A = TypeVar("A")
@@ -19,10 +25,17 @@ B = TypeVar("B")
 
 @dataclass(frozen=True)
 class Calls:
-    """An answer that calls tools: each a name and its arguments, as a mapping or as raw text."""
+    """An answer that calls tools: each a name and its arguments, as a mapping or as raw text.
+
+    Attributes:
+        fault: How the provider says that the answer is not whole.
+        reasoning: The tokens of the model's reasoning.
+    """
 
     tools: tuple[tuple[str, Mapping[str, Any] | str], ...]
     text: str = ""
+    fault: AnswerFault | None = None
+    reasoning: int = 0
 
 
 def calls(*tools: str | tuple[str, Mapping[str, Any] | str], text: str = "") -> Calls:
@@ -34,6 +47,11 @@ def calls(*tools: str | tuple[str, Mapping[str, Any] | str], text: str = "") -> 
 def says(text: str, **arguments: Any) -> Calls:
     """Script an answer that sends one message."""
     return calls(("send_message", {"text": text, **arguments}))
+
+
+def faulty(fault: AnswerFault, text: str = "", *, reasoning: int = 0) -> Calls:
+    """Script an answer in words that is not whole."""
+    return Calls((), text, fault, reasoning)
 
 
 NOTHING_NEW = '{"lines": ["All is quiet.", "Nothing is open."], "summary": "They have spoken."}'
@@ -108,7 +126,8 @@ class ScriptedModel:
                 )
                 for name, given in answer.tools
             ),
-            usage=TokenUsage(input_tokens=10, output_tokens=5),
+            fault=answer.fault,
+            usage=TokenUsage(input_tokens=10, output_tokens=5, reasoning_tokens=answer.reasoning),
         )
 
     @property

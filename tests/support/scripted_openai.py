@@ -52,6 +52,9 @@ class Answer:
         latency: Seconds to wait first.
         trickle: Seconds to wait before each byte of the body.
         usage: Input and output tokens.
+        refusal: The words with which the model refuses.
+        reasoning: How many of the output tokens were reasoning; None where the provider does not
+            say.
         cached: How many of the input a cache served; None where the provider does not say.
         raw: The body, in place of everything above.
     """
@@ -64,6 +67,8 @@ class Answer:
     latency: float = 0.0
     trickle: float = 0.0
     usage: tuple[int, int] = (10, 5)
+    refusal: str | None = None
+    reasoning: int | None = None
     cached: int | None = None
     finish_reason: str | None = None
     raw: bytes | None = None
@@ -268,7 +273,11 @@ def _model_list(models: Sequence[str] | bytes) -> bytes:
 
 
 def _completion(answer: Answer, request: Mapping[str, Any]) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": answer.text,
+        "refusal": answer.refusal,
+    }
     if answer.tool_calls:
         message["tool_calls"] = [
             {
@@ -285,6 +294,8 @@ def _completion(answer: Answer, request: Mapping[str, Any]) -> dict[str, Any]:
     sent, received = answer.usage
     cached = answer.cached
     details = {} if cached is None else {"prompt_tokens_details": {"cached_tokens": cached}}
+    if answer.reasoning is not None:
+        details["completion_tokens_details"] = {"reasoning_tokens": answer.reasoning}
     return {
         "id": "chatcmpl-scripted",
         "object": "chat.completion",

@@ -70,14 +70,14 @@ def review(
     if fault == "unspoken":
         if "nudged" in claim.run.marks or send_message.name not in {tool.name for tool in tools}:
             return Review(faulty, ("unspoken_text",))
-        mark: AnswerMark = "nudged"
+        noted: AnswerMark = "nudged"
     else:
         if any(_retried(one) for one in earlier):
             return Review(faulty)
-        mark = "answer_retried"
+        noted = "answer_retried"
     if step.n >= policy.MAX_STEPS:
         return Review(faulty, ("unspoken_text",) if fault == "unspoken" else ())
-    return Review(faulty.model_copy(update={"follow_up": render(f"again_{fault}")}), (mark,))
+    return Review(faulty.model_copy(update={"follow_up": render(f"again_{fault}")}), (noted,))
 
 
 def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
@@ -128,7 +128,8 @@ def _fault_of(
     if _nudged(earlier):
         return "unspoken"
     # After tool calls, an agent that nobody waits for may end without a word.
-    return "empty" if in_text or expected or not earlier else None
+    acted = any(one.tool_calls for one in earlier)
+    return "empty" if in_text or expected or not acted else None
 
 
 def _silence(step: Step, text: str, names: frozenset[str], reading: Reading) -> Reason:

@@ -163,11 +163,14 @@ def test_an_opt_out_while_the_model_thinks_keeps_the_answer_from_the_phone() -> 
 
 
 def test_a_tool_that_speaks_before_the_last_answer_speaks_once() -> None:
-    world = World(model=ScriptedModel.saying(says("One moment"), "Done."))
+    moment = says("One moment", chat_id="chat_2")
+    world = World(model=ScriptedModel.saying(moment, "Done."))
     world.agent(enabled_tools=("send_message",))
     world.chat(HUSAM, COACH)
+    world.chat(HUSAM, COACH, chat_id="chat_2", title="Elsewhere", respond="manual")
     world.post("Go", HUSAM)
     world.drain()
-    assert world.texts() == ["Go", "One moment", "Done."]
+    assert world.texts("chat_2") == ["One moment"]
+    assert world.texts() == ["Go", "Done."]
     [run] = world.runs()
     assert [step.n for step in steps_of(world, run)] == [1, 2]

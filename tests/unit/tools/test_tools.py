@@ -89,7 +89,7 @@ def test_several_calls_of_one_answer_are_carried_out_in_order() -> None:
         ({"text": "Hi", "shout": True}, "shout: Extra inputs are not permitted"),
         ({"text": "Hi", "reply_to": "the first"}, "reply_to: Input should be a number"),
         ({"text": "Hi", "reply_to": 99}, "reply_to is not a message"),
-        ({"text": " "}, "a message must have text"),
+        ({"text": " "}, "the text has no words for people"),
         ({"text": "x" * 20_001}, "at most 20,000 characters"),
         ("{", "Invalid JSON"),
         ('{"text": "\\ud800"}', "Invalid JSON"),

@@ -6,6 +6,7 @@ __all__ = [
     "history",
     "names",
     "skills",
+    "spoken_text",
     "threads",
     "timeline",
     "token_cache",

@@ -2,6 +2,7 @@
 
 __all__ = [
     "cache",
+    "expected_answer",
     "held_content",
     "history",
     "loader",
