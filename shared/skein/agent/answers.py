@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from skein.agent.prompt.builder import speaks_in_text
-from skein.agent.prompt.spoken_text import is_silence, names_in, spoken, without_labels
+from skein.agent.prompt.spoken_text import is_silence, speakers_in, spoken, without_labels
 from skein.agent.reading.expected_answer import answer_expected
 from skein.agent.reading.reading import Reading
 from skein.agent.tools.base import Tool
@@ -92,7 +92,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
         return Ending(None, Reason.UNSPOKEN_TEXT)
     if step.fault is not None:
         return _failure(claim, step, step.fault, reading)
-    names, posts = names_in(reading), speaks_in_text(reading) or step.model == FIXED_ANSWER
+    names, posts = speakers_in(reading), speaks_in_text(reading) or step.model == FIXED_ANSWER
     text = spoken(step.text, names)
     if not text or reading.chat is None or not posts:
         return Ending(None, _silence(step, text, names, reading))
@@ -114,7 +114,7 @@ def _fault_of(
     claim: Claim, step: Step, earlier: Sequence[Step], reading: Reading
 ) -> AnswerFault | None:
     """Return the fault of an answer without tool calls that the provider reports as whole."""
-    names = names_in(reading)
+    names = speakers_in(reading)
     if is_silence(without_labels(step.text, names)):
         return None
     text, in_text = spoken(step.text, names), speaks_in_text(reading)

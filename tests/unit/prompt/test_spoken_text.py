@@ -4,7 +4,7 @@ import pytest
 
 from skein.agent.prompt.spoken_text import is_silence, spoken, without_labels
 
-NAMES = frozenset({"Ann", "Coach", "Dr. Who [1]", "Mary Ann"})
+NAMES = frozenset({"Ann", "Ann (2)", "Coach", "Mary Ann", "You"})
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,10 @@ def test_silence_token_in_a_long_text_takes_no_long_time() -> None:
         "[Coach (agent)] Hello",
         "[Ann (human)]: Hello",
         "[Mary Ann (human)]\nHello",
-        '["Dr. Who \\u005b1\\u005d" (agent)] Hello',
+        "[Ann (human), msg:41 2026-02-18 14:50 UTC, reply to msg:3] Hello",
+        "[msg:41 2026-02-18 14:50 EET] Hello",
+        '[msg:41 14:50:00] You (reply to msg:3, waited for a reply): "Hello" [SEEN]',
+        '[sent because Ann asked "Say [hello]" in "1:1 with Ann"] Hello',
         "[Ann (2) (human)] Hello",
         "[Ann (agent, id:agt_1)] Hello",
         "[Coach (agent, you)] Hello",

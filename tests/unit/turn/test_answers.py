@@ -144,7 +144,7 @@ def test_fault_after_a_retry_and_a_tool_call_fails_the_run() -> None:
 
 
 def test_fault_in_the_last_step_is_not_asked_for_again() -> None:
-    script = [*[calls("get_my_runs")] * (MAX_STEPS - 1), ""]
+    script: list[Script] = [*[calls("get_my_runs")] * (MAX_STEPS - 1), ""]
     world = direct(*script, enabled_tools=("get_my_runs",))
     run = asked(world)
     assert (run.status, run.steps_taken) == ("failed", MAX_STEPS)

@@ -1,21 +1,21 @@
 """The part of a model's text that people may read: no silence token, no label of a prompt.
 
-A prompt asks for `[silence]` if nothing needs to be said, and writes a label before each message:
-`[Ann (agent)]` in a history as roles, `[msg:3 14:50:00] Ann:` in a timeline. Models vary the token
-and copy the labels. Both are removed here, before a text is posted.
+A prompt asks for `[silence]` if nothing needs to be said, and writes a label before each message
+(`timeline.py`): `[Ann (agent)]` in a history as roles, `[msg:3 14:50:00] Ann:` in a timeline.
+Models vary the token and copy the labels. Both are removed here, before a text is posted.
 """
 
 import json
 import re
 from collections.abc import Iterable
 
+from skein.agent.prompt.names import YOU, names_in
 from skein.agent.reading.reading import Reading
-from skein.services.common.quoting import bracketed, label
+from skein.models.chats.names import plain_name
 
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
 WRAPPERS = "*_`~\"'\u201c\u201d\u2018\u2019\u201e\u00ab\u00bb"  # Markdown and quotes
 PUNCTUATION = ".,;:!?\u2026\u3002"
-OWN_NAME = "You"  # the name of the agent's own entries in a timeline
 MAX_LABELS = 4  # that are removed from one text
 
 _GAP = rf"[\s{INVISIBLE}]{{0,8}}"
@@ -23,10 +23,12 @@ _WORD = rf"[{INVISIBLE}]{{0,8}}".join("silence") + rf"{_GAP}[{PUNCTUATION}]{{0,3
 _TOKEN = re.compile(rf"[\[\uff3b\u3010]{_GAP}{_WORD}[\]\uff3d\u3011]", re.IGNORECASE)
 _ROUND_TOKEN = re.compile(rf"[({{<\uff08]{_GAP}{_WORD}[)}}>\uff09]", re.IGNORECASE)
 _AROUND = f"{INVISIBLE}{WRAPPERS}{PUNCTUATION}#>|-\u2013\u2014"
-_TIME = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:Z| UTC)?"
-_MARK = rf"(?:msg:\d+|{_TIME})"
+_TIME = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:Z| [A-Z]{2,5}| [+-]\d{2,4})?"
+_DETAIL = rf"(?:msg:\d+|{_TIME}|reply to msg:\d+|waited for a reply)"
+_DETAILS = rf"{_DETAIL}(?:[ ,]{{1,2}}{_DETAIL})*"
 _KIND = r" \((?:human|agent)(?:, ?(?:you|id:? ?[^()\[\]]{1,200}))?\)"
-_REPLY = r"(?: \(reply to msg:\d+\))?"
+_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
+_ORIGIN = rf"\[sent because [^\[\]\n]{{1,200}} asked {_QUOTED} in {_QUOTED}\]"
 _FLAGS = re.compile(r"\s*(?:\[(?:SEEN|NEW)\])?\s*(?:\u2190 [A-Z]+(?: \(timeout\))?)?\s*")
 
 
@@ -50,7 +52,7 @@ def spoken(text: str, names: Iterable[str]) -> str:
 
     Args:
         text: The text of the model.
-        names: The names in the prompt; see `names_in`.
+        names: The names in the prompt; see `speakers_in`.
     """
     text = without_labels(text.strip(), names)
     if is_silence(text):
@@ -80,27 +82,24 @@ def without_labels(text: str, names: Iterable[str]) -> str:
     return text
 
 
-def names_in(reading: Reading) -> frozenset[str]:
-    """Return the names of all speakers in a prompt: the agent, the members, the senders."""
-    roster = reading.chat.roster if reading.chat is not None else ()
-    return frozenset(
-        {
-            reading.agent.name,
-            *(member.name for member in roster),
-            *(message.sender.name for message in reading.history.messages),
-        }
-    )
+def speakers_in(reading: Reading) -> frozenset[str]:
+    """Return the names in a prompt: of the agent, and of the members and senders it shows."""
+    own = plain_name(reading.agent.as_member)
+    return frozenset({YOU, own, *names_in(reading).known.values()})
 
 
 def _labels_of(names: frozenset[str]) -> re.Pattern[str]:
-    written = {form for name in names for form in (name, label(name), bracketed(name))}
-    by_length = sorted({*written, OWN_NAME}, key=lambda name: (-len(name), name))
+    by_length = sorted(names, key=lambda name: (-len(name), name))
     name = rf"(?:{'|'.join(map(re.escape, by_length))})(?: \(\d+\))?"
-    marks = rf"(?:\[{_MARK}(?:[ ,]+{_MARK})*\] ?)"
-    bracket = rf"\[(?:(?:{_MARK}[ ,]+)*{name}{_KIND}|(?:{_MARK}[ ,]+)+{name})\]:?"
-    entry = rf"(?P<entry>{marks}+{name}(?:{_KIND})?{_REPLY}:|{name}{_KIND}{_REPLY}:)"
-    numbers = rf"\[msg:\d+(?:[ ,]+{_MARK})*\]"
-    return re.compile(rf"(?P<wrap>[*_`]{{0,3}})(?:{entry}|{bracket}|{numbers})(?P=wrap)")
+    marks = rf"(?:\[{_DETAILS}\] ?)"
+    said = rf"(?: \({_DETAILS}\))?:"
+    entry = rf"(?P<entry>{marks}+{name}(?:{_KIND})?{said}|{name}{_KIND}{said})"
+    bracket = (
+        rf"\[(?:(?:{_DETAILS}[ ,]{{1,2}})?{name}{_KIND}(?:, {_DETAILS})?"
+        rf"|{_DETAILS}[ ,]{{1,2}}{name})\]:?"
+    )
+    numbers = rf"\[msg:\d+(?:[ ,]{{1,2}}{_DETAIL})*\]"
+    return re.compile(rf"(?P<wrap>[*_`]{{0,3}})(?:{entry}|{bracket}|{numbers}|{_ORIGIN})(?P=wrap)")
 
 
 def _unquoted(text: str) -> str:

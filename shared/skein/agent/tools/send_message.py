@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, create_model
 
 from skein.agent.prompt.builder import speaks_in_text
-from skein.agent.prompt.spoken_text import names_in, spoken
+from skein.agent.prompt.spoken_text import speakers_in, spoken
 from skein.agent.tools.arguments import Id, MessageNumber, MessageText
 from skein.agent.tools.base import Tool, tool
 from skein.agent.tools.context import ToolContext
@@ -64,7 +64,7 @@ def send_message(
     target = call.target(chat_id)
     if speaks_in_text(call.reading) and call.reading.chat and call.reading.chat.id == target:
         raise Correctable(TEXT_GOES_HERE)
-    words = spoken(text, names_in(call.reading))
+    words = spoken(text, speakers_in(call.reading))
     if not words:
         raise Correctable(NOTHING_TO_SAY)
     new = NewMessage(
