@@ -59,8 +59,7 @@ class SmallModel:
         question = conversation.question
         acted = bool(messages) and messages[-1].get("role") == "tool"
         if question is None or acted:
-            silent = "" if conversation.by_tool or acted else NO_REPLY
-            return self._completion({"content": silent}, None)
+            return self._completion({"content": NO_REPLY}, None)
         text, used = self._said(conversation, question)
         if conversation.by_tool and _offers(request, SEND):
             return self._completion({"content": None, "tool_calls": [_sending(text)]}, used)
