@@ -16,7 +16,6 @@ from skein.agent.reading.expected_answer import answer_expected
 from skein.agent.reading.reading import Reading
 from skein.agent.tools.base import Tool
 from skein.agent.tools.send_message import send_message
-from skein.models.chats.chat import MAX_TEXT
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import AnswerFault
 from skein.models.runs.run import AnswerMark
@@ -101,7 +100,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
             tenant=claim.run.tenant,
             chat_id=reading.chat.id,
             sender=claim.agent,
-            text=text[:MAX_TEXT],
+            text=text,
             client_id=f"{claim.run.id}:{step.n}",
             depth=claim.run.chain_depth + 1,
             run_id=claim.run.id,
@@ -122,7 +121,7 @@ def _fault_of(
         return None
     if has_answered(claim.run):
         return None
-    expected = answer_expected(claim.run, claim.chat, reading)
+    expected = answer_expected(claim.run, claim.chat or reading.chat, reading)
     if text:
         return "unspoken" if expected else None
     if _nudged(earlier):

@@ -182,7 +182,8 @@ def test_goal_without_measurement_fails() -> None:
 def test_shares_of_a_prompt_are_of_what_both_begin_with() -> None:
     asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=3)
     found = shares(asked, tokens())
-    assert 0 < found["openai"] <= found["ideal"] < 1
+    assert 0 <= found["openai"] <= found["ideal"] < 1
+    assert found["ideal"] > 0
     same = shares([asked[-1], asked[-1]], tokens())
     assert same["ideal"] == 1
 

@@ -13,13 +13,14 @@ from skein.agent.prompt.names import YOU, names_in
 from skein.agent.reading.reading import Reading
 from skein.models.chats.names import plain_name
 
+NO_REPLY = "[silence]"
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
 WRAPPERS = "*_`~\"'\u201c\u201d\u2018\u2019\u201e\u00ab\u00bb"  # Markdown and quotes
 PUNCTUATION = ".,;:!?\u2026\u3002"
 MAX_LABELS = 4  # that are removed from one text
 
 _GAP = rf"[\s{INVISIBLE}]{{0,8}}"
-_WORD = rf"[{INVISIBLE}]{{0,8}}".join("silence") + rf"{_GAP}[{PUNCTUATION}]{{0,3}}{_GAP}"
+_WORD = rf"[{INVISIBLE}]{{0,8}}".join(NO_REPLY.strip("[]")) + rf"{_GAP}[{PUNCTUATION}]{{0,3}}{_GAP}"
 _TOKEN = re.compile(rf"[\[\uff3b\u3010]{_GAP}{_WORD}[\]\uff3d\u3011]", re.IGNORECASE)
 _ROUND_TOKEN = re.compile(rf"[({{<\uff08]{_GAP}{_WORD}[)}}>\uff09]", re.IGNORECASE)
 _AROUND = f"{INVISIBLE}{WRAPPERS}{PUNCTUATION}#>|-\u2013\u2014"

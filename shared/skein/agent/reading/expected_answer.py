@@ -21,7 +21,7 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
         home: The run's own chat; None for a run without one.
         reading: The reading that the prompt was made from.
     """
-    if home is None or run.chat_id != home.id:
+    if home is None or run.own_chat_id != home.id:
         return False
     if home.kind == "direct" or len(home.roster) <= PAIR:
         return True

@@ -42,19 +42,17 @@ def reason_of_done(run: Run, silence: Reason) -> Reason | None:
         run: The run, with the messages that it has sent.
         silence: Why the run ends without a final message.
     """
-    if has_answered(run):
+    if has_answered(run) or (run.chat_id is None and run.sent):
         return None
-    if run.chat_id is None:
-        return silence
     elsewhere = any(sent.chat_id != run.chat_id for sent in run.sent)
     return Reason.ANSWERED_ELSEWHERE if elsewhere else silence
 
 
 def has_answered(run: Run) -> bool:
     """Return whether a run has posted in its own chat since it was asked; without one, anywhere."""
-    if run.chat_id is None:
+    if run.own_chat_id is None:
         return bool(run.sent)
-    return has_posted(run, run.chat_id, after=_asked_at(run))
+    return has_posted(run, run.own_chat_id, after=_asked_at(run))
 
 
 def has_posted(run: Run, chat_id: str, *, after: int) -> bool:
@@ -66,6 +64,6 @@ def has_posted(run: Run, chat_id: str, *, after: int) -> bool:
 def _asked_at(run: Run) -> int:
     """Return the seq of the newest message in the run's own chat that the run is to answer."""
     resumed = run.resumed
-    if resumed is not None and resumed.chat_id == run.chat_id and resumed.seq is not None:
+    if resumed is not None and resumed.chat_id == run.own_chat_id and resumed.seq is not None:
         return resumed.seq
     return run.trigger.seq or 0
