@@ -85,7 +85,7 @@ test-model: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Run the tests of the local model
 	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)
 
 .PHONY: bench
-bench: engine $(RANKS) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=imports ...)
+bench: engine $(RANKS) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts ...)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench $(ONLY)
 
 .PHONY: eval

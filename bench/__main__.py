@@ -16,11 +16,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import imports, prefix
+from bench import imports, prefix, prompts
 from bench.cost import Row
 from bench.engines import engines
 from bench.goals import PEERS, Results
-from bench.report import goal_cells, import_cells, page, printed, table, time_cells
+from bench.report import (
+    goal_cells,
+    import_cells,
+    overhead_cells,
+    page,
+    printed,
+    table,
+    time_cells,
+)
 from local.aws.dynamodb_local import VERSION
 from local.template import ROOT
 from skein.adapters.tokens import Tokens
@@ -44,6 +52,7 @@ class Bench:
     own_time: dict[str, dict[str, float]] = field(default_factory=dict)
     starts: dict[str, imports.ColdStart] = field(default_factory=dict)
     shares: dict[str, dict[str, float]] = field(default_factory=dict)
+    overheads: dict[str, prompts.Overhead] = field(default_factory=dict)
     memory: dict[str, float] | None = None
     failures: list[str] = field(default_factory=list)
 
@@ -51,6 +60,7 @@ class Bench:
         """Measure some parts, or everything."""
         known = {
             "prefix": self._prefix,
+            "prompts": self._prompts,
             "imports": self._imports,
             "turns": self._turns,
             "memory": self._memory,
@@ -58,7 +68,13 @@ class Bench:
         for part in parts or known:
             known[part]()
         return Results(
-            self.rows, self.own_time, self.starts, self.memory, self.shares, self.failures
+            self.rows,
+            self.own_time,
+            self.starts,
+            self.memory,
+            self.shares,
+            self.failures,
+            self.overheads,
         )
 
     def _prefix(self) -> None:
@@ -67,6 +83,10 @@ class Bench:
         for name, kind, prompt, tools in prefix.CONVERSATIONS:
             conversation = prefix.conversation(kind, prompt, tokens, tools=tools)
             self.shares[name] = prefix.shares(conversation, tokens)
+
+    def _prompts(self) -> None:
+        print("bench: tokens of prompts that are nobody's words", flush=True)
+        self.overheads |= prompts.measured()
 
     def _imports(self) -> None:
         print("bench: cold starts", flush=True)
@@ -129,6 +149,7 @@ def show(results: Results, *, whole: bool) -> None:
         [row for row in verdicts if whole or "not measured" not in " ".join(row)],
         time_cells(results) if results.own_time else [],
         import_cells(results),
+        overhead_cells(results),
     ):
         if len(cells) > 1:
             print(f"\n{printed(cells)}")

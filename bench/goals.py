@@ -1,11 +1,12 @@
 """What the measurements are held to, each with what was found and whether that is enough."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bench.cost import SHORT, Row
 from bench.imports import ColdStart
+from bench.prompts import THEN, Overhead, met
 from bench.script import LENGTHS
 
 OURS, PEERS = "skein", ("langchain", "langgraph")
@@ -43,6 +44,7 @@ class Results:
         memory: See `bench.memory`; None if it failed.
         prefix: By conversation (`prefix.shares`).
         failures: What could not be measured, and why.
+        overheads: By situation (`bench.prompts`).
     """
 
     rows: Sequence[Row]
@@ -51,6 +53,7 @@ class Results:
     memory: Mapping[str, float] | None
     prefix: Mapping[str, Mapping[str, float]]
     failures: Sequence[str]
+    overheads: Mapping[str, Overhead] = field(default_factory=dict)
 
     def row(self, who: str, messages: int) -> Row | None:
         """One line of the table, unless its turns failed."""
@@ -72,6 +75,7 @@ def goals(results: Results) -> list[Goal]:
         *_imports(results.imports),
         _memory(results.memory),
         *_prefix(results.prefix),
+        *_overheads(results.overheads),
     ]
 
 
@@ -148,6 +152,16 @@ def _prefix(prefix: Mapping[str, Mapping[str, float]]) -> Iterator[Goal]:
     for conversation, found in prefix.items():
         told = f"{found['ideal']:.1%}, {found['openai']:.1%} by OpenAI's rule"
         yield Goal(f"{name}, {conversation}", told, found["ideal"] >= PREFIX_SHARE)
+
+
+def _overheads(found: Mapping[str, Overhead]) -> Iterator[Goal]:
+    name = "tokens of a prompt that are nobody's words, at most half of before"
+    if not found:
+        yield Goal(name, "-", None)
+    for situation, now in found.items():
+        then = THEN[situation]
+        told = f"{then.prompt:,} to {now.prompt:,}, with tools {then.total:,} to {now.total:,}"
+        yield Goal(f"{name}, {situation}", told, met(situation, now))
 
 
 def _at_most(name: str, value: float | None, most: float) -> Goal:

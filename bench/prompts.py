@@ -2,7 +2,7 @@
 
 `make bench ONLY=prompts` counts them in four situations, without and with the schemas of tools, and
 compares them to those of commit ff91d65, which were counted in the same way. Each must be at most
-half of its count then.
+half of its count then. `python -m bench.prompts "SMS after a day"` prints a whole request.
 
 The words of people and operators are the system prompt, messages, profile values, the texts of
 memories, goals, plans, threads and documents, and summaries. Each is left out once, in the form in
@@ -13,10 +13,9 @@ tokenizer of the default model. Tools are counted as the JSON that a request car
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.report import printed
 from bench.situations import SITUATIONS, Situation
 from skein.adapters.openai_model import tools_on_wire
 from skein.adapters.tokens import Tokens
@@ -94,7 +93,7 @@ def met(name: str, now: Overhead) -> bool:
     return now.prompt <= GOAL * then.prompt and now.total <= GOAL * then.total
 
 
-def cells(found: dict[str, Overhead]) -> list[list[str]]:
+def cells(found: Mapping[str, Overhead]) -> list[list[str]]:
     """Make the table, its head first."""
     rows = [
         [
@@ -109,17 +108,15 @@ def cells(found: dict[str, Overhead]) -> list[list[str]]:
     return [list(HEADS), *rows]
 
 
-def main(*shown: str) -> int:
-    """Print the table, or the whole requests of the named situations."""
-    for name in shown:
+def main(*shown: str) -> None:
+    """Print the whole requests of the named situations, or of all."""
+    for name in shown or SITUATIONS:
         request = SITUATIONS[name]().request
+        print(f"===== {name}")
         for message in request.messages:
             print(f"--- {message.role}\n{message.content}")
         print(json.dumps(tools_on_wire(request.tools)))
-    if not shown:
-        print(printed(cells(measured())))
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    main(*sys.argv[1:])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from bench.cost import Row
 from bench.goals import Results, goals
+from bench.prompts import cells
 
 NAMES = {
     "skein": "Skein",
@@ -34,6 +35,11 @@ Compiled, by an interpreter that has just started; processor time, the least of 
 event is a real one, on a table that holds what led to it. Of every port that it asks for the real
 one is made, its clients and all; DynamoDB, the model and Twilio are also called, in vain. Ports in
 memory then do the work.
+"""
+
+PROMPTS = """\
+Tokens that are neither people's words nor the operator's, in four situations, then at commit
+ff91d65 and now. `bench/prompts.py` says what counts.
 """
 
 
@@ -111,6 +117,11 @@ def time_cells(results: Results) -> list[list[str]]:
     return [["ms, each in a fresh worker", *(f"{kind} chat" for kind in kinds)], *rows]
 
 
+def overhead_cells(results: Results) -> list[list[str]]:
+    """How many tokens of a prompt are nobody's words, by situation."""
+    return cells(results.overheads)
+
+
 def operation_lines(results: Results) -> list[str]:
     """Which operations the calls of a turn are, in the longest chat that each can hold."""
     last = {row.who: row for row in results.rows if row.error is None}
@@ -137,6 +148,9 @@ def page(results: Results, about: str) -> str:
         "## Cold starts\n",
         COLD_STARTS,
         f"{markdown_table(import_cells(results))}\n",
+        "## Prompts\n",
+        PROMPTS,
+        f"{markdown_table(overhead_cells(results))}\n",
     ]
     if results.failures:
         parts += ["## Not measured\n", "\n".join(f"- {why}" for why in results.failures) + "\n"]
