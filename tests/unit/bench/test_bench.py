@@ -8,7 +8,7 @@ from bench.engines import client_of, make_table
 from bench.fills import filled_by_batches, filled_by_transactions
 from bench.goals import Goal, Results, goals
 from bench.imports import cold_starts, modules
-from bench.prefix import conversation, shares
+from bench.prefix import LONG_PROMPT, conversation, shares
 from bench.prefix_parts import cells, parts
 from bench.report import page, printed, table
 from bench.script import LENGTHS, SYSTEM_PROMPT, TEXT_CHARACTERS, text
@@ -180,7 +180,7 @@ def test_goal_without_measurement_fails() -> None:
 
 
 def test_shares_of_a_prompt_are_of_what_both_begin_with() -> None:
-    asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=3)
+    asked = conversation("direct", LONG_PROMPT, tokens(), turns=3)
     found = shares(asked, tokens())
     assert 0 <= found["openai"] <= found["ideal"] < 1
     assert found["ideal"] > 0

@@ -102,7 +102,7 @@ def test_the_schemas_of_every_tool_are_charged_once() -> None:
     assert offered == {*EVERY_TOOL} - {"send_message"}
     found = parts(asked, tokens())
     assert found.new["tools"] + found.again["tools"] == 0
-    assert shares(asked, tokens())["openai"] >= 0.88
+    assert shares(asked, tokens())["openai"] >= 0.87
 
 
 def test_an_agent_with_more_chats_than_are_listed_keeps_its_head_too() -> None:

@@ -71,7 +71,7 @@ def test_threads_are_explained_only_where_there_are_threads() -> None:
     assert "thread" not in _shown()
     assert "A thread is one piece of work" in _shown(threads=True)
     assert "switch_thread" not in _shown(threads=True)
-    assert "call switch_thread before" in _shown(tools=(*DEFAULT_TOOLS, "switch_thread"))
+    assert "call switch_thread first" in _shown(tools=(*DEFAULT_TOOLS, "switch_thread"))
 
 
 def test_group_is_named_only_in_groups() -> None:

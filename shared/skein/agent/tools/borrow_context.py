@@ -21,7 +21,7 @@ from skein.services.common.quoting import quoted
 
 @tool(shows_items=False)
 def borrow_context(call: ToolContext, chat_id: Id) -> str:
-    """Show the newest messages of another chat of yours in your next prompt here, once."""
+    """Show another chat's newest messages in your next prompt here."""
     run = call.activation.run
     here = call.target(None)
     if chat_id == here:

@@ -25,7 +25,7 @@ def enter_chat(
     chat_id: Id,
     limit: Count = MAX_MESSAGES,
 ) -> str:
-    """Make another chat of yours the active one, and read its newest messages."""
+    """Make another chat the active one, and read it."""
     chat, member = own_chat(call, chat_id)
     shown = _shown(call, chat, member, limit, before=None)
     call.activation.claim = call.activation.claim.with_run(active_chat_id=chat.id)
@@ -35,13 +35,13 @@ def enter_chat(
 @tool(shows_items=False)
 def read_messages(
     call: ToolContext,
-    chat_id: Annotated[Id | None, Field(description="Default: the active chat.")] = None,
+    chat_id: Id | None = None,
     limit: Count = MAX_MESSAGES,
     before: Annotated[
-        MessageNumber | None, Field(description="Only messages before this number.")
+        MessageNumber | None, Field(description="Only those before this number.")
     ] = None,
 ) -> str:
-    """Read older messages, or the messages of another chat of yours."""
+    """Read older messages, or another chat by chat_id."""
     chat, member = own_chat(call, call.target(chat_id))
     return _shown(call, chat, member, limit, before=before)
 

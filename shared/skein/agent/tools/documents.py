@@ -42,18 +42,16 @@ from skein.models.workspace.document import (
 from skein.services.runs.disclosure import check_post
 from skein.services.workspace.document_edits import Revision
 
-AsRead = Annotated[
-    Version | None, Field(description="The version you read: fails if it has changed.")
-]
+AsRead = Annotated[Version | None, Field(description="Fails if the version differs.")]
 
 
 @tool(shows_items=True)
 def list_documents(
     call: ToolContext,
     limit: Count = 20,
-    after: Annotated[ListPosition | None, Field(description="Where the list before ended.")] = None,
+    after: Annotated[ListPosition | None, Field(description="Where the last list ended.")] = None,
 ) -> str:
-    """List your documents and the active chat's. Of two with one name, tools use the first."""
+    """List documents. Of two with one name, tools use the first."""
     reach = document_reach(call)
     page = call.tool_services.documents.shown(reach, limit=limit, after=_position(reach, after))
     lines: list[str] = []
@@ -70,9 +68,7 @@ def list_documents(
 def read_document(
     call: ToolContext,
     name: DocumentName,
-    thread_id: Annotated[
-        Id | None, Field(description="Read a document of this thread, without switching to it.")
-    ] = None,
+    thread_id: Annotated[Id | None, Field(description="For a document of another thread.")] = None,
     offset: Annotated[Offset | None, Field(description="Characters to skip.")] = None,
 ) -> str:
     """Read a document, 10,000 characters at a time."""
@@ -89,17 +85,17 @@ def write_document(
     name: DocumentName,
     text: Annotated[
         DocumentText,
-        Field(description="The whole text, without bars."),
+        Field(description="Without bars."),
         MAY_BE_EMPTY,
     ],
     media_type: Annotated[MediaType | None, Field(description="Default: text/markdown.")] = None,
     in_chat: Annotated[
         JsonBool | None,
-        Field(description="true: create it for the active chat, not for you alone."),
+        Field(description="true: it belongs to the active chat."),
     ] = None,
     on_show: Annotated[
         JsonBool | None,
-        Field(description="true: every prompt shows it; at most 5 documents."),
+        Field(description="true: every prompt shows it."),
     ] = None,
     version: AsRead = None,
 ) -> str:
@@ -128,7 +124,7 @@ def append_document(
     name: DocumentName,
     text: Annotated[
         DocumentPart,
-        Field(description="Begin with a line break to start a new line."),
+        Field(description="Begin with a line break if needed."),
     ],
 ) -> str:
     """Add text to the end of a document."""
@@ -139,17 +135,15 @@ def append_document(
 def edit_document(
     call: ToolContext,
     name: DocumentName,
-    find: Annotated[
-        DocumentPart, Field(description="Text that occurs exactly once, without bars.")
-    ],
+    find: Annotated[DocumentPart, Field(description="Must occur exactly once, without bars.")],
     replace: Annotated[
         DocumentText,
-        Field(description="The new text; empty removes it."),
+        Field(description="Empty removes the part."),
         MAY_BE_EMPTY,
     ],
     version: AsRead = None,
 ) -> str:
-    """Replace one part of a document. The rest stays as it is."""
+    """Replace one part of a document."""
     return _revised(call, name, Revision(find=find, replace=replace, version=version))
 
 

@@ -23,17 +23,16 @@ from skein.models.common.ownership import effect_id
 from skein.services.common.schedule import local_time
 
 GoalOutcome = Literal["completed", "abandoned"]
-NewPlanName = Annotated[PlanName, Field(description="Replaces a plan of this name.")]
 
 
 @tool(shows_items=False)
 def set_goal(
     call: ToolContext,
     text: GoalText,
-    priority: Annotated[Priority, Field(description="1 (highest) to 5.")] = 2,
+    priority: Annotated[Priority, Field(description="1 is highest.")] = 2,
     long_term: JsonBool | None = None,
 ) -> str:
-    """Set yourself a goal. Prompts show it until you end it."""
+    """Set a goal, shown until you end it."""
     with refusals_as_tool_errors():
         goal = call.tool_services.goals.set(
             owner_at(call),
@@ -49,7 +48,7 @@ def set_goal(
 
 @tool(shows_items=False)
 def end_goal(call: ToolContext, goal_id: Id, outcome: GoalOutcome) -> str:
-    """End a goal that you have reached or given up."""
+    """End a goal that is reached or given up."""
     goals, guard = call.tool_services.goals, call.activation.claim.guard
     with refusals_as_tool_errors():
         if outcome == "completed":
@@ -62,18 +61,14 @@ def end_goal(call: ToolContext, goal_id: Id, outcome: GoalOutcome) -> str:
 @tool(shows_items=False)
 def set_plan(
     call: ToolContext,
-    name: NewPlanName,
-    instruction: Annotated[Instruction, Field(description="What you should do then.")],
+    name: PlanName,
+    instruction: Annotated[Instruction, Field(description="What to do then.")],
     run_after: Annotated[RunAfter | None, Field(description="Such as 2 hours.")] = None,
-    scheduled_at: Annotated[
-        Moment | None, Field(description="Such as 2026-02-18T17:07, in time_zone.")
-    ] = None,
+    scheduled_at: Annotated[Moment | None, Field(description="Such as 2026-02-18T17:07.")] = None,
     cron: Annotated[Cron | None, Field(description="Such as 0 9 * * 1-5.")] = None,
-    time_zone: Annotated[
-        TimeZone | None, Field(description="IANA name; default: that of NOW.")
-    ] = None,
+    time_zone: Annotated[TimeZone | None, Field(description="Default: that of NOW.")] = None,
 ) -> str:
-    """Schedule a run of yourself: once (run_after or scheduled_at) or repeatedly (cron)."""
+    """Schedule a run: once by run_after or scheduled_at, or by cron."""
     with refusals_as_tool_errors():
         plan = call.tool_services.plans.set(
             owner_at(call),

@@ -18,10 +18,10 @@ CUT = " [...]"
 @tool(shows_items=False)
 def save_memory(
     call: ToolContext,
-    text: Annotated[MemoryText, Field(description="One sentence that is clear without this chat.")],
+    text: MemoryText,
     kind: Annotated[MemoryKind, Field(description="core: permanent; journal: 7 days.")],
 ) -> str:
-    """Save a fact for later conversations."""
+    """Save a fact for later conversations, as one clear sentence."""
     run, messages = call.activation.run, call.reading.history.messages
     with refusals_as_tool_errors():
         memory, known = call.tool_services.memories.add(
@@ -52,10 +52,10 @@ def forget_memory(call: ToolContext, memory_id: Id) -> str:
 @tool(shows_items=True)
 def search_memories(
     call: ToolContext,
-    query: Annotated[Query, Field(description="Words of the memory.")],
+    query: Query,
     limit: Count = 10,
 ) -> str:
-    """Search all your memories; the prompt shows some."""
+    """Search all your memories, beyond those shown."""
     found = call.tool_services.memory_search.search(reach_at(call), query, limit=limit)
     return "\n".join(map(_row, found)) or "no memories found"
 

@@ -17,7 +17,7 @@ from skein.services.runs.disclosure import may_affect
 # The model is shown an example in place of the six values, which take 30 tokens.
 Status = Annotated[
     RunStatus | None,
-    WithJsonSchema({"type": "string", "maxLength": 10, "description": "Such as waiting."}),
+    WithJsonSchema({"type": "string", "maxLength": 10}),
 ]
 
 
@@ -27,7 +27,7 @@ def get_my_runs(
     status: Status = None,
     limit: Count = 10,
 ) -> str:
-    """List your recent runs: what you sent and did elsewhere."""
+    """List your recent runs, with what you sent and did."""
     run = call.activation.run
     runs = call.tool_services.own_runs.newest(
         run.tenant, run.agent_id, readers=call.reading.destination, status=status, limit=limit

@@ -51,15 +51,12 @@ def send_message(
     text: MessageText,
     reply_to: Annotated[
         MessageNumber | None,
-        Field(description="The message you answer: 43 for msg:43."),
+        Field(description="Such as 43 for msg:43."),
     ] = None,
-    wait: Annotated[
-        JsonBool | None,
-        Field(description="true: pause this run until a reply or a time-out. Last call only."),
-    ] = None,
-    chat_id: Annotated[Id | None, Field(description="Default: the active chat.")] = None,
+    wait: JsonBool | None = None,
+    chat_id: Id | None = None,
 ) -> str:
-    """Post a message in a chat of yours."""
+    """Post a message in the active chat, or in another by chat_id."""
     run = call.activation.run
     target = call.target(chat_id)
     if speaks_in_text(call.reading) and call.reading.chat and call.reading.chat.id == target:

@@ -39,32 +39,25 @@ from skein.services.workspace.thread_changes import ThreadEdit
 SHOWN_BYTES = 40_000  # of a thread in a tool result; a step's results hold 60,000 in all
 SKILL_BYTES = 12_000  # of the skills in a tool result
 
-Which = Annotated[Id | None, Field(description="Default: the active thread.")]
-Tags = Annotated[SkillLabels | None, Field(description="Adds the skills with these tags.")]
-Mode = Annotated[SkillLabel | None, Field(description="Adds the skills for this way of working.")]
-Rank = Annotated[Priority | None, Field(description="1 (highest) to 5.")]
-Deliverable = Annotated[Aim | None, Field(description="What will exist at the end.")]
-Evidence = Annotated[
-    Finding | None, Field(description="What shows that the work is done; for completed.")
-]
+Evidence = Annotated[Finding | None, Field(description="What shows that it is done.")]
 EndedStatus = Literal["completed", "archived"]
 
 
 @tool(shows_items=True)
 def create_thread(
     call: ToolContext,
-    concern: Annotated[Concern, Field(description="What the work is about.")],
+    concern: Concern,
     goal: Aim | None = None,
-    deliverable: Deliverable = None,
+    deliverable: Aim | None = None,
     kind: ThreadKind | None = None,
     documents: DocumentNames | None = None,
-    mode: Mode = None,
-    skill_tags: Tags = None,
+    mode: SkillLabel | None = None,
+    skill_tags: SkillLabels | None = None,
     skills: SkillNames | None = None,
-    priority: Rank = None,
+    priority: Priority | None = None,
     approach: ThreadNote | None = None,
 ) -> str:
-    """Create a thread: a unit of work with its own documents and skills. It is not active yet."""
+    """Create a thread, which is not active yet. Skills follow from mode and tags."""
     fields = {
         "concern": concern,
         "goal": goal,
@@ -91,7 +84,7 @@ def create_thread(
 
 @tool(shows_items=True)
 def switch_thread(call: ToolContext, thread_id: Id) -> str:
-    """Make another open thread the active one. You get its documents and skills."""
+    """Make an open thread the active one, and read it."""
     with refusals_as_tool_errors():
         thread = call.tool_services.threads.switch(
             reach_at(call), thread_id, author=author_of(call)
@@ -108,12 +101,12 @@ def switch_thread(call: ToolContext, thread_id: Id) -> str:
 @tool(shows_items=True)
 def update_thread(
     call: ToolContext,
-    thread_id: Which = None,
+    thread_id: Id | None = None,
     approach: ThreadNote | None = None,
     progress: ThreadNote | None = None,
     blocking: Annotated[
         Blocking | None,
-        Field(description="What the work waits for; empty: nothing."),
+        Field(description="Empty: nothing blocks it."),
         MAY_BE_EMPTY,
     ] = None,
     concern: Concern | None = None,
@@ -128,7 +121,7 @@ def update_thread(
     add_skills: SkillNames | None = None,
     remove_skills: SkillNames | None = None,
 ) -> str:
-    """Record how a thread stands, or change its documents and skills. The rest stays as it is."""
+    """Record how a thread stands, by default the active one, or change its contents."""
     given: dict[str, Any] = {
         "approach": approach,
         "progress": progress,
@@ -160,11 +153,9 @@ def update_thread(
 def end_thread(
     call: ToolContext,
     thread_id: Id,
-    outcome: Annotated[
-        EndedStatus, Field(description="completed: done; archived: stopped before it is done.")
-    ],
+    outcome: Annotated[EndedStatus, Field(description="archived: stopped unfinished.")],
     evidence: Evidence = None,
-    learned: Annotated[Finding | None, Field(description="What helps in later work.")] = None,
+    learned: Finding | None = None,
 ) -> str:
     """End an open thread. It can't be opened again."""
     if outcome == "completed" and evidence is None:
