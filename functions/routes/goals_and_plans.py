@@ -144,7 +144,7 @@ def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     agent = services().agents.get(router.caller.tenant, agent_id)
     owner = services().plans.owner(agent, chat_id=new.chat_id, user_id=new.user_id)
     values = new.model_dump(exclude={"chat_id", "user_id"})
-    values["time_zone"] = new.time_zone or agent.time_zone
+    values["time_zone"] = new.time_zone or services().plans.time_zone(owner, agent)
     return PlanResource.of(services().plans.set(owner, **values))
 
 

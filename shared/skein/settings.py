@@ -10,6 +10,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from skein.errors import SkeinError
+from skein.models.common.quiet_hours import QuietHours
 from skein.models.config.overrides import ResetPhrases
 
 PREFIX = "SKEIN_"
@@ -22,6 +23,14 @@ class BadSettings(SkeinError):
 def _listed(value: object) -> object:
     """Split the value of an environment variable at commas."""
     return tuple(value.split(",")) if isinstance(value, str) else value
+
+
+def _hours(value: object) -> object:
+    """Split the value of an environment variable such as `21:00-08:00`."""
+    if not isinstance(value, str):
+        return value
+    begin, _, end = value.partition("-")
+    return {"from": begin.strip(), "to": end.strip()}
 
 
 class Settings(BaseModel):
@@ -322,6 +331,14 @@ class Settings(BaseModel):
         int,
         Field(description="Days of inactivity of its person after which a plan ends.", ge=1),
     ] = 90
+    quiet_hours: Annotated[
+        QuietHours,
+        BeforeValidator(_hours),
+        Field(
+            description="Hours in which plans send no SMS, in the person's time zone; "
+            "equal times for none."
+        ),
+    ] = QuietHours(from_="21:00", to="08:00")
 
     # Deliveries
     delivery_order_seconds: Annotated[

@@ -3,6 +3,7 @@
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -135,6 +136,50 @@ def test_turned_clock_shows_its_offset(start: StartStack) -> None:
     config = client.ok("GET", "/local/config")
     ahead = datetime.fromisoformat(config["now"]) - datetime.now(UTC)
     assert timedelta(minutes=59) < ahead <= timedelta(hours=1)
+
+
+def test_plan_due_at_three_in_the_persons_night_sends_its_sms_at_eight(
+    start: StartStack, model: ScriptedOpenAI
+) -> None:
+    client = start()
+    admin = client.token("ops", "admin")
+    model.say("Hello.")
+    client.text("Good evening")
+    drain(client)
+    [dana] = client.ok("GET", f"/v1/users?phone=%2B{client.phone[1:]}", token=admin)["items"]
+    user = f"/v1/users/{dana['id']}"
+    client.ok("PATCH", user, {"time_zone": "Asia/Tokyo"}, token=admin)
+    [chat] = client.ok("GET", f"{user}/chats", token=admin)["items"]
+    agent = f"/v1/agents/{chat['agent_id']}"
+    client.ok("PATCH", agent, {"reply_mode": "tools"}, token=admin)
+    now = datetime.fromisoformat(client.ok("GET", "/local/config")["now"])
+    tomorrow = now.astimezone(ZoneInfo("Asia/Tokyo")).date() + timedelta(days=1)
+    plan = {
+        "name": "check-in",
+        "instruction": "Ask Dana how she slept.",
+        "scheduled_at": f"{tomorrow}T03:00",
+        "time_zone": "Asia/Tokyo",
+        "chat_id": chat["chat_id"],
+    }
+    plan_id = client.ok("POST", f"{agent}/plans", plan, token=admin)["id"]
+    plan_path = f"{agent}/plans/{plan_id}?user_id={dana['id']}"
+    three = datetime.combine(tomorrow, datetime.min.time(), ZoneInfo("Asia/Tokyo"))
+    three += timedelta(hours=3)
+
+    turn(client, (three - now).total_seconds() + HOUR)
+    assert client.texts() == ["Hello."]
+    waiting = client.ok("GET", plan_path, token=admin)
+    assert datetime.fromisoformat(waiting["deferred_from"]) == three
+    assert datetime.fromisoformat(waiting["next_at"]) == three + timedelta(hours=5)
+
+    words = {"text": "How did you sleep?", "chat_id": chat["chat_id"]}
+    model.call_tools(("send_message", words))
+    model.say("[silence]")
+    turn(client, 4 * HOUR + 120)
+    drain(client)
+    assert client.texts() == ["Hello.", "How did you sleep?"]
+    done = client.ok("GET", plan_path, token=admin)
+    assert (done["status"], done["next_at"]) == ("done", None)
 
 
 # ---------------------------------------------------------------------- draining

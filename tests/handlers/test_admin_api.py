@@ -98,6 +98,7 @@ def test_a_person_from_their_beginning(admin: Client) -> None:
             "name": "Ann",
             "phones": ["+15005550101"],
             "time_zone": None,
+            "quiet_hours": None,
             "profile": {"a": 1},
             "profile_changes": [],
         },
@@ -109,6 +110,26 @@ def test_a_person_from_their_beginning(admin: Client) -> None:
     changed = admin.patch("/v1/users/auth0|42", {"phones": [], "time_zone": "Asia/Amman"})
     assert changed.body == made.body | {"phones": [], "time_zone": "Asia/Amman"}
     assert [item["id"] for item in admin.all_pages("/v1/users", limit=1)] == ["auth0|42"]
+
+
+def test_quiet_hours_of_a_person_are_set_and_removed(admin: Client) -> None:
+    night = {"from": "22:30", "to": "07:00"}
+    made = admin.post("/v1/users", {"id": "usr_ann", "name": "Ann", "quiet_hours": night})
+    assert made.body["quiet_hours"] == night
+    other = admin.patch("/v1/users/usr_ann", {"quiet_hours": {"from": "00:00", "to": "00:00"}})
+    assert other.body["quiet_hours"] == {"from": "00:00", "to": "00:00"}
+    assert admin.patch("/v1/users/usr_ann", {"name": "Anna"}).body["quiet_hours"] is not None
+    assert admin.patch("/v1/users/usr_ann", {"quiet_hours": None}).body["quiet_hours"] is None
+    for wrong in ("22:30-07:00", {"from": "22:30"}, {"from": "9:00", "to": "10:00"}, {}):
+        assert admin.patch("/v1/users/usr_ann", {"quiet_hours": wrong}).status == 422
+
+
+def test_quiet_hours_of_a_tenant_are_set_and_removed(admin: Client) -> None:
+    night = {"from": "22:30", "to": "07:00"}
+    assert admin.patch("/v1/settings", {"quiet_hours": night}).body["quiet_hours"] == night
+    assert admin.get("/v1/settings").body["quiet_hours"] == night
+    assert admin.patch("/v1/settings", {"quiet_hours": None}).body["quiet_hours"] is None
+    assert admin.patch("/v1/settings", {"quiet_hours": {"from": "25:00", "to": "1"}}).status == 422
 
 
 @pytest.mark.parametrize("spelled", ["+15005550101", " 15005550101", "+1 500 555 0101"])

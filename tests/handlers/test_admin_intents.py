@@ -110,6 +110,7 @@ def test_a_plan_from_its_beginning_to_its_end(admin: Client) -> None:
         "cron": "0 9 * * *",
         "time_zone": "Europe/Berlin",
         "next_at": "2026-02-19T08:00:00.000Z",
+        "deferred_from": None,
         "status": "active",
         "source_chat_id": None,
         "source_run_id": None,
@@ -194,6 +195,26 @@ def test_plan_with_user_id_belongs_to_newest_direct_chat(world: World, admin: Cl
     assert run["trigger"]["traced_to"] is None
     world.drain()
     assert world.texts("chat_new")[-1] == "Hello!"
+
+
+@pytest.mark.parametrize(
+    ("named", "zone"),
+    [
+        ({"user_id": "usr_ann"}, "Asia/Tokyo"),
+        ({"chat_id": "chat_ann"}, "Asia/Tokyo"),
+        ({"chat_id": "chat_team"}, "Europe/Berlin"),
+        ({"user_id": "usr_ann", "time_zone": "UTC"}, "UTC"),
+        ({}, "Europe/Berlin"),
+    ],
+)
+def test_plan_without_time_zone_takes_the_persons_in_their_direct_chat(
+    world: World, admin: Client, named: dict[str, str], zone: str
+) -> None:
+    admin.patch("/v1/users/usr_ann", {"time_zone": "Asia/Tokyo"})
+    ann, coach = person("usr_ann", "Ann"), bot()
+    world.chat(ann, coach, chat_id="chat_ann", kind="direct", visibility="private")
+    world.chat(ann, coach, chat_id="chat_team", kind="group", visibility="private")
+    assert admin.post(PLANS, REMIND | named).body["time_zone"] == zone
 
 
 def test_plan_with_user_id_outlasts_inactivity_as_plan_of_operator(

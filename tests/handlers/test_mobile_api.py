@@ -173,6 +173,7 @@ def test_me_is_the_record_or_what_the_sign_in_says(world: World, husam: Client) 
         "name": "Husam",
         "phones": [],
         "time_zone": None,
+        "quiet_hours": None,
         "profile": {},
         "tenant": TENANT,
         "scopes": ["chat"],

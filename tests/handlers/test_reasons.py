@@ -893,7 +893,7 @@ def _person_erased(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     return ended(world, "canceled")
 
 
-# ------------------------------ a plan that was canceled
+# ------------------------------ a plan that was deferred or canceled
 
 
 @scenario(Reason.PERSON_INACTIVE)
@@ -908,6 +908,30 @@ def _person_inactive(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
     [plan] = ask(world, f"/v1/agents/{COACH.id}/plans").body["items"]
     assert (plan["status"], plan["meaning"]) == ("canceled", Reason.PERSON_INACTIVE.meaning)
     reason: str | None = plan["reason"]
+    return reason
+
+
+@scenario(Reason.QUIET_HOURS)
+def _quiet_hours(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
+    world = World()
+    world.agent(COACH.id, COACH.name)
+    world.known(HUSAM)
+    sms = SmsAddress(line=LINE, phone=PHONE)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", sms=sms)
+    plan = {"name": "Report", "instruction": "Report.", "run_after": "10 hours"}
+    path = f"/v1/agents/{COACH.id}/plans"
+    admin = Client(world, admin_api, sub="usr_op", scope="admin")
+    admin.post(path, plan | {"chat_id": "chat_1"})
+    world.clock.advance(10 * 3_600)
+    world.tick()
+    assert logged.reasons[-1] == Reason.QUIET_HOURS
+    [item] = admin.get(path, user_id=HUSAM.id).body["items"]
+    assert (item["deferred_from"], item["next_at"]) == (
+        "2026-02-18T22:00:00.000Z",
+        "2026-02-19T08:00:00.000Z",
+    )
+    assert (item["status"], item["meaning"]) == ("active", Reason.QUIET_HOURS.meaning)
+    reason: str | None = item["reason"]
     return reason
 
 

@@ -104,7 +104,15 @@ def _fire(meter: Meter) -> None:
 
 @patterns.named("fire a plan of a chat")
 def _fire_in_chat(meter: Meter) -> None:
-    world = group()
+    _fire_in(meter, group())
+
+
+@patterns.named("fire a plan of a direct chat")
+def _fire_in_direct_chat(meter: Meter) -> None:
+    _fire_in(meter, direct())
+
+
+def _fire_in(meter: Meter, world: World) -> None:
     owner = OWNER.model_copy(update={"source_chat_id": "chat_1"})
     plan = world.app.plans.set(owner, "report", "Report.", run_after="1 hour")
     world.clock.advance(3600)

@@ -17,6 +17,7 @@ from skein.services.memory.search import MemorySearch
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.planning.goals import Goals
 from skein.services.planning.plans import Plans
+from skein.services.planning.quiet_times import QuietTimes
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.quotas.token_budget import TokenBudgets
 from skein.services.quotas.usage import UsageCounters
@@ -99,6 +100,7 @@ class RunWorker:
             own_runs=OwnRuns(table=table, clock=clock),
             goals=Goals(table=table, clock=clock, ids=ids),
             plans=Plans(table=table, clock=clock, settings=settings),
+            quiet_times=QuietTimes(table=table, settings=settings),
             memories=Memories(table=table, clock=clock, ids=ids),
             memory_search=MemorySearch(table=table, clock=clock),
             documents=Documents(table=table, clock=clock, ids=ids),

@@ -14,6 +14,7 @@ from skein.models.chats.chat import Membership, SmsAddress
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner, Reach, owned_partition
+from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import Item, Key, Put, Query, Update, Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.phone import PhoneOwner
@@ -172,14 +173,17 @@ def test_link_phone_deletes_the_caller_and_merges_the_profile() -> None:
     world = called()
     caller = text(world).message.sender
     users = world.app.users
-    change = UserChange(profile={"goals": "5k", "pets": "cat"}, time_zone="Asia/Amman")
+    night = QuietHours(from_="22:00", to="07:00")
+    profile = {"goals": "5k", "pets": "cat"}
+    change = UserChange(profile=profile, time_zone="Asia/Amman", quiet_hours=night)
     users.change(TENANT, caller.id, change)
     users.change(TENANT, ANN.id, UserChange(profile={"goals": "10k"}))
     answered(world)
     user = link(world)
     assert user == users.get(TENANT, ANN.id)
     assert user.profile == {"goals": "10k", "pets": "cat"}
-    assert (user.time_zone, user.former_ids) == ("Asia/Amman", (caller.id,))
+    assert (user.time_zone, user.quiet_hours) == ("Asia/Amman", night)
+    assert user.former_ids == (caller.id,)
     with pytest.raises(NotFound):
         users.get(TENANT, caller.id)
     assert [each.id for each in users.list(TENANT).items] == [ANN.id]

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from skein.models.api.directory import AgentChange, LineChange, NewAgent, NewLine
 from skein.models.chats.chat import Chat
+from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import Put, Update, Write
 from skein.models.config.overrides import (
     ChatOverrides,
@@ -205,6 +206,20 @@ def test_a_tenant_that_has_said_nothing_has_no_item() -> None:
     assert world.app.tenant_settings.get(TENANT) == TenantOverrides()
     world.app.tenant_settings.change(TENANT, TenantOverridesChange())
     assert world.table.get(TenantSettings.key_of(TENANT)) is None
+
+
+def test_quiet_hours_of_the_environment_are_two_times() -> None:
+    found = Settings.from_environment({"SKEIN_QUIET_HOURS": "22:00 - 06:30"})
+    assert found.quiet_hours == QuietHours(from_="22:00", to="06:30")
+    for wrong in ("none", "22:00", "22-6", "22:00-24:00"):
+        with pytest.raises(BadSettings, match="SKEIN_QUIET_HOURS"):
+            Settings.from_environment({"SKEIN_QUIET_HOURS": wrong})
+
+
+def test_quiet_hours_of_a_tenant_are_stored() -> None:
+    world, night = World(), QuietHours(from_="22:00", to="06:30")
+    world.app.tenant_settings.change(TENANT, TenantOverridesChange(quiet_hours=night))
+    assert world.app.tenant_settings.get(TENANT).quiet_hours == night
 
 
 class Racing(MemoryTable):

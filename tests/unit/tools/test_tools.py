@@ -8,8 +8,12 @@ import pytest
 from skein.errors import Unavailable
 from skein.models.api.directory import NewUser
 from skein.models.chats.borrowed import BorrowedContext
+from skein.models.chats.chat import SmsAddress
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Reach
 from skein.models.common.storage import Query, Update
 from skein.models.runs.completion import ModelRequest
+from skein.models.runs.trigger import Trigger
 from skein.services.runs.policy import MAX_STEPS
 from tests.support.agents import (
     AHMAD,
@@ -26,7 +30,7 @@ from tests.support.agents import (
     steps_of,
     the_run,
 )
-from tests.support.builders import TENANT, World, bot, person
+from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.fakes import calls, says
 
 
@@ -500,6 +504,54 @@ def test_set_plan_in_direct_chat_takes_the_persons_zone(time: dict[str, str]) ->
     world.post("Remind me at nine", HUSAM)
     settle(world)
     assert _told(world)[0] == ("done", IN_PERSONS_ZONE)
+
+
+SCOPE = f"user:{HUSAM.id}"
+QUIET = (
+    "(Thursday 2026-02-19 02:00 in Asia/Tokyo). The person has quiet hours then, so it waits until "
+    "Thursday 2026-02-19 08:00 in Asia/Tokyo."
+)
+
+
+def _asked_by_sms(*script: Any) -> World:
+    """Husam of Tokyo has sent an SMS, at nine in the evening there."""
+    world = stage(*script)
+    sms = SmsAddress(line=LINE, phone=PHONE)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", sms=sms)
+    world.app.users.create(TENANT, NewUser(id=HUSAM.id, name="Husam", time_zone="Asia/Tokyo"))
+    world.post("Look after me", HUSAM, sms=sms)
+    settle(world)
+    return world
+
+
+def test_set_plan_says_that_a_plan_in_quiet_hours_waits() -> None:
+    late = {"name": "Later", "instruction": "x", "run_after": "5 hours"}
+    named = {"name": "Named", "instruction": "x", "scheduled_at": "2026-02-19T02:00"}
+    soon = {"name": "Soon", "instruction": "x", "run_after": "30 minutes"}
+    world = _asked_by_sms(calls(*(("set_plan", each) for each in (late, named, soon))), END)
+    told = [content for _, content in _told(world)[:3]]
+    assert QUIET in told[0]
+    assert told[0].endswith("set the plan again with scheduled_at.")
+    assert told[1].endswith("(Thursday 2026-02-19 02:00 in Asia/Tokyo)")
+    assert told[2].endswith("(Wednesday 2026-02-18 21:30 in Asia/Tokyo)")
+    plans = world.app.plans.active(Reach(tenant=TENANT, agent_id="agt_a", scopes=(SCOPE,)))
+    assert {plan.name: plan.at_time_of(HUSAM.id) for plan in plans} == {
+        "Later": False,
+        "Named": True,
+        "Soon": True,
+    }
+
+
+def test_set_plan_in_the_run_of_a_plan_is_not_the_persons_choice() -> None:
+    named = {"name": "Named", "instruction": "x", "scheduled_at": "2026-02-19T02:00"}
+    world = _asked_by_sms(END, calls(("set_plan", named)), END)
+    trigger = Trigger(type="plan", traced_to=HUSAM.id)
+    private = Audience(open=False, people=(HUSAM.id,))
+    asked_by_service(world, trigger=trigger, audience=private, scope=SCOPE)
+    world.drain()
+    reach = Reach(tenant=TENANT, agent_id="agt_a", scopes=(SCOPE,))
+    [plan] = world.app.plans.active(reach)
+    assert (plan.set_by, plan.at_time_of(HUSAM.id)) == (HUSAM.id, False)
 
 
 def test_set_plan_in_group_takes_the_agents_zone() -> None:

@@ -40,6 +40,7 @@ from skein.services.memory.memories import Memories
 from skein.services.memory.search import MemorySearch
 from skein.services.planning.goals import Goals
 from skein.services.planning.plans import Plans
+from skein.services.planning.quiet_times import QuietTimes
 from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.ask_and_wait import Questions
 from skein.services.runs.claim import Claim
@@ -68,6 +69,7 @@ class ToolServices:
     own_runs: OwnRuns
     goals: Goals
     plans: Plans
+    quiet_times: QuietTimes
     memories: Memories
     memory_search: MemorySearch
     documents: Documents

@@ -69,6 +69,8 @@ def set_plan(
     time_zone: Annotated[TimeZone | None, Field(description="Default: that of NOW.")] = None,
 ) -> str:
     """Schedule a run: once by run_after or scheduled_at, or by cron."""
+    trigger = call.activation.run.trigger
+    asked = trigger.type == "chat_message" and trigger.by_person
     with refusals_as_tool_errors():
         plan = call.tool_services.plans.set(
             owner_at(call),
@@ -79,13 +81,24 @@ def set_plan(
             scheduled_at=scheduled_at,
             cron=cron,
             time_zone=time_zone or call.reading.zone,
-            set_by=call.activation.run.trigger.user_id,
+            set_by=trigger.user_id,
+            asked=asked,
             effect=effect_id(call.effect),
             guard=call.activation.claim.guard,
         )
     if plan.next_at is None:
         return "the plan is over"
-    return f"plan set, next: {rfc3339(plan.next_at)} ({local_time(plan.next_at, plan.time_zone)})"
+    said = f"plan set, next: {rfc3339(plan.next_at)} ({local_time(plan.next_at, plan.time_zone)})"
+    reading = call.reading
+    ends = call.tool_services.quiet_times.end_of(
+        plan, plan.next_at, reading.snapshot, reading.person, reading.agent, reading.config.tenant
+    )
+    if ends is None:
+        return said
+    until = local_time(ends, plan.time_zone)
+    said = f"{said}. The person has quiet hours then, so it waits until {until}."
+    advice = " If the person asked for this very time, set the plan again with scheduled_at."
+    return said + advice if asked else said
 
 
 @tool(shows_items=False)

@@ -9,6 +9,7 @@ from skein.models.chats.chat import Chat, Membership
 from skein.models.common.base import Instant, Name
 from skein.models.common.free_fields import Profile, ProfileFieldNames
 from skein.models.common.json_types import NUMBER
+from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.time_zone import TimeZone
 from skein.models.config.overrides import ChatOverridesChange, TenantOverrides
 from skein.models.directory.agent import (
@@ -172,6 +173,15 @@ class AgentPage(Resource):
     next_cursor: str | None
 
 
+OwnQuietHours = Annotated[
+    QuietHours | None,
+    Field(
+        description="Hours in which plans send the person no SMS, in the person's time zone; null: "
+        "the tenant's quiet hours."
+    ),
+]
+
+
 class NewUser(Request):
     """A new user."""
 
@@ -185,20 +195,23 @@ class NewUser(Request):
         Field(description="Phone numbers with country codes.", max_length=MAX_PHONES),
     ] = ()
     time_zone: Annotated[TimeZone | None, Field(description="IANA name.")] = None
+    quiet_hours: OwnQuietHours = None
     profile: Profile = Field(default_factory=dict)
 
 
 class UserChange(Request):
-    """Changes to a user. Omitted fields stay unchanged; null removes the time zone.
+    """Changes to a user. Omitted fields stay unchanged.
 
-    The same holds for the fields of the profile: null removes a field.
+    Null removes the time zone and the quiet hours. The same holds for the fields of the profile:
+    null removes a field.
     """
 
-    clearable = frozenset({"time_zone"})
+    clearable = frozenset({"time_zone", "quiet_hours"})
 
     name: Name | None = None
     phones: Annotated[tuple[Phone, ...], Field(max_length=MAX_PHONES)] | None = None
     time_zone: TimeZone | None = None
+    quiet_hours: OwnQuietHours = None
     profile: Profile | None = None
 
 
@@ -209,6 +222,7 @@ class UserResource(Resource):
     name: str
     phones: tuple[str, ...]
     time_zone: str | None
+    quiet_hours: OwnQuietHours
     profile: dict[str, Any]
 
     @classmethod

@@ -74,7 +74,10 @@ class NewPlan(Request):
     cron: Annotated[SaidTime | None, Field(description="Five cron fields, in the time zone.")] = (
         None
     )
-    time_zone: Annotated[TimeZone | None, Field(description="Null: the agent's time zone.")] = None
+    time_zone: Annotated[
+        TimeZone | None,
+        Field(description="Null: the person's zone for a direct chat, else the agent's."),
+    ] = None
     chat_id: Annotated[
         EntityId | None,
         Field(description="A chat of the agent, to which the plan's runs belong."),
@@ -101,6 +104,10 @@ class PlanResource(Resource):
     next_at: Annotated[
         Instant | None, Field(description="When the plan is due next; null after it has ended.")
     ]
+    deferred_from: Annotated[
+        Instant | None,
+        Field(description="When the plan was due, if quiet hours deferred it to `next_at`."),
+    ]
     status: PlanStatus
     source_chat_id: Annotated[
         str | None,
@@ -111,7 +118,8 @@ class PlanResource(Resource):
     ]
     source_run_id: Annotated[str | None, Field(description="The run that made the plan.")]
     reason: Annotated[
-        Reason | None, Field(description="Why Skein canceled the plan; null if it did not.")
+        Reason | None,
+        Field(description="Why Skein deferred or canceled the plan; null if it did not."),
     ]
     meaning: Annotated[str | None, Field(description="The reason in one sentence.")]
     created_at: Instant

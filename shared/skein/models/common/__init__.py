@@ -6,6 +6,7 @@ __all__ = [
     "free_fields",
     "json_types",
     "ownership",
+    "quiet_hours",
     "reason",
     "storage",
     "time_zone",

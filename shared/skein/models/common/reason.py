@@ -152,10 +152,15 @@ class Reason(StrEnum):
     STOPPED_BY_AGENT = "stopped_by_agent", "Another run of the agent stopped this run."
     PERSON_ERASED = "person_erased", "The run was shown words of a person who is being erased."
 
-    # A plan that was canceled. It can also be canceled because its agent, person or chat is gone.
+    # A plan that was deferred or canceled. It can also be canceled because its agent, person or
+    # chat is gone.
     PERSON_INACTIVE = (
         "person_inactive",
         "The person of a recurring plan has not been active for too long.",
+    )
+    QUIET_HOURS = (
+        "quiet_hours",
+        "The plan was due in its person's quiet hours, so it is deferred to their end.",
     )
 
     # A job that leads to no work.

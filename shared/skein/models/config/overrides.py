@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from skein.models.common.base import Instant, Stored, Tenant, key_part, stable_hash
 from skein.models.common.json_types import NUMBER, JsonBool
+from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
 
 MAX_PHRASES = 50
@@ -188,6 +189,17 @@ class TenantLimits(Overrides):
     ] = None
 
 
+class PlanOverrides(Overrides):
+    """Overrides of the times at which plans fire."""
+
+    quiet_hours: Annotated[
+        QuietHours | None,
+        Field(
+            description="Hours in which plans send no SMS; people have their own in `quiet_hours`."
+        ),
+    ] = None
+
+
 class Retention(Overrides):
     """The retention of messages and runs; None means without limit."""
 
@@ -225,7 +237,7 @@ class RolloutOverride(Overrides):
     ] = None
 
 
-class TenantOverrides(RolloutOverride, Retention, TenantLimits, ChatOverrides):
+class TenantOverrides(RolloutOverride, Retention, PlanOverrides, TenantLimits, ChatOverrides):
     """The overrides that a tenant may have."""
 
 

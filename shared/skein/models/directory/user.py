@@ -15,6 +15,7 @@ from skein.models.common.base import (
     Tenant,
     key_part,
 )
+from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
 from skein.models.directory.profile_change import ProfileChange
 from skein.models.outbox.due import due_pointer
@@ -28,6 +29,7 @@ class User(Stored):
     Attributes:
         phones: The phone numbers that are linked to this person.
         profile: Free fields about the person; name and time zone are fields of the user.
+        quiet_hours: The person's own quiet hours; None for the tenant's.
         profile_changes: Agents' changes of the profile, the name and the time zone, oldest first.
         by_phone: Whether this is a caller, whose record was made by an SMS.
         former_ids: Ids of users that were merged into this one; older messages still have them.
@@ -42,6 +44,7 @@ class User(Stored):
     name: Name
     phones: tuple[E164, ...] = ()
     time_zone: str | None = None
+    quiet_hours: QuietHours | None = None
     profile: dict[str, Any] = Field(default_factory=dict)
     profile_changes: Annotated[
         tuple[ProfileChange, ...], Field(exclude_if=lambda changes: not changes)

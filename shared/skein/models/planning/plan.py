@@ -35,11 +35,14 @@ class Plan(OwnedItem):
         cron: Five fields, in `time_zone`.
         next_at: When the plan fires next; None once it has ended.
         active_at: When the plan's person was last active, as far as known.
+        deferred_from: When the plan was due, if quiet hours deferred it to `next_at`.
         set_by: The person whose run set the plan; None if an operator set it, or a run that traces
             back to no person.
+        own_time: Whether `set_by` chose the time; see `Plans.set`. None if an older version stored
+            the plan.
         source_chat_id: The plan's chat, to which its runs belong: the chat in which the plan was
             set, or the one that an operator named. None for runs without a chat.
-        reason: Why the plan was canceled, if no person or operator canceled it.
+        reason: Why the plan was deferred or canceled, if no person or operator canceled it.
         version: The optimistic lock: every change and every firing raises it.
     """
 
@@ -55,7 +58,9 @@ class Plan(OwnedItem):
     time_zone: str = "UTC"
     next_at: Instant | None = None
     active_at: Instant | None = None
+    deferred_from: Instant | None = None
     set_by: Identifier | None = None
+    own_time: bool | None = None
     reason: Annotated[StoredReason | None, Field(exclude_if=lambda reason: reason is None)] = None
     status: PlanStatus = "active"
     version: int = 1
@@ -75,6 +80,11 @@ class Plan(OwnedItem):
         if self.set_by is None and not self.by_operator:
             return self.audience.only_person
         return self.set_by
+
+    def at_time_of(self, user_id: str) -> bool:
+        """Tell whether a person chose the plan's time."""
+        own = self.run_after is None if self.own_time is None else self.own_time
+        return own and self.set_by == user_id
 
     @staticmethod
     def id_of(agent_id: str, scope: str | None, name: str, generation: int = 0) -> str:

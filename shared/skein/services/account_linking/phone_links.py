@@ -165,6 +165,7 @@ class PhoneLinks:
                 "former_phones": (*user.former_phones, *former.former_phones),
                 "former_ids": (*user.former_ids, *former.former_ids, former.id),
                 "time_zone": user.time_zone or former.time_zone,
+                "quiet_hours": user.quiet_hours or former.quiet_hours,
                 "profile": profile,
                 "profile_changes": kept_changes([*user.profile_changes, *adopted]),
             },

@@ -41,6 +41,7 @@ class Users:
             name=new.name,
             phones=tuple(dict.fromkeys(new.phones)),
             time_zone=new.time_zone,
+            quiet_hours=new.quiet_hours,
             profile=new.profile,
             created_at=self.clock.now(),
         )

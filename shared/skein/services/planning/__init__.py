@@ -4,4 +4,5 @@ __all__ = [
     "firing",
     "goals",
     "plans",
+    "quiet_times",
 ]

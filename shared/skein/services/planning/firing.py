@@ -14,7 +14,8 @@ from skein.models.planning.plan import Plan
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.ports import Metrics, Table
 from skein.services.chat_state.activity import last_activity
-from skein.services.planning.plans import ended, fired, moved
+from skein.services.planning.plans import deferred, ended, fired, moved
+from skein.services.planning.quiet_times import QuietTimes
 from skein.services.runs.background_runs import agent_run
 from skein.services.runs.disclosure import may_write
 from skein.settings import Settings
@@ -44,6 +45,9 @@ class Firing:
         person who set the plan has left a private chat, or if that person has not been active for
         `plan_idle_days` and the plan is a cron plan.
 
+        If the chat is reached by SMS and its person has quiet hours now, the plan is deferred to
+        their end (`QuietTimes`): it is due again at that time.
+
         Args:
             item: The plan's item, freshly read from the table.
             now: The present.
@@ -61,6 +65,11 @@ class Firing:
         if gone is not None:
             self._cancel(plan, gone, now)
             return None
+        quiet_times = QuietTimes(table=self.table, settings=self.settings)
+        quiet_until = quiet_times.end_for(plan, chat, now)
+        if quiet_until is not None:
+            self._defer(plan, quiet_until)
+            return None
         watched = self._watched(plan, now)
         if watched is None:
             self._cancel(plan, Reason.PERSON_INACTIVE, now)
@@ -70,7 +79,7 @@ class Firing:
             id=plan.id,
             name=plan.name,
             instruction=plan.instruction,
-            scheduled_at=plan.next_at,
+            scheduled_at=plan.deferred_from or plan.next_at,
             chat_id=plan.source_chat_id,
             by_operator=plan.by_operator,
         )
@@ -134,8 +143,18 @@ class Firing:
             return None, Reason.AGENT_LEFT
         return chat, None
 
+    def _defer(self, plan: Plan, until: datetime) -> None:
+        """Make a plan due at the end of quiet hours."""
+        self.table.transact(moved(plan, deferred(plan, until, reason=Reason.QUIET_HOURS)))
+        self._log("plan deferred", plan, Reason.QUIET_HOURS)
+        self.metrics.count("PlansDeferred")
+
     def _cancel(self, plan: Plan, reason: Reason, now: datetime) -> None:
         """End a plan that cannot fire any more."""
         self.table.transact(moved(plan, ended(plan, "canceled", now, reason=reason)))
+        self._log("plan canceled", plan, reason)
+
+    @staticmethod
+    def _log(event: str, plan: Plan, reason: Reason) -> None:
         extra = {"agent_id": plan.agent_id, "chat_id": plan.source_chat_id, "reason": reason}
-        logger.info("plan canceled", extra=extra)
+        logger.info(event, extra=extra)

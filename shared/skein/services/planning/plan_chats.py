@@ -1,16 +1,17 @@
-"""Choose the chat of an operator's plan, and the scope and audience that follow from it."""
+"""Choose the chat of an operator's plan, and the scope, audience and zone that follow from it."""
 
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.chats.chat import Chat, Membership, member_relation, related_chat
 from skein.models.common.audience import NOBODY
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import Owner
+from skein.models.common.ownership import Owner, private_scope
 from skein.models.common.storage import Query
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, scope_of
 from skein.services.common.pagination import pages
+from skein.services.directory.time_zones import zone_of_person
 
 ROWS = 50  # index rows per query; their chats fit in one batch
 
@@ -47,6 +48,19 @@ def owner_of_plan(
     if audience == NOBODY:
         return owner
     return owner.model_copy(update={"scope": scope_of(chat), "audience": audience})
+
+
+def zone_of_plan(table: Table, owner: Owner, agent: Agent) -> str:
+    """Return the time zone of a plan that names none, by the plan's owner.
+
+    That is the person's zone for a plan of that person's private direct chat, else the agent's.
+    """
+    person = owner.audience.only_person
+    if person is None or owner.scope != private_scope(user_id=person):
+        return agent.time_zone
+    item = table.get(User.key_of(agent.tenant, person))
+    own = zone_of_person(User.from_item(item)) if item is not None else None
+    return own or agent.time_zone
 
 
 def _chat_of(table: Table, agent: Agent, chat_id: str) -> Chat:

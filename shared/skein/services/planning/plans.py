@@ -39,12 +39,13 @@ from skein.services.common.schedule import (
     next_time,
     zone_of,
 )
-from skein.services.planning.plan_chats import owner_of_plan
+from skein.services.planning.plan_chats import owner_of_plan, zone_of_plan
 from skein.settings import Settings
 
 TICK_SLACK = timedelta(minutes=2)
 A_MOMENT = timedelta(seconds=1)
-MOVED = ("next_at", "active_at", "version", "gsi2pk", "gsi2sk")
+AWAKE = timedelta(hours=1)  # so long after a message, its author is taken to be awake
+MOVED = ("next_at", "active_at", "deferred_from", "reason", "version", "gsi2pk", "gsi2sk")
 GENERATIONS = 4  # generations of one name that one batch reads
 
 
@@ -100,7 +101,26 @@ def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
     next_at = next_time(plan.cron, zone_of(plan.time_zone), earliest)
     if next_at is None:
         return ended(plan, "done", now)
-    return plan.model_copy(update={"next_at": next_at, "version": plan.version + 1})
+    return plan.model_copy(
+        update={
+            "next_at": next_at,
+            "deferred_from": None,
+            "reason": None,
+            "version": plan.version + 1,
+        }
+    )
+
+
+def deferred(plan: Plan, until: datetime, *, reason: Reason) -> Plan:
+    """Return the plan with its next firing deferred to `until`."""
+    return plan.model_copy(
+        update={
+            "next_at": until,
+            "deferred_from": plan.deferred_from or plan.next_at,
+            "reason": reason,
+            "version": plan.version + 1,
+        }
+    )
 
 
 def as_read(plan: Plan | None) -> Condition:
@@ -112,7 +132,7 @@ def as_read(plan: Plan | None) -> Condition:
 
 
 def moved(plan: Plan, revised: Plan) -> list[Write]:
-    """Return the writes that replace `plan` by `revised`, which `ended` or `fired` made."""
+    """Return the writes that replace `plan` by `revised`, a later state of it."""
     if revised.key != plan.key:
         return [
             Delete(plan.key, as_read(plan)),
@@ -164,6 +184,10 @@ class Plans:
         """
         return owner_of_plan(self.table, agent, chat_id=chat_id, user_id=user_id)
 
+    def time_zone(self, owner: Owner, agent: Agent) -> str:
+        """Return the time zone of an operator's plan that names none; see `zone_of_plan`."""
+        return zone_of_plan(self.table, owner, agent)
+
     def set(
         self,
         owner: Owner,
@@ -176,6 +200,7 @@ class Plans:
         cron: str | None = None,
         time_zone: str = "UTC",
         set_by: str | None = None,
+        asked: bool = False,
         effect: str | None = None,
         guard: Check | None = None,
     ) -> Plan:
@@ -194,6 +219,9 @@ class Plans:
             cron: Five fields in `time_zone`; the plan first fires at its next time, not at once.
             time_zone: The name of an IANA time zone.
             set_by: The person whose run sets the plan.
+            asked: Whether a message of that person triggered the run. Then the time counts as the
+                person's own choice, except for a `run_after` of more than an hour: it names no hour
+                of the day, which the person or the agent may not have had in mind.
             effect: The id of a run's effect; repeating the same effect changes nothing.
             guard: A check on the run that sets the plan.
 
@@ -228,6 +256,7 @@ class Plans:
                 next_at=next_at,
                 active_at=now if kind == "cron" else None,
                 set_by=set_by,
+                own_time=asked and (kind != "run_after" or next_at - now <= AWAKE),
                 created_at=now,
             )
         except ValidationError as error:
