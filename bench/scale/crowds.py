@@ -142,6 +142,11 @@ def _consolidation(name: int, at: datetime) -> Item:
     return Consolidation(tenant=TENANT, **_own_consolidation(name)).to_item(at)
 
 
+def _direct_consolidation(name: int, at: datetime) -> Item:
+    own = _own_consolidation(name)
+    return Consolidation(tenant=TENANT, kind="direct", **own).to_item(at)
+
+
 def _own_entry(name: int) -> dict[str, Any]:
     agent = f"agt_{name // ENTRIES_OF_AN_AGENT:0{DIGITS}d}"
     return {"id": f"mem_{name:026d}", "agent_id": agent}
@@ -181,6 +186,12 @@ KINDS: dict[DueKind, Kind] = {
     ),
     "consolidation": Kind(
         _consolidation,
+        _own_consolidation,
+        lambda name: Consolidation.key_of(TENANT, _chat(name)),
+        lambda key: key.pk,
+    ),
+    "direct_consolidation": Kind(
+        _direct_consolidation,
         _own_consolidation,
         lambda name: Consolidation.key_of(TENANT, _chat(name)),
         lambda key: key.pk,

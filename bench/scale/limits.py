@@ -23,6 +23,8 @@ SHARDS: Mapping[str, int] = {
     "what is due, texts (gsi2)": DUE_SHARDS,
     "what is due, chats (gsi2)": DUE_SHARDS,
     "what is due, consolidation (gsi2)": DUE_SHARDS,
+    "what is due, direct chats (gsi2)": DUE_SHARDS,
+    "what is due, other (gsi2)": DUE_SHARDS,
     "what is due, fading (gsi2)": DUE_SHARDS,
 }
 

@@ -19,7 +19,11 @@ from skein.models.common.storage import MAX_BATCH_GET_KEYS, MAX_TRANSACTION_ITEM
 from skein.models.outbox.due import DUE_SHARDS
 from skein.services.common.parallel import THREADS
 from skein.services.outbox.due_scanner import BATCH, PAGE
-from skein.services.outbox.tick import BACKOFF_MINUTES
+from skein.services.outbox.tick import (
+    BACKGROUND_BACKOFF_MINUTES,
+    BACKGROUND_PAGES,
+    BACKOFF_MINUTES,
+)
 from skein.services.quotas.rate_limits import MAX_SHARDS
 from skein.services.quotas.usage import USAGE_SHARDS
 
@@ -102,6 +106,16 @@ def facts(template: Template) -> Cells:
             "minutes after which what is still due is sent again",
             ", ".join(map(str, BACKOFF_MINUTES)),
             "`BACKOFF_MINUTES`",
+        ],
+        [
+            "direct chats that a tick sends for consolidation, at most, from each shard",
+            f"{BACKGROUND_PAGES * PAGE:,}",
+            "`BACKGROUND_PAGES`",
+        ],
+        [
+            "minutes after which a direct chat is sent again",
+            ", ".join(map(str, BACKGROUND_BACKOFF_MINUTES)),
+            "`BACKGROUND_BACKOFF_MINUTES`",
         ],
         ["jobs in one request to SQS", f"{BATCH_JOBS}", "SQS"],
         [
@@ -258,6 +272,14 @@ TOLD = {
         "runs_sent": "runs sent by the next tick",
         "texts_sent": "texts sent by the next tick",
         "text_late": "seconds that the longest-waiting text had been due",
+    },
+    "direct_chats": {
+        "chats": "direct chats that become due together",
+        "runs": "runs that become due a minute later",
+        "runs_sent": "runs sent by the next tick",
+        "chats_sent": "direct chats sent by the same tick",
+        "minutes": "minutes until all direct chats are sent",
+        "twice": "jobs that were sent twice",
     },
     "overlap": {
         "due": "runs that are due",

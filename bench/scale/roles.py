@@ -23,6 +23,8 @@ ROLES = {
     "what is due, texts (gsi2)": r"DUE#delivery#\d+",
     "what is due, chats (gsi2)": r"DUE#chat#\d+",
     "what is due, consolidation (gsi2)": r"DUE#consolidation#\d+",
+    "what is due, direct chats (gsi2)": r"DUE#direct_consolidation#\d+",
+    "what is due, other (gsi2)": r"DUE#(plan|merge|erasure)#\d+",
     "what is due, fading (gsi2)": r"DUE#fading#\d+",
 }
 

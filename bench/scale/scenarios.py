@@ -129,6 +129,29 @@ class Script:
             "text_late": stage.table.latest["delivery"],
         }
 
+    def direct_chats(self) -> dict[str, Any]:
+        """Direct chats become due together, and then runs: whether runs wait for chats."""
+        chats, runs = self.many(CHATS // 100), self.many(1_000)
+        crowds = [
+            Crowd("direct_consolidation", chats, self.now - MINUTE),
+            Crowd("run", runs, self.now, seed=2),
+        ]
+        stage = self._stage(crowds, Shape.deployed("Tick"))
+        stage.look()
+        found = {
+            "chats": chats,
+            "runs": runs,
+            "runs_sent": stage.queues.sent["turns"],
+            "chats_sent": stage.queues.sent["consolidations"],
+        }
+        minutes = 1
+        while stage.queues.sent["consolidations"] < chats and minutes < MAX_MINUTES:
+            stage.work()
+            stage.clock.advance(MINUTE.total_seconds())
+            stage.look()
+            minutes += 1
+        return found | {"minutes": minutes, "twice": stage.doubles}
+
     def overlap(self) -> dict[str, Any]:
         """A second tick does all of its work between the first one's readings and its writes."""
         count = self.many(CHATS // 2_000)
@@ -234,6 +257,7 @@ SCENARIOS = (
     "rates",
     "slow_workers",
     "mixture",
+    "direct_chats",
     "overlap",
 )
 

@@ -21,6 +21,7 @@ from skein.models.common.storage import Put
 from skein.models.delivery.sms import InboundSms, SmsStatus, StatusReport
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
+from skein.models.memory.consolidation import Consolidation
 from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
@@ -222,14 +223,14 @@ class Traffic:
     def _consolidations(self) -> Activity:
         activity = Activity("a chat of 100 messages remembered")
         for _ in range(TIMES):
-            stand, chat = self._chat("direct")
+            stand, _ = self._chat("direct")
             app = build_services(stand.settings, **(stand.ports | {"model": Remembering()}))
-            change = ChatChange(consolidate=True)
-            app.chat_admin.change(TENANT, "chat_1", chat.person.ref, change)
-            stand.clock.advance(7 * 3_600)
+            stand.clock.advance(3_600)
             stand.queues.ready("upkeep")
-            with self._invoked(activity, stand, "ConsolidationFinder"):
-                app.consolidation_finder.run(until=stand.clock.now() + ROOM)
+            due = self._table.get(Consolidation.key_of(TENANT, "chat_1")) or {}
+            shards = [int(str(due["gsi2pk"]).rsplit("#", 1)[1])]
+            with self._invoked(activity, stand, "Tick"):
+                app.tick.run(until=stand.clock.now() + ROOM, shards=shards)
             [job] = _jobs(stand, "consolidations", ConsolidationJob)
             with self._invoked(activity, stand, "ConsolidationWorker"):
                 app.consolidator.consolidate(job, deadline=stand.clock.now() + ROOM)

@@ -51,6 +51,14 @@ def test_texts_do_not_wait_behind_runs(found: dict[str, ScenarioResult]) -> None
 
 
 @pytest.mark.slow
+def test_runs_do_not_wait_behind_direct_chats(found: dict[str, ScenarioResult]) -> None:
+    direct = figures(found, "direct_chats")
+    assert direct["runs_sent"] == direct["runs"]
+    assert direct["chats_sent"] == direct["chats"]
+    assert (direct["minutes"], direct["twice"]) == (1, 0)
+
+
+@pytest.mark.slow
 def test_a_tick_that_is_overtaken_sends_nothing_twice(found: dict[str, ScenarioResult]) -> None:
     overlap = figures(found, "overlap")
     assert overlap["first"] + overlap["second"] == overlap["due"] == overlap["done"]
