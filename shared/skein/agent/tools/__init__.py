@@ -13,6 +13,8 @@ from typing import get_args
 from skein.agent.prompt.builder import speaks_in_text
 from skein.agent.reading.reading import Reading
 from skein.agent.tools.base import Tool
+from skein.agent.tools.chats import enter_chat
+from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import for_other_chats, send_message
 from skein.models.directory.agent import ToolName
 
@@ -42,11 +44,17 @@ def offered(reading: Reading) -> tuple[Tool, ...]:
     """Return the tools that the model is offered for a reading's prompt.
 
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
-    not offered if the agent has no other chat.
+    not offered if the agent has no other chat. `enter_chat` and `end_run` are not offered either:
+    the text stays in this chat, and `[silence]` is the way to say nothing.
     """
     tools, active = enabled(reading.agent.enabled_tools), reading.chat
     if active is None or not speaks_in_text(reading):
         return tools
     others = any(own.chat.id != active.id for own in reading.other_chats.listed)
     elsewhere = [for_other_chats()] if others else []
-    return tuple(kept for each in tools for kept in (elsewhere if each is send_message else [each]))
+    instead: dict[str, Sequence[Tool]] = {
+        send_message.name: elsewhere,
+        enter_chat.name: (),
+        end_run.name: (),
+    }
+    return tuple(kept for each in tools for kept in instead.get(each.name, [each]))

@@ -32,9 +32,7 @@ from skein.services.chats.post_message import NewMessage
 from skein.services.runs.disclosure import check_post
 
 ORIGIN_CHARACTERS = 200
-ELSEWHERE = (
-    "Say something in another of your chats. The text of your answer goes to the active chat."
-)
+ELSEWHERE = "Post a message in another of your chats."
 TEXT_GOES_HERE = (
     "nothing was sent: in this chat, say it with the text of your answer; send_message is for your "
     "other chats, by chat_id"
@@ -99,9 +97,8 @@ def for_other_chats() -> Tool:
 
     The model must name another chat. The calls are carried out by `send_message`.
     """
-    chat_id = Annotated[Id, Field(description="The chat to send to: one of your other chats.")]
     base = send_message.arguments
-    arguments = create_model(send_message.name, __base__=base, chat_id=(chat_id, ...))
+    arguments = create_model(send_message.name, __base__=base, chat_id=(Id, ...))
     return replace(send_message, description=ELSEWHERE, arguments=arguments)
 
 
