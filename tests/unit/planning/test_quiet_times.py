@@ -1,5 +1,6 @@
 """Plans that are due in quiet hours: which are deferred, until when, and that none is lost."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,13 +12,15 @@ from skein.models.chats.chat import SmsAddress
 from skein.models.common.ownership import Owner
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Query, Update
+from skein.models.common.storage import Query, Update, Write
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
 from skein.services.planning.firing import Firing
 from skein.settings import Settings
+from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.support.fakes import Killed
 
 DANA = person("usr_dana", "Dana")
 COACH = bot()
@@ -36,10 +39,12 @@ def stage(
     settings: Settings | None = None,
     sms: SmsAddress | None = SMS,
     zone: str | None = "America/New_York",
+    table: MemoryTable | None = None,
     **chat: Any,
 ) -> World:
     """Dana of New York, in a direct chat with an agent whose zone is UTC."""
-    world = World(settings or Settings())
+    world = World(settings or Settings(), overrides={"table": table} if table else {})
+    world.table = table or world.table
     world.agent()
     world.chat(DANA, COACH, sms=sms, **({"kind": "direct", "visibility": "private"} | chat))
     world.app.users.create(TENANT, NewUser(id=DANA.id, name="Dana", time_zone=zone))
@@ -307,6 +312,36 @@ def test_two_ticks_at_once_defer_a_plan_once() -> None:
     with pytest.raises(ConditionFailed):
         other.fire(item, world.clock.now())
     assert the_plan(world).next_at == MORNING
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_tick_that_dies_while_it_defers_leaves_a_plan_that_fires_once_in_the_morning(
+    committed: bool,
+) -> None:
+    class Dying(MemoryTable):
+        armed = False
+
+        def transact(self, writes: Sequence[Write]) -> None:
+            if self.armed and not committed:
+                raise Killed("transact")
+            super().transact(writes)
+            if self.armed:
+                raise Killed("transact")
+
+    table = Dying()
+    world = stage(table=table)
+    planned(world)
+    turn_to(world, f"{NIGHT_IN_NEW_YORK}:10")
+    table.armed = True
+    with pytest.raises(Killed):
+        world.tick()
+    table.armed = False
+    assert world.tick() == 0
+    assert the_plan(world).next_at == MORNING
+    turn_to(world, MORNING)
+    assert world.tick() == 1
+    assert world.tick() == 0
+    assert len(fired(world)) == 1
 
 
 def test_hundreds_of_plans_of_one_night_all_fire_in_the_morning() -> None:
