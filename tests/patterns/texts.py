@@ -59,6 +59,15 @@ def _status(meter: Meter) -> None:
         world.report(job, "delivered")
 
 
+@patterns.named("learn that an SMS has failed")
+def _failed(meter: Meter) -> None:
+    world = Texting()
+    job = world.say("Hello!")
+    world.deliver(job)
+    with meter(world):
+        world.report(job, "undelivered", code=30006)
+
+
 @patterns.named("hear that a person has opted out")
 def _opted_out(meter: Meter) -> None:
     world = Texting()

@@ -10,6 +10,7 @@ import pytest
 
 from skein.errors import ModelRejected, Unavailable
 from skein.models.api.base import ChatChange
+from skein.models.chats.chat import epoch_raised
 from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
@@ -18,7 +19,6 @@ from skein.models.memory.consolidation import Consolidation
 from skein.models.memory.memory import revision_key
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
-from skein.services.privacy.erasure_sweep import epoch_raised
 from skein.settings import Settings
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
 

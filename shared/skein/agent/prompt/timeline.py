@@ -23,6 +23,7 @@ from skein.services.common.quoting import (
 
 TRIGGER_LABEL = "\u2190 TRIGGER"
 RESUME_LABEL = "\u2190 RESUME"
+NOT_DELIVERED = {"all": "[not delivered] ", "part": "[delivered only in part] "}
 UTC = ZoneInfo("UTC")
 
 
@@ -71,7 +72,7 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     seen = "[SEEN]" if own or message.seq <= context.seen_seq else "[NEW]"
     line = (
         f"[msg:{message.seq} {at:%H:%M:%S}] {context.names[message.sender]}{reply}: "
-        f"{_kind(message)}{origin_of(message, context)}{quoted(text)}{attached(message)} {seen}"
+        f"{_kind(message)}{_notes(message, context)}{quoted(text)}{attached(message)} {seen}"
     )
     if message.seq == context.trigger_seq:
         line += f" {TRIGGER_LABEL}"
@@ -91,8 +92,8 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
 
     The agent's own text stays unchanged, because the agent would imitate any marks in it. Only
     lines that begin with a bracket, as entries and notes do, stand behind a bar. A note states the
-    origin of a message that was requested in another chat, and the number of a message that the
-    prompt refers to.
+    origin of a message that was requested in another chat, the number of a message that the prompt
+    refers to, and a message that was not delivered.
     """
     own = message.sender.ref == context.names.agent
     said = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
@@ -105,7 +106,7 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
         details.append(f"reply to msg:{message.reply_to}")
     if own:
         marks = f"[{', '.join(details)}] " if details else ""
-        return f"{marks}{origin_of(message, context)}{words}"
+        return f"{marks}{_notes(message, context)}{words}"
     kind = "human" if message.sender.kind == "user" else "agent"
     return f"[{', '.join([f'{context.names[message.sender]} ({kind})', *details])}] {words}"
 
@@ -121,6 +122,17 @@ def origin_of(message: Message, context: EntryContext) -> str:
         f"[sent because {label(origin.asked_by)} asked {quoted(origin.text)}"
         f" in {quoted(origin.chat_title)}] "
     )
+
+
+def _notes(message: Message, context: EntryContext) -> str:
+    """Return the notes before the text of the agent's own message: its delivery and its origin."""
+    return f"{delivery_of(message, context)}{origin_of(message, context)}"
+
+
+def delivery_of(message: Message, context: EntryContext) -> str:
+    """Return a note on the agent's message if its SMS did not reach the person; else ''."""
+    own = message.sender.ref == context.names.agent
+    return NOT_DELIVERED[message.not_delivered] if own and message.not_delivered else ""
 
 
 def attached(message: Message) -> str:

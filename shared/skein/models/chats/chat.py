@@ -22,8 +22,8 @@ from skein.models.common.base import (
     key_part,
     rfc3339,
 )
-from skein.models.common.reason import StoredReason
-from skein.models.common.storage import META, Item, Key, SortKeyPrefix
+from skein.models.common.reason import Reason, StoredReason
+from skein.models.common.storage import META, Exists, Item, Key, SortKeyPrefix, Update
 from skein.models.config.overrides import ChatOverrides, Retention
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.runs.trigger import Burst, QueuedRun, Wait
@@ -32,6 +32,7 @@ from skein.models.summaries.summary import PinnedSummary, Summary, SummaryState
 ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]
 ManualTrigger = Literal["every", "mention", "manual"]
+MessageLoss = Literal["all", "part"]
 MessageKind = Literal["text", "keyword", "notice", "erased"]
 
 MAX_AGENTS = 20
@@ -404,6 +405,8 @@ class Message(Stored):
         reasons: The reasons of single agents, by agent id, where they differ from `reason`.
         deliveries: The deliveries of the message to phones.
         undelivered: Why people of a direct chat get no SMS with this message of an agent.
+        lost: How much of the message did not reach the phone, once its delivery has failed or was
+            canceled.
         correlation_id: The id of the request that led to the message, for the logs.
         expires_at: When the message expires, in seconds since 1970, if its tenant limits retention.
     """
@@ -435,6 +438,7 @@ class Message(Stored):
     )
     deliveries: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     undelivered: Annotated[tuple[StoredReason, ...], Field(exclude_if=lambda all_: not all_)] = ()
+    lost: Annotated[MessageLoss | None, Field(exclude_if=lambda lost: lost is None)] = None
     correlation_id: str | None = None
     expires_at: int | None = None
     created_at: Instant
@@ -449,6 +453,11 @@ class Message(Stored):
         """The key of this message."""
         return self.key_of(self.tenant, self.chat_id, self.seq)
 
+    @property
+    def not_delivered(self) -> MessageLoss | None:
+        """How much of the message did not reach its person; None if nothing is known to be lost."""
+        return "all" if Reason.OPTED_OUT in self.undelivered else self.lost
+
     def to_item(self) -> Item:
         """Return the message as table attributes."""
         return self.attributes()
@@ -461,6 +470,15 @@ class Message(Stored):
             sender=self.sender,
             created_at=self.created_at,
         )
+
+
+def epoch_raised(tenant: str, chat_id: str) -> Update:
+    """Return the write that raises a chat's epoch.
+
+    The new epoch invalidates cached messages, and content that is being derived from them.
+    """
+    key = Chat.key_of(tenant, chat_id)
+    return Update(key, add={"epoch": 1, "version": 1}, condition=Exists())
 
 
 def check_text(text: str, client_id: str, *, has_media: bool) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from skein.models.chats.chat import MessageLoss
 from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
@@ -138,6 +139,13 @@ def status_of(delivery: Delivery) -> DeliveryStatus:
     if not all(part.handed_over for part in parts) or not parts:
         return "queued" if delivery.fence == 0 else "sending"
     return "delivered" if all(part.status == "delivered" for part in parts) else "sent"
+
+
+def loss_of(delivery: Delivery) -> MessageLoss | None:
+    """Return how much of a delivery that has ended without success is lost; None otherwise."""
+    if delivery.status not in {"failed", "canceled"}:
+        return None
+    return "part" if any(part.handed_over for part in delivery.parts) else "all"
 
 
 def reason_of(

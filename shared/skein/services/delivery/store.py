@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
-from skein.models.chats.chat import Membership, chat_partition
+from skein.models.chats.chat import Membership, Message, chat_partition, epoch_raised
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, all_of
@@ -17,7 +17,7 @@ from skein.models.outbox.due import NOT_DUE
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.delivery.policy import grace_end
-from skein.services.delivery.state import PartUpdate, next_attempt, status_of, with_part
+from skein.services.delivery.state import PartUpdate, loss_of, next_attempt, status_of, with_part
 from skein.settings import Settings
 
 # The number of a chat's newest deliveries that a look-up compares with. Only those of the last
@@ -150,6 +150,10 @@ class DeliveryStore:
         return after.model_copy(update={"version": before.version + 1})
 
     def _write(self, before: Delivery, after: Delivery) -> None:
+        """Write a changed delivery, and mark its message in the same transaction if it is lost.
+
+        The chat's epoch rises with the mark, because containers cache messages.
+        """
         old, new = before.attributes(), after.attributes()
         change = {
             name: new.get(name)
@@ -157,9 +161,19 @@ class DeliveryStore:
             if old.get(name) != new.get(name)
         }
         unchanged = all_of(Is("version", before.version), Is("fence", before.fence))
-        self.table.write(
-            Update(after.key, set=change | self._due_change(after), condition=unchanged)
-        )
+        write = Update(after.key, set=change | self._due_change(after), condition=unchanged)
+        lost = loss_of(after)
+        if lost == loss_of(before):
+            self.table.write(write)
+            return
+        message = Message.key_of(after.tenant, after.chat_id, after.seq)
+        marked = Update(message, set={"lost": lost}, condition=Exists())
+        try:
+            self.table.transact([write, marked, epoch_raised(after.tenant, after.chat_id)])
+        except ConditionFailed as failure:
+            if not failure.failed or 0 in failure.failed:
+                raise
+            self.table.write(write)  # the message is gone, for example because it has expired
 
     def _due_change(self, delivery: Delivery) -> dict[str, Any]:
         at = next_attempt(delivery, self._grace())

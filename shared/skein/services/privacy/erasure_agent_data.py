@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from skein.errors import NotFound
-from skein.models.chats.chat import chat_partition
+from skein.models.chats.chat import chat_partition, epoch_raised
 from skein.models.common.ownership import EFFECT, EFFECT_KEPT, owned_partition
 from skein.models.common.storage import (
     META,
@@ -51,7 +51,7 @@ from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
 from skein.services.privacy.erasure_rewind import ConsolidationRewind
-from skein.services.privacy.erasure_sweep import Sweep, epoch_raised
+from skein.services.privacy.erasure_sweep import Sweep
 from skein.services.workspace.documents import Documents
 from skein.settings import Settings
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from skein.errors import ConditionFailed
 from skein.models.chats.borrowed import BorrowedContext
-from skein.models.chats.chat import Message, chat_partition
+from skein.models.chats.chat import Message, chat_partition, epoch_raised
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.models.delivery.delivery import Delivery
@@ -15,7 +15,7 @@ from skein.models.runs.step import Step
 from skein.ports import Table
 from skein.services.common.pagination import items_under
 from skein.services.privacy.erasure_runs import RunEraser
-from skein.services.privacy.erasure_sweep import Sweep, epoch_raised, is_to_go, tombstone
+from skein.services.privacy.erasure_sweep import Sweep, is_to_go, tombstone
 
 PART = 100  # items between two saved positions in a chat
 

@@ -14,6 +14,7 @@ from skein.errors import ConditionFailed, Conflict
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import (
     Message,
+    epoch_raised,
 )
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.audience import NOBODY
@@ -25,7 +26,7 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Trigger
 from skein.ports import Table
-from skein.services.privacy.erasure_sweep import ROWS, Sweep, epoch_raised
+from skein.services.privacy.erasure_sweep import ROWS, Sweep
 from skein.services.runs.completion import RunCompletion
 
 WHY = "a person whose words the run was shown is being erased"

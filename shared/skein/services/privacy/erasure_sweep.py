@@ -9,9 +9,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from skein.models.chats.chat import Chat, Message
+from skein.models.chats.chat import Message
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.storage import Exists, Update
 from skein.models.privacy.erasure import ErasedChat, Erasure, Subject
 from skein.models.runs.run import Run
 
@@ -121,15 +120,6 @@ def tombstone(message: Message) -> dict[str, Any]:
         "traced_to": None,
         "correlation_id": None,
     }
-
-
-def epoch_raised(tenant: str, chat_id: str) -> Update:
-    """Return the write that raises a chat's epoch.
-
-    The new epoch invalidates cached messages, and content that is being derived from them.
-    """
-    key = Chat.key_of(tenant, chat_id)
-    return Update(key, add={"epoch": 1, "version": 1}, condition=Exists())
 
 
 def is_to_go(sweep: Sweep, erased: ErasedChat, message: Message, *, suspect: bool) -> bool:
