@@ -75,6 +75,7 @@ def test_stop_before_a_queued_run_starts_cancels_the_run_without_a_model_call() 
 
 def test_stop_while_a_run_waits_ends_the_run_without_a_model_call() -> None:
     world = texting(ScriptedModel.saying(says("How long?", wait=True), default="Hello!"))
+    world.agent(reply_mode="tools")
     world.post("Plan my run", DANA, sms=SMS)
     world.run_ready()
     world.clock.advance(4)
