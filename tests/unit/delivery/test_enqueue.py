@@ -1,6 +1,6 @@
 """Messages that are sent as SMS."""
 
-from skein.models.chats.chat import MAX_TEXT, SmsAddress
+from skein.models.chats.chat import SmsAddress
 from tests.support.agents import steps_of
 from tests.support.builders import LINE, PHONE, World, bot, person
 from tests.support.fakes import ScriptedModel, says
@@ -28,6 +28,7 @@ def test_markdown_of_the_model_stays_in_its_step() -> None:
 
 def test_markdown_of_the_tool_send_message_is_plain_text_on_sms() -> None:
     world = Texting(model=ScriptedModel.saying(says(MARKDOWN), "[silence]"))
+    world.agent(reply_mode="tools")
     world.post("How far?", person(), sms=SMS)
     world.drain()
     assert world.texts() == ["How far?", PLAIN]
@@ -55,11 +56,12 @@ def test_markdown_of_people_and_notices_stays() -> None:
     assert world.texts() == [MARKDOWN, MARKDOWN]
 
 
-def test_answer_over_the_limit_of_a_message_is_cut_after_a_sentence() -> None:
-    world = Texting(model=ScriptedModel.saying("Run 5 km. " * 2_500))
+def test_answer_longer_than_the_setting_is_sent_whole_in_parts_that_end_with_sentences() -> None:
+    answer = ("Run 5 km. " * 400).strip()
+    world = Texting(model=ScriptedModel.saying(answer))
     world.post("How far?", person(), sms=SMS)
     world.drain()
-    answer = world.texts()[-1]
-    assert len(answer) <= MAX_TEXT
-    assert answer.endswith(" Run 5 km. \u2026")
-    assert all(part.body.endswith("km.") for part in world.deliveries()[0].parts[:-1])
+    assert world.texts()[-1] == answer
+    parts = world.deliveries()[0].parts
+    assert len(parts) > 1
+    assert all(part.body.endswith("km.") for part in parts)
