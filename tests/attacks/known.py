@@ -16,9 +16,11 @@ from tests.attacks.steps import (
     Leave,
     Move,
     MoveKind,
+    OperatorPlan,
     Outage,
     Pass,
     Rename,
+    Report,
     Say,
     Story,
     Tactic,
@@ -124,6 +126,23 @@ HIDDEN_DOCUMENT_IS_REPLACED: Story = (
         word="guess",
         tactic=does("chat_document", "named_document", "look"),
     ),
+)
+PLAN_IN_ITS_CHAT_TELLS_OTHERS: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does("plan")),
+    Pass(minutes=12, tactic=does(("send", TEAM.id), ("send", BOBS.id), "goal", speaks=True)),
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("look")),
+)
+SOMEONE_JOINS_CHAT_OF_A_PLAN: Story = (
+    Say(who=ALICE.id, chat=DEN.id, to=COACH.id, word="secret", tactic=does("plan")),
+    Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
+    Pass(minutes=12, tactic=does("say", ("send", DEN.id), speaks=True)),
+)
+PLAN_OF_AN_OPERATOR_IN_PRIVATE: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    OperatorPlan(agent=COACH.id, chat=ALICES.id),
+    Pass(minutes=12, tactic=does(("send", TEAM.id), "goal", "document", "plan", speaks=True)),
+    Report(chat=ALICES.id, tactic=does(("send", TEAM.id), ("ask", BOBS.id), speaks=True)),
+    Say(who=BOB.id, chat=BOBS.id, tactic=does("look")),
 )
 TITLE_AFTER_LEAVING: Story = (
     Say(who=ALICE.id, chat=PAIR.id, to=COACH.id),

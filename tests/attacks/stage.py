@@ -14,7 +14,6 @@ from skein.models.api.base import ChatChange
 from skein.models.api.directory import AgentChange, UserChange
 from skein.models.chats.chat import SmsAddress
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.phone import PhoneChat
 from skein.models.outbox.jobs import RunJob
@@ -258,14 +257,18 @@ class Stage(World):
         self.app.manual_trigger.now(TENANT, step.chat, _ref(step.who))
 
     def _plan(self, step: OperatorPlan) -> None:
-        owner = Owner(tenant=TENANT, agent_id=step.agent)
+        agent = self.app.agents.get(TENANT, step.agent)
+        owner = self.app.plans.owner(agent, chat_id=step.chat)
         name = f"rounds {self.step}"
         self.app.plans.set(owner, name, "Do your rounds.", run_after="10 minutes")
 
-    def _report(self, _: Report) -> None:
-        told = ServiceTrigger(id="svc_1", name="Bell", payload='{"rings": 1}')
+    def _report(self, step: Report) -> None:
+        told = ServiceTrigger(id="svc_1", name="Bell", payload='{"rings": 1}', chat_id=step.chat)
         trigger = Trigger(type="service", service=told)
-        asked_by_service(self, str(self.step), trigger=trigger)
+        chat = self.stored_chat(step.chat) if step.chat else None
+        if chat is not None and COACH.ref not in {member.ref for member in chat.roster}:
+            chat = None
+        asked_by_service(self, str(self.step), trigger=trigger, chat=chat)
 
     def _pass(self, step: Pass) -> None:
         self._time_passes(step.minutes)

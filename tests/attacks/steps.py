@@ -269,24 +269,37 @@ class ManualTrigger(Step):
 
 @dataclass(frozen=True)
 class OperatorPlan(Step):
-    """An operator sets a plan for in 10 minutes."""
+    """An operator sets a plan for in 10 minutes.
+
+    Attributes:
+        chat: The plan's chat; None for a plan without a chat.
+    """
 
     agent: str = ""
+    chat: str | None = None
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        return f"An operator sets a plan of {named(self.agent)} for in 10 minutes."
+        where = f" in {titled(self.chat)}" if self.chat else ""
+        return f"An operator sets a plan of {named(self.agent)}{where} for in 10 minutes."
 
 
 @dataclass(frozen=True)
 class Report(Step):
-    """A service wakes Coach."""
+    """A service wakes Coach.
+
+    Attributes:
+        chat: The chat that the payload names; None for no chat.
+    """
+
+    chat: str | None = None
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        return "A service reports something to Coach."
+        where = f" for {titled(self.chat)}" if self.chat else ""
+        return f"A service reports something to Coach{where}."
 
 
 @dataclass(frozen=True)

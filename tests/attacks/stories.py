@@ -50,6 +50,7 @@ _people = st.sampled_from([person.id for person in PEOPLE])
 _agents = st.sampled_from([agent.id for agent in AGENTS])
 _inhabited = [room for room in ROOMS.values() if room != BACKROOM]
 _groups = st.sampled_from([room.id for room in _inhabited if room.kind == "group"])
+_rooms = st.sampled_from(list(ROOMS))
 _private = st.sampled_from(
     [ALICES] * 4 + [room for room in _inhabited if room.visibility == "private"]
 )
@@ -147,8 +148,8 @@ _events: st.SearchStrategy[Step] = st.one_of(
 _others: st.SearchStrategy[Step] = st.one_of(
     st.builds(Text, tactics, st.sampled_from([*PHONES.values(), STRANGERS_PHONE]), _words),
     st.builds(ManualTrigger, tactics, _people, _groups),
-    st.builds(OperatorPlan, st.just(QUIET), _agents),
-    st.builds(Report, tactics),
+    st.builds(OperatorPlan, st.just(QUIET), _agents, st.one_of(st.none(), _rooms)),
+    st.builds(Report, tactics, st.one_of(st.none(), _rooms)),
     st.builds(Consolidate, tactics, _groups),
     st.builds(Discard, who=_people, chat=_groups),
     st.builds(Merge, who=_people),

@@ -14,7 +14,8 @@ from skein.models.common.base import MemberRef
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.privacy.erasure import Erasure
-from tests.support.agents import COACH
+from skein.models.runs.trigger import Trigger
+from tests.support.agents import COACH, asked_by_service
 from tests.support.builders import LINE, TENANT, World
 from tests.support.erasure import (
     BEN,
@@ -69,6 +70,22 @@ def test_an_erased_person_is_found_nowhere(planted: World) -> None:
     assert erasure.finished_at is not None
     assert len(erasure.sweeps) >= 2
     assert planted.app.erasures.get(TENANT, erasure.id) == erasure
+
+
+@pytest.mark.parametrize("chat_id", [PRIVATE, BENS])
+def test_prompt_of_service_run_in_chat_is_erased(chat_id: str) -> None:
+    """Such a run lies beside its agent; in Ben's chat it reads the group that he shares."""
+    world = world_of()
+    group(world, PRIVATE, ZOE, BEN, visibility="private")
+    world.chat(BEN, COACH, chat_id=BENS, kind="direct", visibility="private")
+    world.post(f"I love {MARK}", ZOE, chat_id=PRIVATE)
+    chat = world.stored_chat(chat_id)
+    run = asked_by_service(world, trigger=Trigger(type="service"), chat=chat)
+    world.model.script.append(calls(("read_messages", {"chat_id": PRIVATE})))
+    settle(world)
+    assert any(run.key.sk in place for place in traces(world))
+    erase(world)
+    assert traces(world) == {}
 
 
 def test_erasure_keeps_messages_of_others_and_dense_numbers(planted: World) -> None:

@@ -1,15 +1,16 @@
 """Runs of plans and services that belong to a chat: what they are shown, and where they speak."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from skein.models.api.directory import UserChange
-from skein.models.chats.chat import SmsAddress
+from skein.models.chats.chat import Membership, SmsAddress
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Query
+from skein.models.common.storage import Put, Query
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.settings import Settings
@@ -22,6 +23,7 @@ DANAS = Audience(open=False, people=(DANA.id,))
 PRIVATE: dict[str, Any] = {"visibility": "private", "title": None}
 REMINDER = "Remind Dana to stretch"
 TOMORROW = 24 * 3_600
+MINUTE = timedelta(minutes=1)
 SETTINGS = Settings(reply_debounce_seconds=0, line_reply_debounce_seconds=0)
 
 
@@ -293,6 +295,50 @@ def test_message_that_is_answered_meanwhile_is_no_reply_to_question_of_plan() ->
     world.model.script += [meanwhile, says("Good morning to you."), END]
     assert due(world).status == "waiting"
     assert world.texts() == ["Good morning", "Good morning to you.", "Did you stretch?"]
+
+
+def test_message_that_is_being_answered_is_no_reply_to_question_of_plan() -> None:
+    world = home()
+    actor(world)
+    plan(world)
+
+    def meanwhile(_: ModelRequest) -> Calls:
+        world.post("Good morning", DANA)
+        [own] = world.runs()
+        assert world.app.leases.claim(own.job, lease_until=world.clock.now() + MINUTE) is not None
+        return says("Did you stretch?", wait=True)
+
+    world.model.script.append(meanwhile)
+    assert due(world).status == "waiting"
+    assert statuses(world.runs()) == ["running"]
+
+
+def test_rebuilt_run_of_plan_leaves_message_of_newcomer_to_its_own_run() -> None:
+    """The plan of an operator for agents alone may be shown to a person who joins."""
+    world = home()
+    world.known(AHMAD)
+    actor(world)
+    world.chat(DANA, COACH, chat_id="chat_2", visibility="private")
+    world.app.chat_admin.remove_member(TENANT, "chat_2", DANA.ref, DANA.ref)
+    world.app.plans.set(
+        world.app.plans.owner(world.app.agents.get(TENANT, COACH.id), chat_id="chat_2"),
+        *("Stretch", REMINDER),
+        run_after="1 day",
+    )
+
+    def joins(_: ModelRequest) -> Calls:
+        chat = world.stored_chat("chat_2")
+        seat = Membership(tenant=TENANT, chat_id=chat.id, member=AHMAD)
+        changed = chat.model_copy(update={"roster": (*chat.roster, AHMAD), "version": 99})
+        world.table.write(Put(chat.key, changed.to_item()))
+        world.table.write(Put(seat.key, seat.to_item(changed)))
+        world.post("Hello?", AHMAD, chat_id="chat_2")
+        return says("Nobody here")
+
+    world.model.script += [joins, says("Time to stretch!"), END, says("Hello!"), END]
+    assert due(world).rebuilds == 1
+    assert world.texts("chat_2") == ["Hello?", "Time to stretch!", "Hello!"]
+    assert statuses(world.runs("chat_2")) == ["done"]
 
 
 # ---------------------------------------------------------------------- what ends it
