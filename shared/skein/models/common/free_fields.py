@@ -83,7 +83,7 @@ ProfileFieldNames = Annotated[
     tuple[Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")], ...],
     Field(
         max_length=50,
-        description="Fields that the agent may set with `update_profile`; "
-        "they may include `name` and `time_zone`.",
+        description="Fields of people that the agent's tool `update_profile` and consolidation "
+        "may set; they may include `name` and `time_zone`.",
     ),
 ]

@@ -99,7 +99,8 @@ class Agent(Stored):
             `timeline`).
         enabled_tools: The names of the agent's tools. A former name counts as the current one, and
             a tool that no longer exists is ignored.
-        profile_fields: The fields of a person's profile that `update_profile` may change.
+        profile_fields: The fields of a person's profile that `update_profile` and consolidation may
+            change.
         time_zone: The IANA name of the time zone in which prompts give the time.
         max_prompt_tokens: The maximum tokens of a prompt; None for the setting's value.
         max_concurrent_runs: The concurrency limit of the agent's runs; None for the setting's
