@@ -315,7 +315,7 @@ def test_an_agents_own_fields_are_told_in_the_section() -> None:
     world = talking(profile_fields=("shoe_size",))
     known(world)
     asked(world)
-    assert "You may set: shoe_size.)" in world.model.prompt
+    assert "Fields: shoe_size.)" in world.model.prompt
 
 
 # ---------------------------------------------------------------------- sources, and the way back
