@@ -110,7 +110,7 @@ STANDING = {
 PENDING = ("What the survey says about food", "Job ad for a designer")
 START = "Please start on the November newsletter, the survey and the job ad"
 HAFEN = "The party is at Hafen on December 11, write that part please"
-DAY = 86_400
+HOUR, DAY = 3_600, 86_400
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,16 @@ def plan_in_a_direct_chat() -> Situation:
     """A plan fires that Coach set in Dana's chat the day before, when she asked for it."""
     world = _direct_chat(
         calls(
-            ("set_plan", {"name": "Knee", "instruction": REMINDER, "run_after": "1 day"}), "end_run"
+            ("set_plan", {"name": "Knee", "instruction": REMINDER, "run_after": "26 hours"}), "end_run"
         )
     )
-    world.clock.advance(DAY)
+    world.clock.advance(2 * HOUR)  # past the quiet hours, which end at 8 in New York
     world.tick()
     world.drain()
-    return Situation(world.model.requests[-1], [*_DIRECT_WORDS, "Knee", REMINDER])
+    request = world.model.requests[-1]
+    if not any(REMINDER in message.content for message in request.messages):
+        raise RuntimeError("the plan did not fire")
+    return Situation(request, [*_DIRECT_WORDS, "Knee", REMINDER])
 
 
 def busy_group() -> Situation:
