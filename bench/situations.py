@@ -136,11 +136,8 @@ def sms_after_a_day() -> Situation:
 
 def plan_in_a_direct_chat() -> Situation:
     """A plan fires that Coach set in Dana's chat the day before, when she asked for it."""
-    world = _direct_chat(
-        calls(
-            ("set_plan", {"name": "Knee", "instruction": REMINDER, "run_after": "26 hours"}), "end_run"
-        )
-    )
+    plan = {"name": "Knee", "instruction": REMINDER, "run_after": "26 hours"}
+    world = _direct_chat(calls(("set_plan", plan), "end_run"))
     world.clock.advance(2 * HOUR)  # past the quiet hours, which end at 8 in New York
     world.tick()
     world.drain()

@@ -2,9 +2,32 @@
 
 import pytest
 
-from bench.prompts import THEN, cells, without
+from bench.prompts import THEN, Overhead, cells, met, overhead, without
 from bench.situations import SITUATIONS
 from tests.support.builders import tokens
+
+MOST = {
+    "SMS after a day": Overhead(560, 335),
+    "busy group of three agents": Overhead(1_270, 1_075),
+    "agent with threads": Overhead(910, 1_780),
+    "plan in a direct chat": Overhead(590, 420),
+}
+"""A little above the counts as they are, so that a test fails if a prompt grows."""
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_prompt_does_not_grow(name: str) -> None:
+    now = overhead(SITUATIONS[name](), tokens())
+    assert now.prompt <= MOST[name].prompt
+    assert now.tools <= MOST[name].tools
+
+
+def test_goal_is_half_of_the_prompt_and_half_of_the_whole() -> None:
+    then = THEN["agent with threads"]
+    half = Overhead(then.prompt // 2, then.tools // 2)
+    assert met("agent with threads", half)
+    assert not met("agent with threads", Overhead(half.prompt + 1, 0))
+    assert not met("agent with threads", Overhead(0, half.total + 2))
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
