@@ -59,7 +59,7 @@ def test_agent_that_speaks_by_tools_sends_its_answer_and_is_then_done() -> None:
 
     results = [{**said}, {"role": "tool", "tool_call_id": call["id"], "content": "sent"}]
     after = message_of(model().complete({"messages": messages + results, "tools": tools}))
-    assert after == {"role": "assistant", "content": ""}
+    assert after == {"role": "assistant", "content": NO_REPLY}
 
 
 def test_run_without_a_message_to_answer_is_silent() -> None:

@@ -32,7 +32,7 @@ from skein.services.runs.activations import Recording, recording
 from skein.services.workspace.thread_storage import run_link
 from skein.settings import Settings
 
-LARGER_LIMIT = 2  # by which the limit of an answer is multiplied after one was cut off
+LARGEST_LIMIT = 32_000  # of the answer after one that was cut off; models refuse more
 MODEL_REASONS: dict[type[Transient], Reason] = {
     KeyRefused: Reason.MODEL_KEY_REFUSED,
     ModelUnknown: Reason.MODEL_UNKNOWN,
@@ -94,7 +94,7 @@ class ModelSteps:
             model=reading.agent.model or self.settings.default_model,
             messages=messages,
             tools=tuple(tool.spec for tool in tools),
-            max_output_tokens=limit * LARGER_LIMIT if cut_off else limit,
+            max_output_tokens=max(limit, min(2 * limit, LARGEST_LIMIT)) if cut_off else limit,
             reasons=any(step.usage.reasoning_tokens for step in earlier),
             timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
         )

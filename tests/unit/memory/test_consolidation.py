@@ -21,6 +21,7 @@ from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
+from tests.support.fakes import faulty
 
 HUSAM, ANN = person(), person("usr_ann", "Ann")
 COACH, ANALYST = bot(), bot("agt_b", "Analyst")
@@ -553,6 +554,15 @@ def test_an_answer_that_has_no_end_halves_the_chunk_too() -> None:
         return answer.model_copy(update={"usage": spent}) if cut_off in answer.text else answer
 
     model.complete = long_winded  # type: ignore[method-assign]
+    world.post("One", HUSAM)
+    world.post("Two", HUSAM)
+    quiet(world)
+    assert [(r.from_seq, r.to_seq) for r in world.consolidations()] == [(1, 1), (2, 2)]
+
+
+def test_answer_that_the_provider_reports_as_cut_off_halves_the_chunk() -> None:
+    world = group()
+    world.model.memories.append(faulty("cut_off", '{"journal": ["and so on'))
     world.post("One", HUSAM)
     world.post("Two", HUSAM)
     quiet(world)

@@ -110,7 +110,8 @@ class Extractor:
         found = json_object_in(answer.text, {"journal", "core"})
         entries = entries_in(found, core)
         if entries is None:
-            if answer.fault == "cut_off" or answer.usage.output_tokens >= request.max_output_tokens:
+            written = answer.usage.output_tokens - answer.usage.reasoning_tokens
+            if answer.fault == "cut_off" or written >= request.max_output_tokens:
                 raise TooMuch("the answer was cut off", answer.usage)
             raise ExtractionFailed("the answer could not be parsed", answer.usage)
         if len(entries) > MAX_ENTRIES:
