@@ -9,7 +9,11 @@ from skein.agent.prompt.payload import payload_block
 from tests.unit.prompt.test_builder_forgery import hostile
 
 VALUES = st.recursive(
-    hostile(6) | st.integers() | st.floats(allow_nan=False) | st.booleans() | st.none(),
+    hostile(6)
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.booleans()
+    | st.none(),
     lambda inner: st.lists(inner, max_size=5) | st.dictionaries(hostile(3), inner, max_size=5),
     max_leaves=30,
 )
