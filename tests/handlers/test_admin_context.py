@@ -47,7 +47,7 @@ def test_the_gateways_own_event_shows_the_context(world: World) -> None:
     event["queryStringParameters"] = {"chat_id": "chat_1"}
     event.pop("body", None)
     shown = _texts(Client(world, api=admin_api).send(event))
-    assert shown["ACTIVE CHAT"].startswith('ACTIVE CHAT: "Project Alpha" (id: chat_1)')
+    assert shown["TRIGGER"].endswith('asked you to respond now in "Project Alpha".')
 
 
 def test_preview_equals_the_prompt_of_a_run_started_now(world: World, admin: Client) -> None:
@@ -58,11 +58,11 @@ def test_preview_equals_the_prompt_of_a_run_started_now(world: World, admin: Cli
     assert prompt is not None
     given = {section.name: section.text for section in prompt.sections}
     assert list(shown) == list(given)
-    for name in ("IDENTITY", "INSTRUCTIONS", "YOUR CHATS", "ACTIVE CHAT"):
+    for name in ("IDENTITY", "INSTRUCTIONS", "PARTICIPANTS"):
         assert shown[name] == given[name]
     title, [entry] = timeline(shown["CHAT HISTORY"])
     assert (title, entry.text, entry.seen) == ("Project Alpha", "How far today?", False)
-    assert "type: manual" in shown["TRIGGER"]
+    assert "Husam asked you to respond now" in given["TRIGGER"]
 
 
 def test_without_a_chat_it_shows_a_run_without_one(admin: Client) -> None:

@@ -32,23 +32,43 @@ ENTRY = re.compile(
     "(?P<trigger> \u2190 TRIGGER)?(?P<resume> \u2190 RESUME)?"
     "(?P<timeout> \u2190 RESUME \\(timeout\\))?"
 )
-MEMBER = rf"(?:You|{NAME} \((?:human|agent)\))"
+MEMBER = rf"{CALLED}(?: \(agent\))?"
 CHAT = re.compile(
-    rf"  - (?P<title>{QUOTED}) \(id: (?P<id>{ID})\)(?P<active> \[ACTIVE\])? \u2014 "
-    rf"(?P<members>{MEMBER}(?:, {MEMBER})*)(?:, and \d+ more)?"
+    rf"  - (?P<title>{QUOTED}) \(id: (?P<id>{ID})\)"
+    rf"(?:(?P<active> \[ACTIVE\])|: (?P<members>{MEMBER}(?:, {MEMBER})*)(?:, and \d+ more)?|)"
 )
 GOAL = re.compile(
-    rf"  - (?P<text>{QUOTED}) \((?P<long>long-term, )?priority: (?P<priority>\d), "
-    rf"id: (?P<id>{ID})\)"
+    rf"  - (?P<text>{QUOTED}) \((?P<long>long-term, )?priority: (?P<priority>\d)"
+    rf"(?:, id: (?P<id>{ID}))?\)"
 )
 PLAN = re.compile(
-    rf"  - (?P<name>{QUOTED}) \((?:one-time, scheduledAt: |recurring, cron: (?P<cron>[^(),]+) in "
-    rf"(?P<zone>[A-Za-z/_]+), next: )(?P<next>{TIME}), in [0-9dhm ]+\)"
-    rf"(?:  \[created via run_after: (?P<after>{QUOTED})\])?"
+    rf"  - (?P<name>{QUOTED}) \((?:once at |cron: (?P<cron>[^(),]+) in "
+    rf"(?P<zone>[A-Za-z/_]+), next at )(?P<next>{TIME}), in [0-9dhm ]+\)"
 )
 AGE = r"(?:just now|\d+ (?:min|h|days) ago)"
-OTHER = re.compile(rf"  - (?P<title>{QUOTED}) \(id: (?P<id>{ID})\), {AGE}: (?P<note>{QUOTED})")
-SOURCE = re.compile(rf"  from (?P<title>{QUOTED}) \(id: (?P<id>{ID})\), {AGE}")
+OTHER = re.compile(rf"  - (?P<title>{QUOTED})(?: \(id: (?P<id>{ID})\))?, {AGE}: (?P<note>{QUOTED})")
+SOURCE = re.compile(rf"  from (?P<title>{QUOTED})(?: \(id: (?P<id>{ID})\))?, {AGE}")
+SPEAKER = rf"(?:{CALLED}|You)"
+LISTED = rf"{SPEAKER}(?:, {SPEAKER})*(?: and {SPEAKER})?"
+SENTENCES = [
+    re.compile(sentence)
+    for sentence in (
+        (
+            rf"(?P<who>{SPEAKER}) wrote (?:the message below|msg:(?P<seq>\d+)) "
+            rf"in (?P<title>{QUOTED})(?: in reply to your msg:\d+)?"
+            rf"(?: and named {LISTED}(?:, not you)?)?\."
+        ),
+        rf"(?P<waits>{CALLED}) waits for a reply\.",
+        rf"The same message also started {LISTED}\.",
+        r"You have not answered the last \d+ messages yet\.",
+        rf"{CALLED} asked you to respond now(?: in {QUOTED})?\.",
+        (
+            rf"Your plan (?P<plan>{QUOTED})(?: for {QUOTED})?, set by {CALLED}, was due at "
+            r"\d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\-0-9]+\."
+        ),
+        rf"The service (?P<service>{QUOTED}) sent this webhook(?: in {QUOTED})?\.",
+    )
+]
 BORROWED = re.compile(rf"  (?P<author>{NAME}): (?P<text>{QUOTED})")
 HINT = re.compile(r"  \([A-Za-z][\w ,.':]+\.\)")  # our own words, from `prompts/`
 PROFILE = re.compile(rf"  - (?P<field>{ID}): (?P<value>.+)")
@@ -183,7 +203,7 @@ def rows(section: str, name: str, row: re.Pattern[str]) -> list[dict[str, Any]]:
     return found
 
 
-def others(section: str, *, hint: bool) -> list[tuple[str, str, str]]:
+def others(section: str, *, hint: bool) -> list[tuple[str, str | None, str]]:
     """Where other conversations stand: title, id and note of each."""
     lines = lines_of(section, "OTHER ACTIVE CONVERSATIONS:")
     if hint:
@@ -192,11 +212,11 @@ def others(section: str, *, hint: bool) -> list[tuple[str, str, str]]:
     for line in lines:
         row = OTHER.fullmatch(line)
         assert row is not None, line
-        found.append((plain(row["title"]), plain(row["id"]), plain(row["note"])))
+        found.append((plain(row["title"]), row["id"] and plain(row["id"]), plain(row["note"])))
     return found
 
 
-def borrowed(section: str) -> tuple[str, str, list[tuple[str, str]]]:
+def borrowed(section: str) -> tuple[str, str | None, list[tuple[str, str]]]:
     """What was borrowed: the source's title and id, and who said what there."""
     first, note, *lines = lines_of(section, "BORROWED CONTEXT:")
     source = SOURCE.fullmatch(first)
@@ -207,7 +227,7 @@ def borrowed(section: str) -> tuple[str, str, list[tuple[str, str]]]:
         match = BORROWED.fullmatch(line)
         assert match is not None, line
         words.append((plain(match["author"]), plain(match["text"])))
-    return plain(source["title"]), plain(source["id"]), words
+    return plain(source["title"]), source["id"] and plain(source["id"]), words
 
 
 def summary(section: str) -> str:
@@ -217,20 +237,37 @@ def summary(section: str) -> str:
 
 
 def members(row: dict[str, Any]) -> list[str]:
-    """The names of a chat's members, `You` for the agent."""
-    named = re.findall(rf"(You|{NAME})(?: \((?:human|agent)\))?(?:, |$)", row["members"])
-    return [plain(name) for name in named]
+    """The names of a chat's members besides the agent."""
+    if row["members"] is None:
+        return []
+    return [each.removesuffix(" (agent)") for each in row["members"].split(", ")]
 
 
-def fields(section: str) -> dict[str, str]:
-    """The fields of a trigger, by name, as they are written; with their lines behind bars."""
-    found: dict[str, str] = {}
-    name = ""
-    for line in lines_of(section, "TRIGGER:"):
-        if line.startswith("|"):
-            found[name.strip()] += f"\n{line.removeprefix('| ')}"
-            continue
-        name, value = line.split(": ", 1)
-        assert name.strip() not in found
-        found[name.strip()] = value
-    return found
+class Cause(NamedTuple):
+    """A trigger: what its sentences say by name, and its text."""
+
+    said: dict[str, str]
+    kind: str | None
+    text: str | None
+
+
+def trigger(section: str) -> Cause:
+    """The sentences of a trigger, each of a known form, and the text after them."""
+    said: dict[str, str] = {}
+    lines = lines_of(section, "TRIGGER:")
+    for position, line in enumerate(lines):
+        whole = line.removeprefix("  ")
+        text = re.fullmatch(
+            rf"(message|instruction): ({QUOTED})(?: \[attached: {QUOTED}\])*", whole
+        )
+        if text is not None:
+            assert position == len(lines) - 1
+            return Cause(said, text[1], plain(text[2]))
+        if whole.startswith("payload: "):
+            behind = [after.removeprefix("|").removeprefix(" ") for after in lines[position + 1 :]]
+            assert all(after.startswith("|") for after in lines[position + 1 :])
+            return Cause(said, whole.removeprefix("payload: "), "\n".join(behind))
+        match = next(filter(None, (each.fullmatch(whole) for each in SENTENCES)), None)
+        assert match is not None, line
+        said |= {name: value for name, value in match.groupdict().items() if value is not None}
+    return Cause(said, None, None)

@@ -19,7 +19,6 @@ from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import FIXED_ANSWER
 from skein.prompts import render
 from skein.services.chat_state.sessions import CLOSING, session_with
-from skein.services.common.quoting import time_of
 from skein.services.config.resolution import EffectiveSettings, effective_in
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person, statuses
@@ -30,7 +29,7 @@ HUSAM, SARAH, COACH = person(), person("usr_sarah", "Sarah"), bot()
 GAP = 30 * 60
 SMS = SmsAddress(line=LINE, phone=PHONE)
 ANSWER = render("session_reset")
-SUMMARY, SESSION, SO_FAR = "CONVERSATION SUMMARY", "CONVERSATION", "CONVERSATION SO FAR"
+SUMMARY, SESSION = "CONVERSATION SUMMARY", "CONVERSATION"
 
 
 def _facts(request: ModelRequest) -> str:
@@ -492,54 +491,31 @@ def test_the_facts_of_a_session_stand_in_the_prompt() -> None:
     world = _world(respond="every")
     world.post("Hello", HUSAM)
     first = _shown(world)
-    assert first[SESSION].splitlines() == [
-        "CONVERSATION:",
-        f"  id: {_session(world).id}",
-        "  started: 2026-02-18T12:00:00Z",
-    ]
-    assert first[SO_FAR].splitlines() == [
-        "CONVERSATION SO FAR:",
-        "  messages: 1",
-        "  last interaction: 2026-02-18T12:00:00Z",
-        "  new: no",
-    ]
+    began = "  This is the first conversation in this chat. It began on 2026-02-18 12:00 UTC."
+    assert first[SESSION].splitlines() == ["CONVERSATION:", began]
     names = list(first)
-    assert names.index(SESSION) < names.index("CHAT HISTORY") < names.index(SO_FAR)
+    assert names.index(SESSION) < names.index("CHAT HISTORY")
     world.drain()
-    asked = _told(world)
-    assert "messages: 1" in asked
-    assert "last interaction: none" in asked
-    assert "new: yes" in asked
     world.clock.advance(60)
     world.post("And now?", HUSAM)
     world.drain()
-    asked = _told(world)
-    assert "messages: 3" in asked
-    assert f"last interaction: {time_of(world.messages()[1].created_at)}" in asked
-    assert "new: no" in asked
+    assert _shown(world)[SESSION] == first[SESSION]
     world.clock.advance(GAP)
     world.post("And later?", HUSAM)
     world.drain()
-    asked = _told(world)
-    assert "messages: 1" in asked
-    assert f"last interaction: {time_of(world.messages()[3].created_at)}" in asked
-    assert "new: yes" in asked
+    before, begun = world.messages()[3].created_at, world.messages()[4].created_at
+    assert _shown(world)[SESSION].splitlines()[1] == (
+        f"  This conversation began on {begun:%Y-%m-%d %H:%M} UTC. "
+        f"The message before it was sent on {before:%Y-%m-%d %H:%M} UTC."
+    )
 
 
-def test_messages_after_reset_are_new() -> None:
+def test_conversation_after_a_reset_says_so() -> None:
     world = _world(respond="every")
-    for text in ("Hello", "reset", "Tennis?", "And golf?"):
+    for text in ("Hello", "reset", "Tennis?"):
         world.post(text, HUSAM)
         world.drain()
-        if text == "Tennis?":
-            assert "new: yes" in _told(world)
-    assert "new: no" in _told(world)
-
-
-def _told(world: World) -> str:
-    """What the newest prompt says of the session so far."""
-    prompt = "\n\n".join(message.content for message in world.model.requests[-1].messages)
-    return prompt.split(f"{SO_FAR}:\n")[1].split("\n\n")[0]
+    assert _shown(world)[SESSION].endswith(" UTC, with a reset.")
 
 
 # ---------------------------------------------------------------------- keywords and notices

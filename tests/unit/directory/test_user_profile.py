@@ -110,7 +110,7 @@ def test_an_agent_is_told_of_the_person_in_their_direct_chat() -> None:
     assert '  - time_zone: "Asia/Amman"\n' in prompt
     assert '  - goals: ["run a marathon"]\n' in prompt
     assert '  - preferences: {"tone": "short"}' in prompt
-    order = [prompt.index(head) for head in ("INSTRUCTIONS:", "USER PROFILE:", "ACTIVE CHAT:")]
+    order = [prompt.index(head) for head in ("INSTRUCTIONS:", "USER PROFILE:", "TRIGGER:")]
     assert order == sorted(order)
 
 

@@ -223,7 +223,7 @@ def test_prompt_never_exceeds_its_token_limit(crowd: dict[str, Any]) -> None:
     assert prompt.total_tokens == sum(section.tokens for section in prompt.sections)
     assert _as_sent(prompt) - prompt.total_tokens == tokens().count(prompt.nudge)
     names = [section.name for section in prompt.sections]
-    for always in ("IDENTITY", "INSTRUCTIONS", "ACTIVE CHAT", "ACTIVE RUNS", "TRIGGER", "NOW"):
+    for always in ("IDENTITY", "INSTRUCTIONS", "TRIGGER", "NOW"):
         assert always in names
     if prompt.turns is not None:
         assert len(prompt.turns) >= min(2, len(crowd["messages"]))
@@ -264,8 +264,8 @@ def test_lists_are_bounded_even_where_there_is_room() -> None:
 
 
 def test_of_a_large_roster_twenty_are_named_and_the_others_counted() -> None:
-    line = _text_of(_prompt(BIG), "YOUR CHATS").split("\n")[1]
-    assert line.endswith("Somebody 18 (human), Somebody 19 (human), and 80 more")
+    line = _text_of(_prompt(BIG), "YOUR CHATS").split("\n")[2]
+    assert line.endswith("Somebody 18, Somebody 19, and 79 more")
 
 
 def test_lists_give_way_before_the_systems_words_and_the_trigger_do() -> None:
@@ -279,7 +279,7 @@ def test_lists_give_way_before_the_systems_words_and_the_trigger_do() -> None:
 def test_a_systems_words_that_are_too_long_by_themselves_are_cut_with_a_mark() -> None:
     prompt = _prompt(BIG | {"limit": 9_000, "system_prompt": "Be kind. " * 5_000})
     assert _text_of(prompt, "IDENTITY").endswith("characters cut]")
-    assert "How far shall I run today?" in _text_of(prompt, "TRIGGER")
+    assert "How far shall I run today?" in _text_of(prompt, HISTORY).splitlines()[-1]
 
 
 def test_long_payload_takes_a_quarter_of_the_prompt_with_its_mark_outside_the_bars() -> None:

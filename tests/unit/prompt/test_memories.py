@@ -165,8 +165,8 @@ def test_they_stand_between_what_changes_less_and_what_changes_more() -> None:
     _add(world, "Core")
     _add(world, "Note", "journal")
     names = [section.name for section in _prompt(world).sections]
-    assert names[:3] == ["IDENTITY", "INSTRUCTIONS", "SKILLS"]
-    assert names[3:6] == ["CORE MEMORIES", "GOALS", "JOURNAL"]
+    assert names[:2] == ["IDENTITY", "INSTRUCTIONS"]
+    assert names[2:5] == ["CORE MEMORIES", "GOALS", "JOURNAL"]
 
 
 def test_a_journal_entry_is_shown_for_seven_days_by_our_own_clock() -> None:

@@ -71,17 +71,28 @@ def _told(world: World) -> str:
 
 
 def _listed(world: World) -> list[int]:
-    return [int(number) for number in re.findall(r"id: chat_x(\d+)", _told(world))]
+    return [int(number) for number in re.findall(r'"Chat (\d+)"', _told(world))]
 
 
-def test_a_chat_is_told_with_its_title_its_id_and_the_agents_own_two_lines() -> None:
+def test_other_chat_is_shown_with_its_title_and_the_agents_own_two_lines() -> None:
     world = _world()
     _elsewhere(world, 1, title='The "report"', text="The report is late.\nAnn has the numbers.")
     assert _told(world) == (
         "OTHER ACTIVE CONVERSATIONS:\n"
-        '  - "The \\"report\\"" (id: chat_x00001), 5 min ago: '
+        '  - "The \\"report\\"", 5 min ago: '
         '"The report is late.\\nAnn has the numbers."'
     )
+
+
+def test_id_is_shown_only_if_a_tool_takes_it_and_no_other_section_has_it() -> None:
+    for tools, title, told in (
+        ((), "Chat 1", ""),
+        (("borrow_context",), "Chat 1", ""),
+        (("borrow_context",), "Project Alpha", " (id: chat_x00001)"),
+    ):
+        world = _world(*tools)
+        _elsewhere(world, 1, title=title)
+        assert f'"{title}"{told}, 5 min ago' in _told(world)
 
 
 def test_without_any_there_is_no_such_section() -> None:
@@ -91,7 +102,7 @@ def test_without_any_there_is_no_such_section() -> None:
 def test_group_without_a_title_is_named_by_its_people() -> None:
     world = _world()
     _elsewhere(world, 1, title=None)
-    assert '"group with Husam" (id: chat_x00001)' in _told(world)
+    assert '"group with Husam"' in _told(world)
 
 
 def test_borrowing_hint_is_shown_only_to_agents_with_the_tool() -> None:
@@ -234,10 +245,10 @@ def test_title_given_after_somebody_left_is_not_shown_to_them(
     world = _world()
     world.chat(HUSAM, SARAH, COACH, visibility="private", respond="every")
     _left_by_sarah(world, known)
-    assert _told(world).endswith(f'  - {shown} (id: chat_x00001), 5 min ago: "It is open."')
+    assert _told(world).endswith(f'  - {shown}, 5 min ago: "It is open."')
 
 
 def test_current_title_is_shown_to_members_of_the_chat() -> None:
     world = _world(visibility="private", kind="direct")
     _left_by_sarah(world, "With Sarah")
-    assert '"Without Sarah" (id: chat_x00001)' in _told(world)
+    assert '"Without Sarah"' in _told(world)

@@ -198,7 +198,7 @@ def test_the_next_turn_shows_it_with_its_source_and_that_it_will_not_return() ->
     assert _section(world) == ""
     _ask(world, "And?")
     shown = _section(world)
-    assert '"Sales" (id: chat_2)' in shown
+    assert 'from "Sales", just now' in shown
     assert NOTE in shown
     assert shown.endswith('Ahmad: "We sold ten"')
 

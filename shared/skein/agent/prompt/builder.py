@@ -5,7 +5,7 @@ which the provider's prefix cache serves.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skein.agent.prompt import memories as memory_sections
@@ -27,28 +27,31 @@ from skein.agent.prompt.history import (
     history_head,
     timeline,
 )
-from skein.agent.prompt.instructions import Situation, arguments_of, instructions
+from skein.agent.prompt.instructions import SEND, Situation, arguments_of, instructions
 from skein.agent.prompt.names import Names, names_in, participants, participants_of
 from skein.agent.prompt.section import Section, arranged, closing
 from skein.agent.prompt.sections import kept
 from skein.agent.prompt.skills import skills
 from skein.agent.prompt.threads import active_thread, pending_threads
-from skein.agent.prompt.trigger import trigger, without_trigger_details
+from skein.agent.prompt.timeline import EntryContext
+from skein.agent.prompt.trigger import trigger
 from skein.agent.reading.history import summed_up
 from skein.agent.reading.reading import Reading
-from skein.agent.reading.trigger import current_seq
-from skein.models.chats.chat import Chat, Message
+from skein.models.chats.chat import Chat
 from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.run import Run
 from skein.models.runs.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
+from skein.models.workspace.skill import CORE
 from skein.ports import ModelTokens
 from skein.prompts import render
 from skein.services.chat_state.history_window import window_of
+from skein.services.workspace.skill_selection import Selection, shipped
 from skein.settings import Settings
 
 NUDGE = "timeline_nudge"
 PAIR = 2  # a person and an agent
+ENTER_CHAT, CHAT_ID = "enter_chat", "chat_id"
 REPLY_TO = "reply_to"  # the argument of send_message
 BORROW, READ_SKILL = "borrow_context", "read_skill"
 MAX_OTHER_MESSAGES = 3  # two system messages and the nudge
@@ -115,14 +118,15 @@ class PromptBuilder:
         manner = Manner.of(reading.agent, reading.chat)
         roles = manner.history_format == "roles"
         tokens_left = self._tokens_left(reading, tools)
-        names, taken = names_in(reading), taken_arguments(tools)
+        names, arguments = names_in(reading), arguments_of(tools)
         group = reading.chat is not None and reading.chat.kind == "group"
-        numbered = group and manner.reply_mode == "tools" and REPLY_TO in taken
+        numbered = group and manner.reply_mode == "tools" and REPLY_TO in arguments.get(SEND, ())
         context = entry_context(run, reading, names, numbered=numbered)
         entries = history_entries(run, reading, context, self.tokens, roles=roles)
         rules = instructions(_situation(reading, manner, tools), self.tokens)
-        stable = kept(self._stable(run, reading, rules, names, tokens_left), run, reading)
-        volatile = kept(self._volatile(run, reading, entries, manner, tokens_left), run, reading)
+        given = _Given(run, reading, manner, names, context, rules, arguments, tokens_left)
+        stable = kept(self._stable(given), run, reading)
+        volatile = kept(self._volatile(given, entries), run, reading)
         head = history_head(reading, context)
         around = head_tokens(head, reading, context, self.tokens, roles=roles)
         summary = _size_of(stable, "CONVERSATION SUMMARY")
@@ -152,23 +156,22 @@ class PromptBuilder:
         answer = reading.config.effective.reserved_response_tokens
         return max(whole - answer - offered - frames, 0)
 
-    def _stable(
-        self, run: Run, reading: Reading, rules: Section, names: Names, tokens_left: int
-    ) -> list[Section]:
+    def _stable(self, given: "_Given") -> list[Section]:
         """Render the sections that rarely change within a chat; they precede its history."""
+        reading, tokens_left = given.reading, given.tokens_left
         agent, items, workspace = reading.agent, reading.items, reading.workspace
-        documents = tokens_left // DOCUMENTS_SHARE
+        documents, share = tokens_left // DOCUMENTS_SHARE, tokens_left // LIST_SHARE
         summary = reading.config.effective.max_context_tokens // SUMMARY_SHARE
         found = [
             sections.identity(agent, self.tokens),
-            rules,
+            given.rules,
             skills(
-                workspace.skills,
-                min(self.settings.skill_tokens, tokens_left // LIST_SHARE),
+                given.skills,
+                min(self.settings.skill_tokens, share),
                 self.tokens,
                 may_read=READ_SKILL in agent.enabled_tools,
             ),
-            people.user_profile(reading.person, agent, tokens_left // LIST_SHARE, self.tokens),
+            people.user_profile(reading.person, agent, share, self.tokens),
             memory_sections.core_memories(
                 items.memories,
                 min(self.settings.core_memory_tokens, tokens_left // CORE_SHARE),
@@ -176,83 +179,83 @@ class PromptBuilder:
             ),
             global_documents(workspace.documents, documents, self.tokens),
             active_thread(workspace.threads, workspace.thread_documents, documents, self.tokens),
-            pending_threads(workspace.threads.pending, tokens_left // LIST_SHARE, self.tokens),
-            sections.goals(items.goals, tokens_left // LIST_SHARE, self.tokens),
+            pending_threads(workspace.threads.pending, share, self.tokens),
+            sections.goals(items.goals, share, self.tokens, with_ids=given.takes("goal_id")),
             memory_sections.journal(
-                items.memories,
-                min(self.settings.journal_tokens, tokens_left // LIST_SHARE),
-                self.tokens,
+                items.memories, min(self.settings.journal_tokens, share), self.tokens
             ),
-            self._your_chats(reading, tokens_left) if reading.other_chats.complete else None,
-            sections.active_chat(reading.chat, run, self.tokens),
-            sections.conversation(reading.chat, self.tokens),
+            self._your_chats(given) if reading.other_chats.complete else None,
+            sections.active_chat(
+                reading.chat,
+                reading.trigger.home,
+                self.tokens,
+                may_enter=given.offers(ENTER_CHAT),
+            ),
+            sections.conversation(reading.chat, given.context.zone, self.tokens),
             elsewhere.conversation_summary(reading.history.before, summary, self.tokens),
-            self._participants(reading, names, tokens_left),
+            self._participants(given),
         ]
         return [part for part in found if part is not None]
 
-    def _participants(self, reading: Reading, names: Names, tokens_left: int) -> Section | None:
-        """Render the legend; a direct chat with its two members needs none."""
-        chat, messages = reading.chat, reading.history.messages
+    def _participants(self, given: "_Given") -> Section | None:
+        """Render the legend; a chat of one person and the agent needs none."""
+        chat, messages = given.reading.chat, given.reading.history.messages
         if chat is None or (chat.kind == "direct" and len(participants_of(chat, messages)) <= PAIR):
             return None
+        share = given.tokens_left // LIST_SHARE
+        return participants(given.names, chat, messages, share, self.tokens, with_ids=True)
+
+    def _your_chats(self, given: "_Given") -> Section | None:
+        """Render the agent's chats, if a tool takes their ids."""
+        if not given.takes(CHAT_ID):
+            return None
+        listed, active = given.reading.other_chats.listed, given.reading.chat
+        share = given.tokens_left // LIST_SHARE
+        return sections.your_chats(listed, active, given.names, share, self.tokens)
+
+    def _volatile(self, given: "_Given", entries: Sequence[HistoryEntry]) -> list[Section]:
+        reading, names, count = given.reading, given.names, self.tokens
+        others, tokens_left, now = reading.other_chats, given.tokens_left, reading.now
         share = tokens_left // LIST_SHARE
-        return participants(names, chat, messages, share, self.tokens, with_ids=True)
-
-    def _your_chats(self, reading: Reading, tokens_left: int) -> Section | None:
-        listed, active, share = reading.other_chats.listed, reading.chat, tokens_left // LIST_SHARE
-        return sections.your_chats(listed, active, reading.agent, share, self.tokens)
-
-    def _so_far(self, run: Run, reading: Reading) -> Section | None:
-        chat, current = reading.chat, current_seq(run, reading.chat)
-        return sections.conversation_so_far(chat, reading.history.messages, current, self.tokens)
-
-    def _volatile(
-        self,
-        run: Run,
-        reading: Reading,
-        entries: Sequence[HistoryEntry],
-        manner: Manner,
-        tokens_left: int,
-    ) -> list[Section]:
-        agent, chat, count = reading.agent, reading.chat, self.tokens
-        home, message = reading.trigger.home, reading.trigger.message
-        others, share = reading.other_chats, tokens_left // LIST_SHARE
         summary = reading.config.effective.max_context_tokens // SUMMARY_SHARE
-        run = run if reading.trigger.may_be_shown else without_trigger_details(run)
-        current = next((one.seq for one in entries if one.current), None)
-        follows = manner.history_format == "roles" and message is not None and home is chat
         found = [
-            None if reading.prompt_mark else self._so_far(run, reading),
-            None if others.complete else self._your_chats(reading, tokens_left),
-            elsewhere.last_session(others.last_session, reading.now, summary, count),
+            None if others.complete else self._your_chats(given),
+            elsewhere.last_session(others.last_session, now, summary, count),
             elsewhere.other_conversations(
                 others.elsewhere,
-                chat,
+                reading.chat,
                 reading.destination,
-                reading.now,
+                now,
                 share,
                 count,
                 person=others.person,
-                may_borrow=BORROW in agent.enabled_tools,
+                may_borrow=given.offers(BORROW),
+                with_id=given.shows_id,
             ),
             elsewhere.borrowed_context(
-                others.borrowed, reading.now, tokens_left // BORROWED_SHARE, count
-            ),
-            sections.plans(reading.items.plans, reading.now, share, count),
-            sections.active_runs(others.live_runs, run, home, message, agent, share, count),
-            trigger(
-                run,
-                home,
-                message,
+                others.borrowed,
+                now,
+                tokens_left // BORROWED_SHARE,
                 count,
+                with_id=given.shows_id,
+            ),
+            sections.plans(reading.items.plans, now, share, count),
+            sections.active_runs(
+                others.live_runs, given.run, names, share, count, with_ids=given.takes("run_id")
+            ),
+            trigger(
+                given.run,
+                reading,
+                names,
+                count,
+                zone=given.context.zone,
+                shown=[entry.seq for entry in entries],
+                roles=given.manner.history_format == "roles",
                 priority=sections.TRIGGER_GIVES_WAY,
                 least=tokens_left // TRIGGER_SHARE,
                 most_of_payload=tokens_left // PAYLOAD_SHARE,
-                quote=not (follows and message is not None and message.seq == current),
-                asked=_asked(run, reading),
             ),
-            sections.now(reading.now, reading.zone, count),
+            sections.now(now, reading.zone, count),
         ]
         return [part for part in found if part is not None]
 
@@ -294,21 +297,49 @@ def _situation(reading: Reading, manner: Manner, tools: Sequence[ToolSpec]) -> S
     )
 
 
-def _asked(run: Run, reading: Reading) -> Message | None:
-    """Return the question that the run waited for, if the active chat's window holds it."""
-    resume, chat = run.resumed, reading.chat
-    if resume is None or chat is None or resume.chat_id != chat.id:
-        return None
-    return next((one for one in reading.history.messages if one.seq == resume.asked_seq), None)
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """Data that the sections of one prompt are made from."""
 
+    run: Run
+    reading: Reading
+    manner: Manner
+    names: Names
+    context: EntryContext
+    rules: Section
+    tools: Mapping[str, Collection[str]]
+    tokens_left: int
 
-def taken_arguments(tools: Sequence[ToolSpec]) -> frozenset[str]:
-    """Return the names of all arguments that tools take.
+    def offers(self, tool: str) -> bool:
+        """Return whether the model is offered a tool."""
+        return tool in self.tools
 
-    An id or a number appears in the prompt only if a tool of the agent takes it.
-    """
-    schemas = (tool.parameters.get("properties") for tool in tools)
-    return frozenset(name for each in schemas if isinstance(each, dict) for name in each)
+    def takes(self, argument: str) -> bool:
+        """Return whether a tool takes an argument."""
+        return any(argument in arguments for arguments in self.tools.values())
+
+    def shows_id(self, title: str, chat_id: str) -> bool:
+        """Return whether sections on other chats show a chat's id.
+
+        They do not if no tool takes it, or if YOUR CHATS lists the chat under a title of its own.
+        """
+        if not self.takes(CHAT_ID):
+            return False
+        listed = [own.chat for own in self.reading.other_chats.listed]
+        return [chat.id for chat in listed if chat.display_title == title] != [chat_id]
+
+    @property
+    def skills(self) -> Selection:
+        """The skills to show: without the shipped rules on documents if there are none."""
+        workspace = self.reading.workspace
+        threads = workspace.threads
+        work = workspace.documents or threads.active is not None or threads.pending
+        tools = any("document" in name or "thread" in name for name in self.tools)
+        chosen = workspace.skills
+        if work or tools:
+            return chosen
+        rules = shipped()[CORE]
+        return chosen._replace(skills=tuple(skill for skill in chosen.skills if skill != rules))
 
 
 def _size_of(parts: Sequence[Section], name: str) -> int:

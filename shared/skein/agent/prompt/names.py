@@ -84,7 +84,7 @@ def participants(
         messages: The messages that the prompt shows.
         limit: The token limit of the section. If it does not suffice, the ids are left out.
         counter: The exact token counter.
-        with_ids: Whether to show the ids of the other members.
+        with_ids: Whether to show the ids of people.
     """
     members = participants_of(chat, messages)
 
@@ -117,7 +117,7 @@ def _entry(names: Names, member: NamedMember, present: set[MemberRef], *, with_i
     facts = ["human" if member.kind == "user" else "agent"]
     if own:
         facts.append("you")
-    elif with_ids:
+    elif with_ids and member.kind == "user":
         facts.append(f"id {quoted_id(member.id)}")
     name = plain_name(member) if own else names[member]
     if plain_name(member) != member.name:
@@ -130,4 +130,7 @@ def _entry(names: Names, member: NamedMember, present: set[MemberRef], *, with_i
 def names_in(reading: Reading) -> Names:
     """Return the names in the prompt of a reading: of the active chat, then of the other chats."""
     names = Names.of(reading.agent.as_member.ref, reading.chat, reading.history.messages)
-    return names.joined(m for own in reading.other_chats.listed for m in own.chat.roster)
+    home, message = reading.trigger.home, reading.trigger.message
+    others = [member for own in reading.other_chats.listed for member in own.chat.roster]
+    others += home.roster if home is not None else ()
+    return names.joined([*others, *([message.sender] if message is not None else [])])

@@ -1,10 +1,9 @@
 """The sections on messages that a history does not show: earlier ones, and other chats."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing
-from skein.agent.prompt.sections import chat_name
 from skein.agent.reading.other_chats import LastSession, OwnChat, newest_first
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat
@@ -24,6 +23,20 @@ MAX_OF_PERSON = 3  # newest other chats of a direct chat's person, shown at any 
 
 # See `sections` for the order in which sections are shortened.
 OTHERS_GIVE_WAY, BORROWED_GIVES_WAY, SUMMARY_GIVES_WAY = 1, 4, 4
+
+
+ShowId = Callable[[str, str], bool]
+
+
+def always(_title: str, _chat_id: str) -> bool:
+    """Show the id of every chat."""
+    return True
+
+
+def _name(title: str, chat_id: str, with_id: ShowId) -> str:
+    """Return a chat's title, quoted for a prompt, and its id if that is to be shown."""
+    suffix = f" (id: {quoted_id(chat_id)})" if with_id(title, chat_id) else ""
+    return f"{quoted(title)}{suffix}"
 
 
 def conversation_summary(
@@ -66,6 +79,7 @@ def other_conversations(
     *,
     person: NamedMember | None = None,
     may_borrow: bool,
+    with_id: ShowId = always,
 ) -> Section | None:
     """Render the agent summaries of up to 10 other chats, most recently active first.
 
@@ -81,6 +95,7 @@ def other_conversations(
         counter: The exact token counter.
         person: The person of the active chat, if that is a direct chat.
         may_borrow: Whether to mention `borrow_context`.
+        with_id: Whether to show the id of a chat with this title and id.
 
     Returns:
         The section; None if there is nothing to show.
@@ -99,7 +114,8 @@ def other_conversations(
             continue
         chat = own.chat.titled_for(readers, known=summary.title)
         age = ago(now - min(last, summary.at))
-        lines.append(f"  - {chat_name(chat)}, {age}: {quoted(summary.text)}")
+        name = _name(chat.display_title, chat.id, with_id)
+        lines.append(f"  - {name}, {age}: {quoted(summary.text)}")
     if not lines:
         return None
     hint = [f"  {render('borrowing_hint')}"] if may_borrow else []
@@ -109,7 +125,12 @@ def other_conversations(
 
 
 def borrowed_context(
-    borrowed: BorrowedContext | None, now: datetime, limit: int, counter: TokenCounter
+    borrowed: BorrowedContext | None,
+    now: datetime,
+    limit: int,
+    counter: TokenCounter,
+    *,
+    with_id: ShowId = always,
 ) -> Section | None:
     """Render the borrowed context of this activation; None if there is none.
 
@@ -117,7 +138,7 @@ def borrowed_context(
     """
     if borrowed is None:
         return None
-    source = f"  from {quoted(borrowed.source_title)} (id: {quoted_id(borrowed.source_chat_id)})"
+    source = f"  from {_name(borrowed.source_title, borrowed.source_chat_id, with_id)}"
     source += f", {ago(now - (borrowed.last_message_at or borrowed.created_at))}"
     said = [f"  {label(message.author)}: {quoted(message.text)}" for message in borrowed.messages]
 

@@ -7,20 +7,21 @@ data comes from the arguments, and its rules come from `prompts/`. The section T
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
+from skein.agent.prompt.names import Names
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing, prose
-from skein.agent.prompt.trigger import cause_of
 from skein.agent.reading.other_chats import LiveRun, OwnChat
 from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
-from skein.models.chats.chat import Chat, Message
+from skein.models.chats.chat import Chat
 from skein.models.common.base import NamedMember
 from skein.models.directory.agent import Agent
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
 from skein.ports import TokenCounter
-from skein.services.common.quoting import label, quoted, quoted_id, time_of
+from skein.services.common.quoting import quoted, quoted_id, time_of
 from skein.services.common.schedule import local_time
 
 NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
@@ -32,8 +33,8 @@ TRIGGER_GIVES_WAY, IDENTITY_GIVES_WAY = 5, 6
 
 
 def identity(agent: Agent, counter: TokenCounter) -> Section:
-    """Render the agent's name, id and system prompt."""
-    head = f"IDENTITY:\n  name: {quoted(agent.name)}\n  id: {quoted_id(agent.id)}"
+    """Render the agent's name and system prompt."""
+    head = f"IDENTITY:\n  name: {quoted(agent.name)}"
 
     def frame(words: str) -> str:
         return f"{head}\n\n{words}" if words else head
@@ -42,77 +43,88 @@ def identity(agent: Agent, counter: TokenCounter) -> Section:
     return around("IDENTITY", words, frame, counter, priority=IDENTITY_GIVES_WAY)
 
 
-def goals(active: Sequence[Goal], limit: int, counter: TokenCounter) -> Section | None:
+def goals(
+    active: Sequence[Goal], limit: int, counter: TokenCounter, *, with_ids: bool
+) -> Section | None:
     """Render the agent's goals, most important first; None if there are none."""
     ordered = sorted(active, key=lambda goal: (goal.priority, goal.created_at, goal.id))
     lines = [
         f"  - {quoted(goal.text)} ({'long-term, ' if goal.long_term else ''}"
-        f"priority: {goal.priority}, id: {quoted_id(goal.id)})"
+        f"priority: {goal.priority}{f', id: {quoted_id(goal.id)}' if with_ids else ''})"
         for goal in ordered
     ]
     return listing("GOALS", lines, limit, counter, priority=GOALS_GIVE_WAY) if lines else None
 
 
-def active_chat(chat: Chat | None, run: Run, counter: TokenCounter) -> Section:
-    """Render the title and id of the active chat."""
-    if chat is None:
-        text = "ACTIVE CHAT: none (call enter_chat to enter a chat first)"
+def active_chat(
+    chat: Chat | None, home: Chat | None, counter: TokenCounter, *, may_enter: bool
+) -> Section | None:
+    """Render the title of the active chat, if it is not the chat that the trigger names.
+
+    Args:
+        chat: The active chat.
+        home: The chat of the trigger, if there is one and it may be shown.
+        counter: The exact token counter.
+        may_enter: Whether the agent can enter chats.
+    """
+    if chat is not None and home is not None and chat.id == home.id:
+        return None
+    if chat is not None:
+        text = f"ACTIVE CHAT: {quoted(chat.display_title)}"
     else:
-        suffix = "  [auto-set from trigger]" if chat.id == run.own_chat_id else ""
-        text = f"ACTIVE CHAT: {chat_name(chat)}{suffix}"
+        text = "ACTIVE CHAT: none"
+        text += " (call enter_chat to enter a chat first)" if may_enter else ""
     return Section("ACTIVE CHAT", text, counter.count(text + SEPARATOR))
 
 
-def conversation(chat: Chat | None, counter: TokenCounter) -> Section | None:
-    """Render the id and start of a direct chat's session; None for other chats.
+def conversation(chat: Chat | None, zone: ZoneInfo, counter: TokenCounter) -> Section | None:
+    """Render when a direct chat's session began, and when the one before ended.
 
-    The section does not change during the session.
+    The section does not change during the session. Other chats have none.
     """
     session = chat.session if chat is not None else None
     if session is None:
         return None
-    facts = [f"  id: {quoted_id(session.id)}", f"  started: {time_of(session.started_at)}"]
-    return prose("CONVERSATION", "\n".join(facts), counter)
-
-
-def conversation_so_far(
-    chat: Chat | None, earlier: Sequence[Message], current: int | None, counter: TokenCounter
-) -> Section | None:
-    """Render the facts of a direct chat's session that each message changes; None for others.
-
-    Args:
-        chat: The active chat.
-        earlier: The messages of the chat that were read.
-        current: The seq of the message to answer; None if there is none.
-        counter: The exact token counter.
-    """
-    session = chat.session if chat is not None else None
-    if chat is None or session is None:
-        return None
-    before = [one for one in earlier if current is None or one.seq < current]
-    within = [one for one in before if one.seq >= session.first_seq and not one.resets]
-    last = max(before, key=lambda one: one.seq, default=None)
-    last_at = last.created_at if last is not None else session.before_at
-    facts = [
-        f"  messages: {chat.last_seq - session.first_seq + 1}",
-        f"  last interaction: {time_of(last_at) if last_at is not None else 'none'}",
-        f"  new: {'no' if any(one.sender.kind == 'user' for one in within) else 'yes'}",
-    ]
-    return prose("CONVERSATION SO FAR", "\n".join(facts), counter)
+    began = f"{session.started_at.astimezone(zone):%Y-%m-%d %H:%M %Z}"
+    if session.before_at is None:
+        fact = f"This is the first conversation in this chat. It began on {began}."
+    elif session.reset:
+        fact = f"This conversation began on {began}, with a reset."
+    else:
+        before = f"{session.before_at.astimezone(zone):%Y-%m-%d %H:%M %Z}"
+        fact = f"This conversation began on {began}. The message before it was sent on {before}."
+    return prose("CONVERSATION", f"  {fact}", counter)
 
 
 def your_chats(
-    chats: Sequence[OwnChat], active: Chat | None, agent: Agent, limit: int, counter: TokenCounter
+    chats: Sequence[OwnChat], active: Chat | None, names: Names, limit: int, counter: TokenCounter
 ) -> Section | None:
-    """Render the agent's chats with up to 20 members each; None if there are none."""
+    """Render the agent's chats, the others with up to 20 members each.
+
+    Args:
+        chats: The agent's chats that may be shown.
+        active: The active chat, whose members are not repeated.
+        names: The names in the prompt.
+        limit: The token limit of the section.
+        counter: The exact token counter.
+
+    Returns:
+        The section; None if there is no chat besides the active one.
+    """
     lines = []
     for own in chats:
-        suffix = " [ACTIVE]" if active is not None and own.chat.id == active.id else ""
-        named = [_in_roster(member, agent) for member in own.chat.roster[:NAMED_MEMBERS]]
-        if len(own.chat.roster) > NAMED_MEMBERS:
-            named.append(f"and {len(own.chat.roster) - NAMED_MEMBERS} more")
-        lines.append(f"  - {chat_name(own.chat)}{suffix} \u2014 {', '.join(named)}")
-    return listing("YOUR CHATS", lines, limit, counter, priority=CHATS_GIVE_WAY) if lines else None
+        if active is not None and own.chat.id == active.id:
+            lines.append(f"  - {chat_name(own.chat)} [ACTIVE]")
+            continue
+        others = [member for member in own.chat.roster if member.ref != names.agent]
+        shown = [_in_roster(member, names) for member in others[:NAMED_MEMBERS]]
+        if len(others) > NAMED_MEMBERS:
+            shown.append(f"and {len(others) - NAMED_MEMBERS} more")
+        members = f": {', '.join(shown)}" if shown else ""
+        lines.append(f"  - {chat_name(own.chat)}{members}")
+    if all(line.endswith(" [ACTIVE]") for line in lines):
+        return None
+    return listing("YOUR CHATS", lines, limit, counter, priority=CHATS_GIVE_WAY)
 
 
 def plans(
@@ -121,7 +133,7 @@ def plans(
     """Render the agent's plans, the next one first; None if there are none."""
     coming = [(plan.next_at, plan) for plan in active if plan.next_at is not None]
     lines = [
-        f"  - {quoted(plan.name)} ({_kind_of(plan, at)}, in {_span(at - now)}){_set_as(plan)}"
+        f"  - {quoted(plan.name)} ({_kind_of(plan, at)}, in {_span(at - now)})"
         for at, plan in sorted(coming, key=lambda entry: (entry[0], entry[1].id))
     ]
     return listing("PLANS", lines, limit, counter, priority=PLANS_GIVE_WAY) if lines else None
@@ -130,25 +142,35 @@ def plans(
 def active_runs(
     runs: Sequence[LiveRun],
     this: Run,
-    home: Chat | None,
-    message: Message | None,
-    agent: Agent,
+    names: Names,
     limit: int,
     counter: TokenCounter,
-) -> Section:
-    """Render the agent's live runs, this run first; a waiting run names the awaited members.
+    *,
+    with_ids: bool,
+) -> Section | None:
+    """Render the agent's other live runs; None if there are none.
 
-    The id of this run is left out. No tool takes that id, and it would differ in each prompt.
+    A waiting run names the members for whose reply it waits.
+
+    Args:
+        runs: The live runs that may be shown.
+        this: The run of the prompt, which is left out.
+        names: The names in the prompt.
+        limit: The token limit of the section.
+        counter: The exact token counter.
+        with_ids: Whether a tool of the agent takes the ids of runs.
     """
-    lines = [f"  - Run (this run){cause_of(this, home, message)}"]
+    lines = []
     for live in runs:
         if live.run_id == this.id:
             continue
-        state = "waiting" if live.waiting else "running"
+        state = "waiting for a reply" if live.waiting else "running"
         where = f" in {_title(live.chat)}" if live.chat else ""
-        whom = _awaited(live.chat, agent) if live.waiting and live.chat else ""
-        name = quoted_id(live.run_id) if live.named else "(from another chat)"
-        lines.append(f"  - Run {name} \u2014 {state}{where}{whom}")
+        whom = _awaited(live.chat, names) if live.waiting and live.chat else ""
+        name = f" (id: {quoted_id(live.run_id)})" if with_ids and live.named else ""
+        lines.append(f"  - {state}{whom}{where}{name}")
+    if not lines:
+        return None
     return listing("ACTIVE RUNS", lines, limit, counter, priority=RUNS_GIVE_WAY)
 
 
@@ -173,29 +195,22 @@ def _title(chat: Chat) -> str:
     return quoted(chat.display_title)
 
 
-def _in_roster(member: NamedMember, agent: Agent) -> str:
-    if member.ref == agent.as_member.ref:
-        return "You"
-    return f"{label(member.name)} ({'human' if member.kind == 'user' else 'agent'})"
+def _in_roster(member: NamedMember, names: Names) -> str:
+    return f"{names[member]} (agent)" if member.kind == "agent" else names[member]
 
 
-def _awaited(chat: Chat, agent: Agent) -> str:
-    others = [label(m.name) for m in chat.roster if m.ref != agent.as_member.ref]
+def _awaited(chat: Chat, names: Names) -> str:
+    others = [names[member] for member in chat.roster if member.ref != names.agent]
     if len(others) > NAMED_MEMBERS:
         others = [*others[:NAMED_MEMBERS], f"{len(others) - NAMED_MEMBERS} more"]
-    return f" (waiting for {' or '.join(others)})" if others else ""
+    return f" by {' or '.join(others)}" if others else ""
 
 
 def _kind_of(plan: Plan, at: datetime) -> str:
     if plan.cron is None:
-        return f"one-time, scheduledAt: {time_of(at)}"
+        return f"once at {time_of(at)}"
     cron = " ".join(plan.cron.split())
-    return f"recurring, cron: {cron} in {plan.time_zone}, next: {time_of(at)}"
-
-
-def _set_as(plan: Plan) -> str:
-    """Return a note on the `run_after` that a plan was set with, or ''."""
-    return f"  [created via run_after: {quoted(plan.run_after)}]" if plan.run_after else ""
+    return f"cron: {cron} in {plan.time_zone}, next at {time_of(at)}"
 
 
 def _span(span: timedelta) -> str:

@@ -1,175 +1,198 @@
-"""The section TRIGGER, which states why the run exists."""
+"""The section TRIGGER, which states why the run exists, in sentences."""
 
-import json
+import re
+from collections.abc import Collection, Sequence
+from zoneinfo import ZoneInfo
 
+from skein.agent.prompt.names import Names
 from skein.agent.prompt.payload import payload_block
 from skein.agent.prompt.section import Section, around
 from skein.agent.prompt.timeline import attached
+from skein.agent.reading.reading import Reading
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.base import NamedMember
-from skein.models.runs.run import PREVIEW_CHARACTERS, Run
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import PlanTrigger
 from skein.ports import TokenCounter
-from skein.services.common.quoting import label, quoted, quoted_id, time_of
+from skein.services.common.quoting import quoted
+from skein.services.runs.wakeups import mentions
 
-Fields = list[tuple[str, str]]
+HIDDEN = {
+    "chat_message": "A message in another chat, whose members alone may know it.",
+    "manual": "A request in another chat, whose members alone may know it.",
+    "plan": "One of your plans, which the readers of this chat may not know.",
+    "service": "A webhook, which the readers of this chat may not know.",
+}
 
 
 def trigger(
     run: Run,
-    chat: Chat | None,
-    message: Message | None,
+    reading: Reading,
+    names: Names,
     counter: TokenCounter,
     *,
+    zone: ZoneInfo,
+    shown: Collection[int],
+    roles: bool,
     priority: int,
     least: int,
     most_of_payload: int,
-    quote: bool = True,
-    asked: Message | None = None,
 ) -> Section:
-    """Render a run's trigger with all fields of its type (seeds/002, section 2).
+    """Render a run's trigger: who or what started the run, where, and how a wait ended.
 
     Args:
         run: The run, with its trigger.
-        chat: The chat of the trigger, if there is one and it may be shown.
-        message: The message that triggered the run, if there is one and it may be shown.
+        reading: The reading of the activation.
+        names: The names in the prompt.
         counter: The exact token counter.
+        zone: The time zone of the prompt.
+        shown: The messages of the active chat that the prompt shows, by seq. The text of the
+            trigger's message is repeated only if it is not among them.
+        roles: Whether the message to answer follows the section.
         priority: The priority of the section; see `Section`.
         least: The tokens that the section keeps when it is shortened.
         most_of_payload: The most tokens of the section if it shows a webhook's payload.
-        quote: Whether to repeat the message; false if the message follows as the current one.
-        asked: The question that the run waited for, if it was asked in the active chat.
     """
+    found = reading.trigger
+    message = found.message if found.may_be_shown else None
+    here = reading.chat is not None and found.home is not None and reading.chat.id == found.home.id
+    lines = [
+        *(_causes(run, reading, names, zone, roles=roles) or [HIDDEN[run.trigger.type]]),
+        *_of_resume(run, reading, names, roles=roles),
+    ]
+    plan, service, text = run.trigger.plan, run.trigger.service, ""
+    if found.may_be_shown and service is not None:
+        text = payload_block(service.payload)
+    elif found.may_be_shown and plan is not None:
+        text = plan.instruction
+    elif message is not None and not (here and message.seq in shown):
+        text = message.text
 
-    def frame(text: str) -> str:
-        fields = _fields(run, chat, message, text if quote else None)
-        fields += _of_resume(run, asked)
-        return "\n".join(["TRIGGER:", *(f"  {name}: {value}" for name, value in fields)])
+    def frame(words: str) -> str:
+        if service is not None and found.may_be_shown:
+            said = [f"payload: {words}"]
+        elif plan is not None and found.may_be_shown:
+            said = [f"instruction: {quoted(words)}"]
+        elif message is not None and text:
+            said = [f"message: {quoted(words)}{attached(message)}"]
+        else:
+            said = []
+        return "\n".join(["TRIGGER:", *(f"  {line}" for line in (*lines, *said))])
 
-    text = long_text(run, message) if quote or message is None else ""
-    if run.trigger.service is None:
+    if service is None:
         return around("TRIGGER", text, frame, counter, priority=priority, least=least)
     # The mark of a cut has a line of its own, without a bar, so that no payload can imitate it.
     section = around("TRIGGER", text, frame, counter, priority=priority, least=least, gap="\n  ")
     return section.within(most_of_payload)
 
 
-def without_trigger_details(run: Run) -> Run:
-    """Reduce a run's trigger to its type, for readers who may not see the trigger."""
-    kept_back = {"plan": None, "service": None, "by": None, "seq": None, "from_seq": None}
-    return run.model_copy(update={"trigger": run.trigger.model_copy(update=kept_back)})
-
-
-def cause_of(run: Run, chat: Chat | None, message: Message | None) -> str:
-    """Return a run's cause as ` — triggered by ...`, for the section ACTIVE RUNS.
-
-    The cause is '' if it may not be shown, or if the run has no chat, plan or service.
-    """
-    plan, service, by = run.trigger.plan, run.trigger.service, run.trigger.by
-    if plan is not None:
-        return f" \u2014 triggered by plan {quoted(plan.name)}"
-    if service is not None:
-        return f" \u2014 triggered by service {quoted(service.name)}"
-    if chat is None:
-        return ""
-    asked = _in_chat(run, chat) if by is not None else None
-    who = label(message.sender.name) if message else label(asked.name) if asked else "hand"
-    return f" \u2014 triggered by {who} in {quoted(chat.display_title)}"
-
-
-def long_text(run: Run, message: Message | None) -> str:
-    """Return the long text of a trigger: a payload, an instruction, or a message's text."""
+def _causes(run: Run, reading: Reading, names: Names, zone: ZoneInfo, *, roles: bool) -> list[str]:
+    """Return the sentences on what started the run; none if they may not be shown."""
+    home, message = reading.trigger.home, reading.trigger.message
     plan, service = run.trigger.plan, run.trigger.service
-    if service is not None:
-        return payload_block(service.payload)
+    where = f" in {quoted(home.display_title)}" if home is not None else ""
+    if not reading.trigger.may_be_shown:
+        return []
+    if run.trigger.type == "chat_message" and home is not None:
+        if message is None:
+            return [f"A message{where} that is not there any more."]
+        return _of_message(run, reading, home, message, names, roles=roles)
     if plan is not None:
-        return plan.instruction
-    return message.text if message is not None else ""
-
-
-def _fields(run: Run, chat: Chat | None, message: Message | None, text: str | None) -> Fields:
-    """Return the fields of a trigger.
-
-    `text` is the trigger's long text, which may be cut. With None, the message's text is left out.
-    """
-    fields: Fields = [("type", run.trigger.type)]
-    if chat is not None:
-        title = quoted(chat.display_title)
-        fields.append(("chat", f"{title} (id: {quoted_id(chat.id)})"))
-    if message is not None:
-        fields += _of_message(message, text)
-    elif run.trigger.type == "manual" and chat is not None and run.trigger.by is not None:
-        by = _in_chat(run, chat)
-        fields.append(("requestedBy", named(by, gap=" ") if by else quoted_id(run.trigger.by.id)))
-    fields += _of_outside(run, chat, text or "")
-    fields.append(("chainDepth", str(run.chain_depth)))
-    return fields
-
-
-def _of_message(message: Message, text: str | None) -> Fields:
-    """Return the fields of a message.
-
-    A person is taken to expect a reply. An agent expects a reply if it waits for one.
-    """
-    expects = message.sender.kind == "user" or message.expects_reply
-    said = [] if text is None else [("message", f"{quoted(text)}{attached(message)}")]
-    return [
-        ("sender", named(message.sender, gap=" ")),
-        *said,
-        ("messageId", f"msg:{message.seq}"),
-        ("timestamp", quoted(time_of(message.created_at))),
-        ("senderExpectsReply", json.dumps(expects)),
-    ]
-
-
-def _of_outside(run: Run, chat: Chat | None, text: str) -> Fields:
-    plan, service = run.trigger.plan, run.trigger.service
-    fields: Fields = []
-    if plan is not None:
-        fields += [
-            ("plan", f"{quoted(plan.name)} (id: {quoted_id(plan.id)})"),
-            ("instruction", quoted(text)),
-            ("scheduledAt", quoted(time_of(plan.scheduled_at))),
-            ("setBy", _setter(run, chat)),
-            *([("setIn", quoted_id(plan.chat_id))] if plan.chat_id and chat is None else []),
-        ]
+        return [_of_plan(run, plan, home, names, zone)]
     if service is not None:
-        fields += [
-            ("service", f"{quoted(service.name)} (id: {quoted_id(service.id)})"),
-            ("payload", text),
-        ]
-    return fields
+        return [f"The service {quoted(service.name)} sent this webhook{where}."]
+    by = _member(home, run.trigger.user_id)
+    return [f"{names[by] if by else 'Someone'} asked you to respond now{where}."]
 
 
-def named(member: NamedMember, *, gap: str = "") -> str:
-    """Return a member's name, kind and id: `Husam (human, id:usr_1)`; `gap` precedes the id."""
-    kind = "human" if member.kind == "user" else "agent"
-    return f"{label(member.name)} ({kind}, id:{gap}{quoted_id(member.id)})"
+def _of_message(
+    run: Run, reading: Reading, home: Chat, message: Message, names: Names, *, roles: bool
+) -> list[str]:
+    """Return the sentences on a message: who, where, whom it addresses, and who else was woken."""
+    follows = roles and run.resumed is None and reading.chat is home
+    what = "the message below" if follows else f"msg:{message.seq}"
+    sentence = f"{names[message.sender]} wrote {what} in {quoted(home.display_title)}"
+    roster = home.roster if reading.chat is home else ()
+    agents = [each for each in roster if each.kind == "agent" and each.ref != names.agent]
+    asked = [each for each in agents if _names(message, each)]
+    replied = _own(reading, message.reply_to, names)
+    if replied:
+        sentence += f" in reply to your msg:{message.reply_to}"
+    if home.kind == "group" and _names(message, reading.agent.as_member):
+        sentence += f" and named {_listed(['you', *(names[each] for each in asked)])}"
+    elif asked and not replied:
+        sentence += f" and named {_listed([names[each] for each in asked])}, not you"
+    lines = [f"{sentence}."]
+    if message.sender.kind == "agent" and message.expects_reply:
+        lines.append(f"{names[message.sender]} waits for a reply.")
+    woken = [names[each] for each in agents if each.id in message.runs]
+    if woken:
+        lines.append(f"The same message also started {_listed(woken)}.")
+    unanswered = _unanswered(run, reading, message) if follows else 0
+    if unanswered > 1:
+        lines.append(f"You have not answered the last {unanswered} messages yet.")
+    return lines
 
 
-def _setter(run: Run, chat: Chat | None) -> str:
-    """Return who set the plan of a run: a person, an operator, or the agent on its own."""
-    person = run.trigger.user_id
-    if person is None:
-        by_operator = run.trigger.plan is not None and run.trigger.plan.by_operator
-        return "an operator" if by_operator else "you"
-    roster = chat.roster if chat is not None else ()
-    now = chat.formerly.get(person, person) if chat is not None else person
-    known = (each for each in roster if each.kind == "user" and each.id == now)
-    return next((named(each, gap=" ") for each in known), quoted_id(now))
+def _of_plan(run: Run, plan: PlanTrigger, home: Chat | None, names: Names, zone: ZoneInfo) -> str:
+    """Return the sentence on a plan: its name, its chat, who set it, and when it was due."""
+    setter = _member(home, run.trigger.user_id)
+    by = "someone who is not in this chat" if run.trigger.user_id is not None else "you"
+    if setter is not None:
+        by = names[setter]
+    elif plan.by_operator:
+        by = "an operator"
+    where = f" for {quoted(home.display_title)}" if home is not None else ""
+    at = plan.scheduled_at.astimezone(zone)
+    return f"Your plan {quoted(plan.name)}{where}, set by {by}, was due at {at:%Y-%m-%d %H:%M %Z}."
 
 
-def _in_chat(run: Run, chat: Chat) -> NamedMember | None:
-    """Return the member who requested the run, as named in the chat's roster."""
-    return next((member for member in chat.roster if member.ref == run.trigger.by), None)
-
-
-def _of_resume(run: Run, asked: Message | None) -> Fields:
-    """Return how the newest wait ended, and the question that was asked."""
-    resume = run.resumed
+def _of_resume(run: Run, reading: Reading, names: Names, *, roles: bool) -> list[str]:
+    """Return the sentence on how the newest wait ended."""
+    resume, chat = run.resumed, reading.chat
     if resume is None:
         return []
-    how = f"reply (msg:{resume.seq} answers msg:{resume.asked_seq})"
+    here = chat is not None and chat.id == resume.chat_id
+    where = "" if here else " in another chat"
+    asked = f"You then asked msg:{resume.asked_seq}{where} and waited."
     if resume.status == "timeout":
-        how = f"timeout (nobody answered msg:{resume.asked_seq} in time)"
-    said = [("asked", quoted(asked.text[:PREVIEW_CHARACTERS]))] if asked is not None else []
-    return [("resumed", how), *said]
+        return [f"{asked} The wait ended with a timeout: nobody replied."]
+    reply = next((one for one in reading.history.messages if one.seq == resume.seq), None)
+    who = names[reply.sender] if here and reply is not None else "Someone"
+    what = "the message below" if here and roles else f"msg:{resume.seq}"
+    return [f"{asked} {who} replied with {what}. Continue from there."]
+
+
+def _own(reading: Reading, seq: int | None, names: Names) -> bool:
+    """Return whether a message of the active chat is the agent's own."""
+    messages = reading.history.messages
+    return any(one.seq == seq and one.sender.ref == names.agent for one in messages)
+
+
+def _unanswered(run: Run, reading: Reading, message: Message) -> int:
+    """Return the number of others' messages that the run answers."""
+    first = run.trigger.from_seq if run.trigger.from_seq is not None else message.seq
+    agent = reading.agent.as_member.ref
+    return sum(
+        first <= one.seq <= message.seq and one.kind == "text" and one.sender.ref != agent
+        for one in reading.history.messages
+    )
+
+
+def _names(message: Message, member: NamedMember) -> bool:
+    """Return whether a message names a member: as `@name` in any case, or as the exact name."""
+    if mentions(message.text, {member.name.casefold()}):
+        return True
+    return re.search(rf"(?<!\w){re.escape(member.name)}(?!\w)", message.text) is not None
+
+
+def _member(chat: Chat | None, user_id: str | None) -> NamedMember | None:
+    """Return a person in the roster of a chat, also by a former id."""
+    if chat is None or user_id is None:
+        return None
+    now = chat.formerly.get(user_id, user_id)
+    return next((each for each in chat.roster if each.kind == "user" and each.id == now), None)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
