@@ -402,11 +402,11 @@ def test_chain_depth_continues_in_another_chat() -> None:
     world.chat(HUSAM, COACH, other)
     world.chat(HUSAM, COACH, DESIGNER, chat_id="chat_2")
     world.chat(HUSAM, DESIGNER, other, chat_id="chat_3")
-    route = {COACH.id: "chat_2", DESIGNER.id: "chat_3", other.id: "chat_1"}
+    route = {COACH.name: "chat_2", DESIGNER.name: "chat_3", other.name: "chat_1"}
 
     def passes_on(request: Any) -> Any:
         prompt = request.messages[0].content
-        me = prompt.split("id: ")[1].split()[0]
+        me = prompt.split('name: "')[1].split('"')[0]
         done = any(message.role == "tool" for message in request.messages)
         return END if done else says("Pass it on", chat_id=route[me])
 

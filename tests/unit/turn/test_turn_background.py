@@ -87,7 +87,7 @@ def test_run_of_plan_is_shown_its_chat_as_if_triggered_there() -> None:
     plan(world)
     run = due(world)
     prompt = shown(world.model.requests[-1])
-    for part in ("I sit all day", "touch my toes", "Dana's back hurts", REMINDER, "[auto-set"):
+    for part in ("I sit all day", "touch my toes", "Dana's back hurts", REMINDER):
         assert part in prompt
     assert (run.status, run.chat_id, run.own_chat_id) == ("done", None, "chat_1")
     assert run.shown is not None
@@ -99,13 +99,11 @@ def test_trigger_of_plan_states_who_set_it() -> None:
     plan(world)
     due(world)
     prompt = shown(world.model.requests[-1])
-    for line in (
-        'plan: "Stretch"',
-        f'instruction: "{REMINDER}"',
-        'scheduledAt: "2026-02-19T12:00:00Z"',
-        f"setBy: Dana (human, id: {DANA.id})",
-    ):
-        assert line in prompt
+    told = (
+        '  Your plan "Stretch" for "chat with Dana", set by Dana, was due at 2026-02-19 12:00 UTC.'
+    )
+    assert told in prompt
+    assert f'  instruction: "{REMINDER}"' in prompt
 
 
 def test_run_of_plan_has_audience_of_its_chat_and_traces_to_its_person() -> None:
