@@ -333,10 +333,10 @@ class _Given:
         """The skills to show: without the shipped rules on documents if there are none."""
         workspace = self.reading.workspace
         threads = workspace.threads
-        work = workspace.documents or threads.active is not None or threads.pending
+        shown = workspace.documents or threads.active is not None or threads.pending
         tools = any("document" in name or "thread" in name for name in self.tools)
         chosen = workspace.skills
-        if work or tools:
+        if shown or tools:
             return chosen
         rules = shipped()[CORE]
         return chosen._replace(skills=tuple(skill for skill in chosen.skills if skill != rules))
