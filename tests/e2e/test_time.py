@@ -231,7 +231,9 @@ def test_drain_gives_up_on_a_model_at_work_and_names_the_function(
     error = answer.json["error"]
     assert error["message"] == "Gave up: RunWorker is at work on 1 batch."
     assert error["details"]["done"]["jobs"] == {"RunWorker": 1}
-    assert [one["kind"] for one in error["details"]["waiting_for"]] == ["run"]
+    waiting = error["details"]["waiting_for"]
+    assert [one["kind"] for one in waiting] == ["run", "background"]
+    assert waiting[1]["work"] == "direct_consolidation"
     assert offset(client) < 60
     give_up = time.monotonic() + PATIENCE_SECONDS
     while not client.texts() and time.monotonic() < give_up:
