@@ -17,6 +17,7 @@ from skein.errors import (
 )
 from skein.models.chats.chat import SmsAddress
 from skein.models.config.overrides import ChatOverrides
+from skein.prompts import render
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
@@ -28,6 +29,7 @@ from tests.support.webhooks import Webhook
 
 HUSAM, COACH = person(), bot()
 SORRY = Settings().apology_text
+FAILED = render("notice_no_answer")
 DOWN = Unavailable("503")
 SMS = SmsAddress(line=LINE, phone=PHONE)
 
@@ -185,7 +187,7 @@ def test_a_run_that_fails_in_the_end_does_not_end_the_outage() -> None:
         say(world, "Hello?")
         minutes_pass(world, 30)
         assert statuses(world.runs()) == ["failed"] * (n + 1)
-    assert world.sms.bodies == [SORRY]
+    assert world.sms.bodies == [SORRY, FAILED, FAILED]
 
 
 def test_what_is_said_late_in_an_outage_is_not_given_up_with_what_was_said_first() -> None:
@@ -224,7 +226,7 @@ def test_a_request_that_the_model_refuses_is_no_outage() -> None:
     world = texting(ModelRejected("no"))
     say(world, "Hello?")
     minutes_pass(world)
-    assert world.sms.bodies == []
+    assert world.sms.bodies == [FAILED]
 
 
 def test_outage_in_app_chat_posts_one_notice_and_sends_no_sms() -> None:
@@ -248,7 +250,7 @@ def test_outage_after_stop_posts_no_notice() -> None:
     world.post("STOP", HUSAM, sms=SMS, kind="keyword", opted_out=True)
     world.post("Hello?", HUSAM, sms=SMS)
     minutes_pass(world)
-    assert world.runs()[0].put_offs > 2
+    assert world.runs() == []
     assert world.sms.bodies == []
     assert [m.kind for m in world.messages() if m.kind == "notice"] == []
 

@@ -52,7 +52,7 @@ from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
 from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.final_message import FinalMessages, ends_in_one_transaction
-from skein.services.replies.user_notices import Apologies, Notices
+from skein.services.replies.user_notices import Apologies, FailureNotices, Notices
 from skein.services.runs import policy
 from skein.services.runs.activations import Activations, Recording, recording
 from skein.services.runs.claim import PrefetchedItems, membership_elsewhere
@@ -89,6 +89,7 @@ class Turns:
     apologies: Apologies
     usage: UsageCounters
     token_budgets: TokenBudgets
+    failure_notices: FailureNotices
     notices: Notices
     clock: Clock
     settings: Settings
@@ -148,11 +149,14 @@ class Turns:
             self.completion.end(claim, "canceled", reason=reason, error=f"over a limit: {error}")
         elif isinstance(error, ModelRejected):
             reason = Reason.MODEL_REJECTED
+            self.failure_notices.failed(claim)
             self.completion.end(claim, "failed", reason=reason, error=str(error))
         elif isinstance(error, Rejected):
             reason = Reason(error.reason or Reason.ANSWER_REJECTED)
             gone = isinstance(error, NotFound | Conflict | Forbidden)
             status: RunStatus = "canceled" if gone else "failed"
+            if status == "failed":
+                self.failure_notices.failed(claim)
             self.completion.end(claim, status, reason=reason, error=str(error))
         else:
             # A bug must not hold the agent's slot until the lease expires: log it, then retry.

@@ -23,7 +23,7 @@ from skein.services.quotas.token_budget import TokenBudgets
 from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.ask_and_wait import Questions
 from skein.services.replies.final_message import FinalMessages
-from skein.services.replies.user_notices import Apologies, Notices
+from skein.services.replies.user_notices import Apologies, FailureNotices, Notices
 from skein.services.runs.activations import Activations
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
@@ -59,12 +59,14 @@ class RunWorker:
         self.completion = RunCompletion(
             table=table, clock=clock, ids=ids, dispatch=dispatch, metrics=metrics, settings=settings
         )
+        failure_notices = FailureNotices(chats=self.chats)
         self.leases = RunLeases(
             table=table,
             clock=clock,
             dispatch=dispatch,
             metrics=metrics,
             completion=self.completion,
+            before_failure=failure_notices.failed,
             settings=settings,
         )
         self.activations = Activations(table=table, clock=clock, metrics=metrics)
@@ -123,6 +125,7 @@ class RunWorker:
             apologies=self.apologies,
             usage=usage,
             token_budgets=self.token_budgets,
+            failure_notices=failure_notices,
             notices=Notices(chats=self.chats, rate_limiter=rate_limiter, clock=clock),
             clock=clock,
             settings=settings,

@@ -4,6 +4,7 @@ from skein.errors import ModelRejected
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Update
 from skein.models.runs.completion import ModelRequest
+from skein.prompts import render
 from tests.support.builders import TENANT, World, bot, person, statuses
 from tests.support.fakes import MeanwhileTable, ScriptedModel
 
@@ -33,7 +34,7 @@ def test_chain_continues_after_a_failed_run_and_an_agent_that_left() -> None:
     world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.table.write(Update(world.membership(bot("agt_b", "B")).key, set={"left_seq": 0}))
     world.drain()
-    assert world.texts() == ["I am agt_c"]
+    assert world.texts() == [render("notice_no_answer"), "I am agt_c"]
 
 
 def test_a_chain_passes_over_an_agent_that_leaves_at_that_very_moment() -> None:

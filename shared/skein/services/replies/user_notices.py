@@ -1,6 +1,7 @@
 """Post notices that tell a waiting person why there is no answer.
 
 - `Notices`: a limit is used up. A direct chat gets one notice each time the limit is exceeded.
+- `FailureNotices`: a run has failed. The person who asked gets one notice for the run.
 - `Apologies`: the model is down. A chat gets one apology per outage, which lasts until the agent
   answers again. `late_since` on the agent's membership records that the apology was posted.
 """
@@ -32,6 +33,7 @@ from skein.services.config.resolution import effective_in
 from skein.services.quotas.rate_limits import OverLimit, RateLimiter
 from skein.services.quotas.token_budget import payer_of
 from skein.services.runs.claim import Claim
+from skein.services.runs.reasons import has_posted
 from skein.settings import Settings
 
 MINUTE_SECONDS = 60
@@ -133,6 +135,47 @@ def in_words(wait: timedelta) -> str:
         return "a minute" if minutes == SINGULAR else f"{minutes} minutes"
     hours = ceil(minutes / HOUR_MINUTES)
     return "an hour" if hours == SINGULAR else f"{hours} hours"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureNotices:
+    """The service that posts a notice for a run that fails.
+
+    If the chat does not accept the notice, the error is logged, and the run fails without it.
+    """
+
+    chats: Chats
+
+    def failed(self, claim: Claim) -> None:
+        """Post a notice for a run that is about to end as failed (idempotent).
+
+        There is a notice only if a person triggered the run in a chat, and the run has posted
+        nothing there since. The notice is an SMS for a person on SMS.
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+            Transient: The table failed; the run has not ended.
+        """
+        run, chat = claim.run, claim.chat
+        if chat is None or not run.trigger.by_person:
+            return
+        if has_posted(run, chat.id, after=run.trigger.seq or 0):
+            return
+        notice = NewMessage(
+            tenant=run.tenant,
+            chat_id=chat.id,
+            sender=claim.agent,
+            kind="notice",
+            text=render("notice_no_answer"),
+            client_id=f"failed:{run.id}",
+            run_id=run.id,
+        )
+        try:
+            self.chats.post_message(notice, extra_writes=claim.guarded)
+        except ExtraWriteFailed as error:
+            raise LostLease(run.id) from error
+        except Rejected as error:
+            logger.warning("failed to post a notice", extra={"run_id": run.id}, exc_info=error)
 
 
 class _NobodyToTell(SkeinError):

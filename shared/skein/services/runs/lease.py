@@ -7,7 +7,7 @@ So a worker whose run was taken over cannot write any more.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -47,13 +47,24 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLeases:
-    """The service that claims runs, and postpones claimed ones."""
+    """The service that claims runs, and postpones claimed ones.
+
+    Args:
+        table: The table.
+        clock: The clock.
+        dispatch: Sends the jobs of postponed runs.
+        metrics: Counts failed attempts and deferrals.
+        completion: Ends runs.
+        before_failure: Called with the claim of a run that is about to end as failed.
+        settings: The settings of the deployment.
+    """
 
     table: Table
     clock: Clock
     dispatch: Dispatch
     metrics: Metrics
     completion: RunCompletion
+    before_failure: Callable[[Claim], None]
     settings: Settings
 
     def claim(
@@ -102,6 +113,7 @@ class RunLeases:
             last = run.error or "the worker crashed in every attempt"
             error = f"gave up after {run.attempts} attempts: {last}"
             reason = Reason.ATTEMPTS_EXHAUSTED
+            self.before_failure(found)
             self.completion.end(found, "failed", reason=reason, error=error)
             return None
         return self._take(found, membership, now, lease_until)
@@ -232,6 +244,7 @@ class RunLeases:
         """
         run = claim.run
         if policy.deferrals_are_over(run, self.clock.now(), self.settings):
+            self.before_failure(claim)
             self.completion.end(
                 claim,
                 "failed",

@@ -1,0 +1,50 @@
+"""Notices for runs that have failed."""
+
+import pytest
+
+from skein.errors import ModelRejected, SkeinError, Unavailable
+from skein.models.chats.chat import SmsAddress
+from skein.prompts import render
+from skein.settings import Settings
+from tests.support.builders import LINE, PHONE, World, bot, person, statuses
+from tests.support.fakes import ScriptedModel
+
+SMS = SmsAddress(line=LINE, phone=PHONE)
+
+
+def failing(error: type[Exception] | SkeinError, *, sms: SmsAddress | None = None) -> World:
+    """Return a direct chat whose agent's model always raises an error."""
+
+    def fail(_: object) -> str:
+        raise error if isinstance(error, SkeinError) else error("a bug")
+
+    world = World(Settings(apology=False), ScriptedModel.saying(default=fail))
+    world.agent()
+    world.chat(person(), bot(), kind="direct", visibility="private", sms=sms)
+    return world
+
+
+@pytest.mark.parametrize("error", [ModelRejected("no"), ValueError, Unavailable("down")], ids=str)
+@pytest.mark.parametrize("sms", [None, SMS], ids=["app", "sms"])
+def test_run_that_fails_leaves_one_notice(
+    error: type[Exception] | SkeinError, sms: SmsAddress | None
+) -> None:
+    world = failing(error, sms=sms)
+    world.post("How far today?", person(), sms=sms)
+    world.drain()
+    assert statuses(world.runs()) == ["failed"]
+    notice = world.messages()[-1]
+    assert (notice.kind, notice.text) == ("notice", render("notice_no_answer"))
+    assert len(world.messages()) == 2
+    assert len(world.deliveries()) == (1 if sms else 0)
+    assert world.runs()[0].id == notice.run_id
+
+
+def test_run_that_no_person_asked_for_fails_without_a_notice() -> None:
+    world = failing(ModelRejected("no"))
+    world.agent("agt_b", "Bob")
+    world.chat(bot(), bot("agt_b", "Bob"), person(), chat_id="chat_2")
+    world.post("Hello Coach", bot("agt_b", "Bob"), chat_id="chat_2")
+    world.drain()
+    assert statuses(world.runs("chat_2")) == ["failed"]
+    assert world.texts("chat_2") == ["Hello Coach"]
