@@ -22,16 +22,15 @@ SOMEBODY = "Assistant"  # the name of an agent without a name
 STOP = "\n"
 
 IDENTITY = re.compile(
-    r'\AIDENTITY:\n  name: (?P<name>"(?:[^"\\]|\\.)*")\n  id: [^\n]+\n\n(?P<character>.*?)'
+    r'\AIDENTITY:\n  name: (?P<name>"(?:[^"\\]|\\.)*")(?:\n  id: [^\n]+)?\n\n(?P<character>.*?)'
     r"\n\nINSTRUCTIONS:\n",
     re.DOTALL,
 )
-TURN = re.compile(r"\[[^\[\]]+ \((?:human|agent)\)\] (?P<text>.*)", re.DOTALL)
+TURN = re.compile(r"\[[^\[\]]+ \((?:human|agent)\)[^\[\]]*\] (?P<text>.*)", re.DOTALL)
 QUOTED = r'"(?:[^"\\]|\\.)*"'
 ENTRY = re.compile(
-    r"^  \[msg:\d+\] \[[^\]]+\] (?:(?P<own>You)|.+? \((?:human|agent), id:[^)]+\))"
-    r"(?: \(reply to msg:\d+\))?: (?:\[sent because .+? asked "
-    rf"{QUOTED} in {QUOTED}\] )?(?:called send_message\()?(?P<text>{QUOTED})",
+    r"^  \[msg:\d+ [^\]]+\] (?:(?P<own>You)|[^\"\n]+?)(?: \([^()\"\n]+\))?: "
+    rf"(?:\[sent because .+? asked {QUOTED} in {QUOTED}\] )?(?P<text>{QUOTED})",
     re.MULTILINE,
 )
 

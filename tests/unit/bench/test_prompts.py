@@ -7,10 +7,10 @@ from bench.situations import SITUATIONS
 from tests.support.builders import tokens
 
 MOST = {
-    "SMS after a day": Overhead(560, 335),
-    "busy group of three agents": Overhead(1_270, 1_075),
-    "agent with threads": Overhead(910, 1_780),
-    "plan in a direct chat": Overhead(590, 420),
+    "SMS after a day": Overhead(240, 335),
+    "busy group of three agents": Overhead(900, 1_075),
+    "agent with threads": Overhead(670, 1_780),
+    "plan in a direct chat": Overhead(270, 420),
 }
 """A little above the counts as they are, so that a test fails if a prompt grows."""
 

@@ -89,7 +89,7 @@ def test_provider_with_prefix_cache_serves_most_of_a_direct_chat() -> None:
     asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=40)
     share = shares(asked, tokens())["ideal"]
     print(f"\na direct chat: {share:.1%}")  # noqa: T201
-    assert share >= 0.745
+    assert share >= 0.8
     found = parts(asked, tokens())
     assert set(found.ends) <= {HISTORY, "CONVERSATION SUMMARY"}
     before = itertools.takewhile(lambda part: part != HISTORY, found.held)
@@ -99,10 +99,10 @@ def test_provider_with_prefix_cache_serves_most_of_a_direct_chat() -> None:
 def test_the_schemas_of_every_tool_are_charged_once() -> None:
     asked = conversation("direct", SYSTEM_PROMPT, tokens(), tools=EVERY_TOOL, turns=8)
     offered = {tool.name for tool in asked[0].request.tools}
-    assert offered == {*EVERY_TOOL} - {"send_message"}
+    assert offered == {*EVERY_TOOL} - {"send_message", "enter_chat", "end_run"}
     found = parts(asked, tokens())
     assert found.new["tools"] + found.again["tools"] == 0
-    assert shares(asked, tokens())["openai"] >= 0.87
+    assert shares(asked, tokens())["openai"] >= 0.9
 
 
 def test_an_agent_with_more_chats_than_are_listed_keeps_its_head_too() -> None:
