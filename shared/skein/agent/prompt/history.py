@@ -21,9 +21,8 @@ MAX_UNCOUNTED_DAYS = 3  # day lines that a cut can add: of the beginning, the tr
 
 
 def history_zone(reading: Reading) -> ZoneInfo:
-    """Return the time zone of the entries: UTC, or that of a direct chat's person."""
-    person = reading.person.time_zone if reading.person is not None else None
-    return ZoneInfo(person) if person else UTC
+    """Return the time zone of the entries: UTC, or in a direct chat that of NOW."""
+    return ZoneInfo(reading.zone) if reading.person is not None else UTC
 
 
 def entry_context(run: Run, reading: Reading, names: Names, *, numbered: bool) -> EntryContext:
