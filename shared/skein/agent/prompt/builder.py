@@ -189,6 +189,7 @@ class PromptBuilder:
                 reading.chat,
                 reading.trigger.home,
                 self.tokens,
+                roles=given.manner.history_format == "roles",
                 may_enter=given.offers(ENTER_CHAT),
             ),
             sections.conversation(reading.chat, given.context.zone, self.tokens),

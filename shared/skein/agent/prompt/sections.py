@@ -57,17 +57,20 @@ def goals(
 
 
 def active_chat(
-    chat: Chat | None, home: Chat | None, counter: TokenCounter, *, may_enter: bool
+    chat: Chat | None, home: Chat | None, counter: TokenCounter, *, roles: bool, may_enter: bool
 ) -> Section | None:
-    """Render the title of the active chat, if it is not the chat that the trigger names.
+    """Render the title of the active chat, if neither the history nor the trigger names it.
 
     Args:
         chat: The active chat.
         home: The chat of the trigger, if there is one and it may be shown.
         counter: The exact token counter.
+        roles: Whether the history is in roles, without a title. In a direct chat, the title then
+            stands here and not in the trigger, as it never changes.
         may_enter: Whether the agent can enter chats.
     """
-    if chat is not None and home is not None and chat.id == home.id:
+    direct = chat is not None and chat.kind == "direct" and roles
+    if chat is not None and home is not None and chat.id == home.id and not direct:
         return None
     if chat is not None:
         text = f"ACTIVE CHAT: {quoted(chat.display_title)}"

@@ -111,7 +111,8 @@ def _of_message(
     """Return the sentences on a message: who, where, whom it addresses, and who else was woken."""
     follows = roles and run.resumed is None and reading.chat is home
     what = "the message below" if follows else f"msg:{message.seq}"
-    sentence = f"{names[message.sender]} wrote {what} in {quoted(home.display_title)}"
+    where = "" if follows and home.kind == "direct" else f" in {quoted(home.display_title)}"
+    sentence = f"{names[message.sender]} wrote {what}{where}"
     roster = home.roster if reading.chat is home else ()
     agents = [each for each in roster if each.kind == "agent" and each.ref != names.agent]
     asked = [each for each in agents if _names(message, each)]
