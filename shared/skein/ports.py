@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import Job
+from skein.models.recall.block import Embedding
 from skein.models.runs.completion import ModelAnswer, ModelRequest
 
 T = TypeVar("T")
@@ -149,6 +150,24 @@ class ModelTokens(TokenCounter, Protocol):
 
     def for_model(self, model: str) -> "ModelTokens":
         """Return the counter of a model; an unknown model gets the newest encoding."""
+        ...
+
+
+class Embeddings(Protocol):
+    """Embeddings of texts, all by one model."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model, which is stored with each vector."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """The number of components of a vector."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> list[Embedding]:
+        """Return the embedding of each text, in order."""
         ...
 
 

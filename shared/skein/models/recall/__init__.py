@@ -1,0 +1,5 @@
+"""Define the blocks of messages by which recall finds old messages."""
+
+__all__ = [
+    "block",
+]

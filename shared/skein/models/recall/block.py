@@ -1,0 +1,135 @@
+"""A block: eight consecutive messages of a chat, as recall compares them with a query."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import mul
+
+BLOCK_MESSAGES = 8
+NEAR, WIDE = 1, 3  # messages on each side of a message that belong to its windows
+STEPS = 127  # a component of a vector is stored as a whole number from -127 to 127
+
+Vector = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """The meaning of a text as a direction, with its weight beside other texts.
+
+    Attributes:
+        vector: A unit vector; all components are 0 for a text without words.
+        weight: How much the text counts in the mean of several texts; at least 0.
+    """
+
+    vector: Vector
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLine:
+    """One message of a block.
+
+    Attributes:
+        seq: The number of the message.
+        sender_id: The id of the sender.
+        stems: The stems of its words and its numbers, in order.
+        steps: Its embedding, one signed byte for each component.
+        scale: The factor from `steps` to the weighted vector.
+        near: The length of the sum of the weighted vectors of the messages within `NEAR`.
+        wide: The same for `WIDE`.
+    """
+
+    seq: int
+    sender_id: str
+    stems: tuple[str, ...]
+    steps: bytes
+    scale: float
+    near: float
+    wide: float
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The messages `number * 8` to `number * 8 + 7` of a chat, as far as they have been indexed.
+
+    Attributes:
+        chat_id: The chat.
+        number: The position of the block in the chat, from 0.
+        model: The name of the embeddings' model; vectors of two models are not comparable.
+        vector: The unit vector of all messages together.
+        lines: The messages in order.
+    """
+
+    chat_id: str
+    number: int
+    model: str
+    vector: Vector
+    lines: tuple[BlockLine, ...]
+
+
+def block_number(seq: int) -> int:
+    """Return the number of the block that holds a message."""
+    return seq // BLOCK_MESSAGES
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedText:
+    """What a block keeps of one message.
+
+    Attributes:
+        seq: The number of the message.
+        sender_id: The id of the sender.
+        stems: See `BlockLine`.
+        embedding: The embedding of the text.
+    """
+
+    seq: int
+    sender_id: str
+    stems: tuple[str, ...]
+    embedding: Embedding
+
+
+def block_of(chat_id: str, number: int, model: str, texts: Sequence[IndexedText]) -> Block:
+    """Build a block from the messages of its range; windows do not cross its ends."""
+    weighted = [_rounded(text.embedding) for text in texts]
+    vectors = [[scale * step for step in steps] for steps, scale in weighted]
+    lines = tuple(
+        BlockLine(
+            seq=text.seq,
+            sender_id=text.sender_id,
+            stems=text.stems,
+            steps=bytes(step % 256 for step in weighted[position][0]),
+            scale=weighted[position][1],
+            near=_length(_sum(_window(vectors, position, NEAR))),
+            wide=_length(_sum(_window(vectors, position, WIDE))),
+        )
+        for position, text in enumerate(texts)
+    )
+    return Block(chat_id, number, model, unit(_sum(vectors)), lines)
+
+
+def unit(vector: Sequence[float]) -> Vector:
+    """Scale a vector to length 1; a vector of zeros stays as it is."""
+    length = _length(vector)
+    return tuple(value / length for value in vector) if length else tuple(vector)
+
+
+def _rounded(embedding: Embedding) -> tuple[list[int], float]:
+    """Return an embedding's components as whole numbers, and the factor back to its weight."""
+    largest = max(map(abs, embedding.vector), default=0.0)
+    if not largest:
+        return [0] * len(embedding.vector), 0.0
+    steps = [round(value / largest * STEPS) for value in embedding.vector]
+    return steps, largest / STEPS * embedding.weight
+
+
+def _window(vectors: Sequence[Sequence[float]], position: int, reach: int) -> list[Sequence[float]]:
+    return list(vectors[max(0, position - reach) : position + reach + 1])
+
+
+def _sum(vectors: Sequence[Sequence[float]]) -> list[float]:
+    return [sum(values) for values in zip(*vectors, strict=True)]
+
+
+def _length(vector: Sequence[float]) -> float:
+    return math.sqrt(sum(map(mul, vector, vector)))

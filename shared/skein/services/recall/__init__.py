@@ -1,0 +1,6 @@
+"""Find old messages by meaning, words and people."""
+
+__all__ = [
+    "ranking",
+    "words",
+]

@@ -1,0 +1,79 @@
+"""The bench of recall measures the share of evidence within a budget."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import recall
+from skein.adapters.static_embeddings import StaticEmbeddings
+from skein.adapters.tokens import Tokens
+
+FACTS = ("My dog is called Rex.", "I live in Berlin.", "Soup is my favourite food.")
+
+
+def data() -> dict[str, Any]:
+    """Return a conversation of sixty turns with three facts."""
+    texts = [f"Nothing new on day {number}." for number in range(60)]
+    for position, fact in zip((5, 25, 45), FACTS, strict=True):
+        texts[position] = fact
+    turns = [
+        {
+            "id": f"t{n}",
+            "session": n // 20,
+            "at": "",
+            "speaker": "Dana" if n % 2 else "Ben",
+            "text": t,
+        }
+        for n, t in enumerate(texts)
+    ]
+    questions = [
+        {"question": "What is Dana's dog called?", "evidence": ["t5"]},
+        {"question": "Which city does Dana live in?", "evidence": ["t25"]},
+        {"question": "What food does Dana like?", "evidence": ["t45"]},
+        {"question": "Without evidence?", "evidence": []},
+    ]
+    return {"turns": turns, "questions": questions}
+
+
+def known() -> recall.Conversation:
+    return recall.conversation(data(), StaticEmbeddings(), Tokens())
+
+
+def test_recall_finds_the_evidence_that_newest_messages_miss() -> None:
+    conversation = known()
+    assert len(conversation.questions) == 3
+    found = recall.shares([conversation], recall.by_recall(StaticEmbeddings()))
+    newest = recall.shares([conversation], recall.newest)
+    assert found[500] == 1.0
+    assert newest[500] < 0.5
+
+
+def test_budget_counts_lines_and_headings() -> None:
+    conversation = known()
+    first = conversation.costs[0] + conversation.heading
+    assert recall.within(conversation, [0], first) == {0}
+    assert recall.within(conversation, [0], first - 1) == set()
+
+
+def test_verdicts_name_what_is_missed() -> None:
+    lines = recall.verdicts({1_000: 0.79, 4_000: 0.5})
+    assert lines[0].startswith("pass")
+    assert "missed" in lines[0]
+    assert lines[1].startswith("FAIL")
+
+
+def test_folder_without_conversations_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert recall.main(str(tmp_path)) == 1
+    assert "DATA" in capsys.readouterr().err
+
+
+def test_main_prints_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.json").write_text(json.dumps(data()), encoding="utf-8")
+    assert recall.main(str(tmp_path)) == 0
+    printed = capsys.readouterr().out
+    assert "1 conversations, 3 questions" in printed
+    assert "BM25" in printed
