@@ -210,8 +210,7 @@ def test_timeline_parses_back_to_the_exact_messages(said: list[Message], title: 
         named = next((m.name for m in roster if m.ref == message.sender.ref), None)
         assert who.name == (named if named is not None else last[message.sender.ref])
         assert who.kind == {"user": "human"}.get(message.sender.kind, "agent")
-        shows_id = message.sender.kind == "user"
-        assert (who.id, who.you) == (message.sender.id if shows_id else None, own)
+        assert (who.id, who.you) == (None, own)  # no tool takes the ids of people
         assert who.left == (named is None)
         assert entry.media == tuple(media.content_type for media in message.media)
         origin = message.origin if own else None

@@ -51,7 +51,7 @@ from skein.settings import Settings
 
 NUDGE = "timeline_nudge"
 PAIR = 2  # a person and an agent
-ENTER_CHAT, CHAT_ID = "enter_chat", "chat_id"
+ENTER_CHAT, CHAT_ID, USER_ID = "enter_chat", "chat_id", "user_id"
 REPLY_TO = "reply_to"  # the argument of send_message
 BORROW, READ_SKILL = "borrow_context", "read_skill"
 MAX_OTHER_MESSAGES = 3  # two system messages and the nudge
@@ -204,7 +204,8 @@ class PromptBuilder:
         if chat is None or (chat.kind == "direct" and len(participants_of(chat, messages)) <= PAIR):
             return None
         share = given.tokens_left // LIST_SHARE
-        return participants(given.names, chat, messages, share, self.tokens, with_ids=True)
+        shows = given.takes(USER_ID)
+        return participants(given.names, chat, messages, share, self.tokens, with_ids=shows)
 
     def _your_chats(self, given: "_Given") -> Section | None:
         """Render the agent's chats, if a tool takes their ids."""

@@ -124,7 +124,8 @@ def _of_message(
     elif asked and not replied:
         sentence += f" and named {_listed([names[each] for each in asked])}, not you"
     lines = [f"{sentence}."]
-    if message.sender.kind == "agent" and message.expects_reply:
+    own = message.sender.ref == names.agent
+    if message.sender.kind == "agent" and message.expects_reply and not own:
         lines.append(f"{names[message.sender]} waits for a reply.")
     woken = [names[each] for each in agents if each.id in message.runs]
     if woken:
