@@ -58,9 +58,9 @@ def _other_agent(stage: Stage) -> Iterator[Check]:
 def _plan_by_sms(stage: Stage) -> Iterator[Check]:
     stage.agent("Coach", COACH, enabled_tools=PLANS)
     stage.line("Coach")
-    stage.sms(PHONE, "Remind me in two hours to stretch. I know it is late, please do it.")
+    stage.sms(PHONE, "Remind me in 45 minutes to stretch.")
     before = len(stage.received(PHONE))
-    stage.turn(2 * HOUR + 10 * MINUTE)
+    stage.turn(HOUR)
     yield Check("reminds by SMS", matches(stage.received(PHONE)[before:], "stretch"))
 
 
@@ -141,7 +141,7 @@ SITUATIONS = (
                         "set_plan",
                         name="stretch",
                         instruction="Remind them to stretch.",
-                        run_after="2 hours",
+                        run_after="45 minutes",
                     ),
                     "I will.",
                     "Time to stretch!",
