@@ -28,6 +28,7 @@ SECRET = "6f2d9c0a1b7e4c35a8d1f0e9b6c3a7d2"
 
 Do = tuple[str, dict[str, Any]]
 Scenes = Mapping[str, Sequence[Sequence[Do]]]
+RESUMED = {"reply": " replied with msg:", "timeout": "The wait ended with a timeout"}  # of TRIGGER
 
 
 def send(text: str, **others: Any) -> Do:
@@ -48,7 +49,7 @@ def plot(scenes: Scenes) -> ScriptedModel:
 
     def next_scene(request: ModelRequest) -> Calls:
         prompt = request.messages[0].content
-        parts = [name for name in ("reply", "timeout") if f"resumed: {name}" in prompt]
+        parts = [name for name, words in RESUMED.items() if words in prompt]
         scenes_before = sum(message.role == "assistant" for message in request.messages)
         scene = scenes[parts[0] if parts else "start"][scenes_before]
         return calls(*(_numbered(do, len(model.requests)) for do in scene))

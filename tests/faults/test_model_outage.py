@@ -147,15 +147,13 @@ def test_what_is_said_during_an_outage_is_answered_once_by_the_run_that_waits() 
     assert not world.queues.waiting("turns")
 
 
-def test_who_starts_anew_during_an_outage_is_answered_by_that() -> None:
+def test_reset_during_an_outage_is_answered_without_the_model() -> None:
     world = texting()
     say(world, "Hello?")
     minutes_pass(world)
     say(world, "Reset")
     recover(world)
-    assert world.sms.bodies[0] == SORRY
-    assert len(world.sms.bodies) == 2
-    assert "afresh" in world.sms.bodies[1]
+    assert world.sms.bodies == [SORRY, render("session_reset")]
 
 
 def test_in_a_group_too_one_answer_follows_to_all_that_was_said_meanwhile() -> None:

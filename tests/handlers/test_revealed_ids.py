@@ -156,7 +156,7 @@ def test_agent_in_open_chat_is_told_of_a_wait_there_but_not_of_the_private_chat(
     world.post("What are you at?", AHMAD, chat_id="chat_2")
     settle(world)
     prompt = world.model.prompt
-    assert 'Run (from another chat) \u2014 waiting in "Project Alpha"' in prompt
+    assert '  - waiting for a reply by Husam or Ahmad in "Project Alpha"\n' in prompt
     assert SECRET not in prompt
     assert SECRET not in "".join(world.model.told)
 
@@ -166,4 +166,5 @@ def test_agent_in_the_private_chat_itself_is_told_the_id_of_its_waiting_run(worl
     [waiting] = world.runs(SECRET)
     world.post("And?", HUSAM, chat_id=SECRET)
     settle(world)
-    assert f"Run {waiting.id} \u2014 waiting in" in world.model.prompt
+    line = f'  - waiting for a reply by Husam or Ahmad in "Project Alpha" (id: {waiting.id})\n'
+    assert line in world.model.prompt

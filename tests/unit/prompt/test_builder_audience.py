@@ -174,14 +174,16 @@ def test_private_messages_of_an_open_run_stay_private() -> None:
     assert "About your surgery" in house.snoops(SARAHS)
 
 
-def test_a_run_that_waits_in_private_is_listed_only_there() -> None:
-    house = House((OPEN, HUSAMS, SARAHS))
+def test_run_waiting_in_private_chat_is_listed_only_in_chats_of_that_person() -> None:
+    house = House((OPEN, HUSAMS, HUSAMS_OTHER, SARAHS))
     world = house.world
-    world.model.script.append(says("Well?", chat_id=SARAHS.id, wait=True))
-    world.post("@Coach, ask me", SARAH, chat_id=OPEN.id)
+    world.model.script.append(says("Well?", chat_id=HUSAMS.id, wait=True))
+    world.post("@Coach, ask me", HUSAM, chat_id=OPEN.id)
     settle(world)
-    assert "waiting in" not in house.snoops(HUSAMS)
-    assert "waiting in" not in house.snoops(OPEN)
+    waits = "waiting for a reply by Husam"
+    assert waits not in house.snoops(SARAHS)
+    assert waits not in house.snoops(OPEN)
+    assert waits in house.snoops(HUSAMS_OTHER)
 
 
 def test_the_chat_itself_may_always_be_read_there() -> None:

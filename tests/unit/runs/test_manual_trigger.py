@@ -15,9 +15,9 @@ def test_everyone_responds_one_after_another_and_sees_the_answers_before() -> No
     world = _trio()
     world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
-    assert world.texts() == ["I am agt_a", "I am agt_b", "I am agt_c"]
+    assert world.texts() == ["I am A", "I am B", "I am C"]
     seen_by_last = [message.content for message in world.model.requests[-1].messages]
-    assert "[B (agent)] I am agt_b" in seen_by_last
+    assert "[B (agent)] I am B" in seen_by_last
 
 
 def test_respond_now_joins_a_run_that_is_queued_already() -> None:
@@ -25,7 +25,7 @@ def test_respond_now_joins_a_run_that_is_queued_already() -> None:
     world.post("@A please", HUSAM)
     world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
-    assert world.texts() == ["@A please", "I am agt_a", "I am agt_b", "I am agt_c"]
+    assert world.texts() == ["@A please", "I am A", "I am B", "I am C"]
 
 
 def test_chain_continues_after_a_failed_run_and_an_agent_that_left() -> None:
@@ -34,7 +34,7 @@ def test_chain_continues_after_a_failed_run_and_an_agent_that_left() -> None:
     world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.table.write(Update(world.membership(bot("agt_b", "B")).key, set={"left_seq": 0}))
     world.drain()
-    assert world.texts() == [render("notice_no_answer"), "I am agt_c"]
+    assert world.texts() == [render("notice_no_answer"), "I am C"]
 
 
 def test_a_chain_passes_over_an_agent_that_leaves_at_that_very_moment() -> None:
@@ -47,14 +47,14 @@ def test_a_chain_passes_over_an_agent_that_leaves_at_that_very_moment() -> None:
     )
     world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
-    assert world.texts() == ["I am agt_a", "I am agt_c"]
+    assert world.texts() == ["I am A", "I am C"]
     assert statuses(world.runs()) == ["done", "done"]
 
 
 def _trio(table: MeanwhileTable | None = None) -> World:
     def answer(request: ModelRequest) -> str:
         head = request.messages[0].content
-        return f"I am {head.split('id: ')[1].split()[0]}"
+        return f"I am {head.split('name: ')[1][1]}"
 
     world = World(model=ScriptedModel.saying(default=answer))
     if table is not None:
