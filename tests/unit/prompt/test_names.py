@@ -25,6 +25,8 @@ HUSAM = person()
         ("You", "Person"),
         ("\uff39\uff4f\uff55", "Person"),
         ("\n", "Person"),
+        ("\u0301 You", "Person"),
+        ("\u0301- \u0301Ann", "Ann"),
         ("- and 3 more", "and 3 more"),
         ("x" * 200, "x" * 60),
     ],

@@ -36,7 +36,7 @@ def plain_name(member: NamedMember) -> str:
     whole = unicodedata.normalize("NFC", member.name)
     plain = " ".join("".join(map(_plain, whole)).split())[:MAX_NAME].strip(" -")
     while plain and unicodedata.category(plain[0])[0] == "M":
-        plain = plain[1:]
+        plain = plain[1:].lstrip(" -")
     if folded(plain) == YOU or not any(map(str.isalnum, plain)):
         return "Person" if member.kind == "user" else "Agent"
     return plain
