@@ -72,7 +72,7 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     seen = "[SEEN]" if own or message.seq <= context.seen_seq else "[NEW]"
     line = (
         f"[msg:{message.seq} {at:%H:%M:%S}] {context.names[message.sender]}{reply}: "
-        f"{_kind(message)}{_notes(message, context)}{quoted(text)}{attached(message)} {seen}"
+        f"{_kind(message)}{_delivery_and_origin(message, context)}{quoted(text)}{attached(message)} {seen}"
     )
     if message.seq == context.trigger_seq:
         line += f" {TRIGGER_LABEL}"
@@ -106,7 +106,7 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
         details.append(f"reply to msg:{message.reply_to}")
     if own:
         marks = f"[{', '.join(details)}] " if details else ""
-        return f"{marks}{_notes(message, context)}{words}"
+        return f"{marks}{_delivery_and_origin(message, context)}{words}"
     kind = "human" if message.sender.kind == "user" else "agent"
     return f"[{', '.join([f'{context.names[message.sender]} ({kind})', *details])}] {words}"
 
@@ -124,7 +124,7 @@ def origin_of(message: Message, context: EntryContext) -> str:
     )
 
 
-def _notes(message: Message, context: EntryContext) -> str:
+def _delivery_and_origin(message: Message, context: EntryContext) -> str:
     """Return the notes before the text of the agent's own message: its delivery and its origin."""
     return f"{delivery_of(message, context)}{origin_of(message, context)}"
 

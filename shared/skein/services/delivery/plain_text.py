@@ -159,9 +159,9 @@ def _block(node: "SyntaxTreeNode", lines: Sequence[str]) -> str:
         shown = _inline(node.children).split("\n")
         return "\n".join(line for line in shown if TABLE_RULE.fullmatch(line) is None)
     if node.type == "list_item":
-        mark = f"{node.info}{node.markup}" if node.info else node.markup.replace("*", "-")
-        indented = _blocks(node.children, lines).replace("\n", f"\n{' ' * (len(mark) + 1)}")
-        return re.sub(r"(?m)^ +$", "", f"{mark} {indented}".rstrip())
+        prefix = f"{node.info}{node.markup}" if node.info else node.markup.replace("*", "-")
+        indented = _blocks(node.children, lines).replace("\n", f"\n{' ' * (len(prefix) + 1)}")
+        return re.sub(r"(?m)^ +$", "", f"{prefix} {indented}".rstrip())
     return _blocks(node.children, lines)
 
 
