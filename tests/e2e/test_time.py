@@ -84,6 +84,13 @@ def reset(client: Client) -> Any:
     return client.ok("POST", "/local/clock", {"reset": True})
 
 
+def speak_by_tool(client: Client) -> None:
+    """Let the demo's agent speak by `send_message`, with which it can wait for a reply."""
+    admin = client.token("ops", "admin")
+    [agent] = client.ok("GET", "/v1/agents", token=admin)["items"]
+    client.ok("PATCH", f"/v1/agents/{agent['id']}", {"reply_mode": "tools"}, token=admin)
+
+
 def offset(client: Client) -> float:
     found: float = client.ok("GET", "/local/config")["offset_seconds"]
     return found
@@ -201,6 +208,7 @@ def test_drain_does_not_turn_the_clock_past_a_wait_for_a_reply(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
     client = start(wait_seconds=600)
+    speak_by_tool(client)
     model.call_tools(ASK)
     client.text("Plan my training")
     first = drain(client)
@@ -211,7 +219,7 @@ def test_drain_does_not_turn_the_clock_past_a_wait_for_a_reply(
     assert timedelta(seconds=500) < ends_in <= timedelta(seconds=600)
     assert drain(client)["done"]["turned_seconds"] == 0
 
-    model.say("On Monday then.")
+    model.call_tools(("send_message", {"text": "On Monday then."})).call_tools(("end_run", {}))
     client.text("Monday")
     last = drain(client)
     assert last["done"]["turned_seconds"] < 60, "the old time-out is no reason to turn the clock"
@@ -358,6 +366,7 @@ def test_reset_leaves_a_wait_for_a_reply_and_the_reply_resumes_the_run(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
     client = start()
+    speak_by_tool(client)
     turn(client, WEEK)
     model.call_tools(ASK)
     client.text("Plan my training")
@@ -365,7 +374,7 @@ def test_reset_leaves_a_wait_for_a_reply_and_the_reply_resumes_the_run(
     report = reset(client)
     [wait] = [one for one in report["waiting_for"] if one["kind"] == "reply"]
     assert datetime.fromisoformat(wait["until"]) - datetime.now(UTC) > timedelta(days=6)
-    model.say("On Monday then.")
+    model.call_tools(("send_message", {"text": "On Monday then."})).call_tools(("end_run", {}))
     client.text("Monday")
     drain(client)
     assert client.texts() == ["Which day?", "On Monday then."]

@@ -194,7 +194,7 @@ def test_agent_summaries_of_three_newest_other_chats_are_shown_at_any_age() -> N
     section = prompt.split("OTHER ACTIVE CONVERSATIONS:\n")[1].split("\n\n")[0]
     shown = [line.split('"')[1] for line in section.splitlines()]
     assert shown == ["Chat 4", "Chat 3", "Chat 2"]
-    assert "(id: chat_2), 3 days ago:" in section
+    assert '"Chat 2", 3 days ago:' in section
 
 
 def test_agent_summaries_older_than_six_hours_are_not_shown_in_a_group() -> None:
