@@ -72,7 +72,8 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     seen = "[SEEN]" if own or message.seq <= context.seen_seq else "[NEW]"
     line = (
         f"[msg:{message.seq} {at:%H:%M:%S}] {context.names[message.sender]}{reply}: "
-        f"{_kind(message)}{_delivery_and_origin(message, context)}{quoted(text)}{attached(message)} {seen}"
+        f"{_kind(message)}{_delivery_and_origin(message, context)}{quoted(text)}"
+        f"{attached(message)} {seen}"
     )
     if message.seq == context.trigger_seq:
         line += f" {TRIGGER_LABEL}"
