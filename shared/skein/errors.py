@@ -25,6 +25,7 @@ SkeinError
   LostLease           another worker took over the run; this worker stops without further writes
   ReadersChanged      someone joined the chat of an activation; the activation is rebuilt
   ModelRejected       the model provider refuses this request; a retry does not help
+    ModelFiltered     the provider's content filter refuses the request
   SmsRejected         the SMS provider refuses this SMS
   MissingSecret       a secret is missing or not a JSON object of strings; the operator must act
   ToolError           shown to the model
@@ -201,6 +202,10 @@ class ReadersChanged(SkeinError):
 
 class ModelRejected(SkeinError):
     """The model provider refuses this request; a retry does not help."""
+
+
+class ModelFiltered(ModelRejected):
+    """The content filter of the model provider refuses this request."""
 
 
 class SmsRejected(SkeinError):

@@ -11,6 +11,7 @@ from skein.adapters.openai_model import OpenAIModel
 from skein.errors import (
     KeyRefused,
     MissingSecret,
+    ModelFiltered,
     ModelRejected,
     ModelUnknown,
     SkeinError,
@@ -126,6 +127,59 @@ def test_other_fields_may_name_the_model_as_unknown(
     server.then(Answer(status=400, raw=body))
     with pytest.raises(ModelUnknown):
         model.complete(_request(None))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "The model `x` does not exist", "code": None},
+        {"message": "model 'gpt-4.1' not found, try pulling it first"},
+        {"message": "Model Not Exist", "code": "invalid_request_error"},
+        {"message": "x/y is not a valid model ID", "code": 400},
+        "Invalid model: x",
+    ],
+)
+def test_message_without_code_may_name_the_model_as_unknown(
+    server: ScriptedOpenAI, model: OpenAIModel, error: object
+) -> None:
+    server.then(Answer(status=400, raw=json.dumps({"error": error}).encode()))
+    with pytest.raises(ModelUnknown):
+        model.complete(_request(None))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "The model `x` does not exist", "code": "context_length_exceeded"},
+        {"message": "Invalid prompt: 'the model x does not exist'"},
+        {"message": "The model does not support images"},
+    ],
+)
+def test_message_about_another_fault_rejects_the_request(
+    server: ScriptedOpenAI, model: OpenAIModel, error: object
+) -> None:
+    server.then(Answer(status=400, raw=json.dumps({"error": error}).encode()))
+    with pytest.raises(ModelRejected) as raised:
+        model.complete(_request(None))
+    assert type(raised.value) is ModelRejected
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"code": "content_filter", "param": "prompt"},
+        {"type": "content_policy_violation"},
+        {"code": 400, "innererror": {"code": "ResponsibleAIPolicyViolation"}},
+    ],
+)
+def test_request_that_a_content_filter_refuses_is_told_apart(
+    server: ScriptedOpenAI, model: OpenAIModel, fields: dict[str, object]
+) -> None:
+    body = json.dumps({"error": {"message": "The prompt triggered the filter", **fields}})
+    server.then(Answer(status=400, raw=body.encode()))
+    with pytest.raises(ModelFiltered):
+        model.complete(_request(None))
+    assert len(server.calls) == 1
 
 
 def test_address_without_server_is_unreachable() -> None:

@@ -14,6 +14,7 @@ from skein.adapters.system import done_within
 from skein.errors import (
     KeyRefused,
     MissingSecret,
+    ModelFiltered,
     ModelRejected,
     ModelUnknown,
     SkeinError,
@@ -51,9 +52,27 @@ KEY_REFUSALS = frozenset({401, 403})
 SLOW_DOWN = frozenset({402, 429})
 NO_SUCH_CALL = frozenset({404, 405, 501})
 RETRIABLE = frozenset({408, 409})
+BAD_REQUEST = 400
 SERVER_ERRORS = 500
 # The codes and types of an unknown model, for providers that answer 400 in place of 404.
-UNKNOWN_MODEL = frozenset({"model_not_found", "invalid_model", "unknown_model"})
+UNKNOWN_MODEL = frozenset(
+    {"model_not_found", "invalid_model", "unknown_model", "model_decommissioned"}
+)
+# Providers that give no code of their own tell an unknown model only by the message.
+NO_CODE = frozenset({"", "none", "400", "invalid_request_error"})
+UNKNOWN_MODEL_MESSAGE = re.compile(
+    r"(?:error: )?(?:"
+    r"(?:the )?(?:requested |specified )?model\b[^\n]{0,120}?"
+    r"\b(?:does(?: not|n't) exist|not exist|not found|(?:could not|cannot) be found)\b"
+    r"|(?:no such|unknown|invalid) model\b"
+    r"|\S{1,120} is not a valid model\b"
+    r")",
+    re.IGNORECASE,
+)
+# The codes and types of a request that a content filter refuses.
+FILTERED = frozenset(
+    {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "invalid_prompt"}
+)
 PROBE_TOKENS = 1
 # Names of models that reason before they answer. An unknown one is found by its token counts.
 REASONING_MODEL = re.compile(
@@ -117,7 +136,8 @@ class OpenAIModel:
             ModelUnknown: The provider has no such model, or no such call at this address.
             Unavailable: The provider is too slow or broken. The run caused none of these errors, so
                 the run is deferred and does not fail.
-            ModelRejected: The provider refuses this request.
+            ModelFiltered: The provider's content filter refuses this request.
+            ModelRejected: The provider refuses this request for another reason.
         """
         reasons = request.reasons or REASONING_MODEL.search(request.model) is not None
         parameters = _parameters(request, self._reasoning_tokens if reasons else 0)
@@ -246,6 +266,8 @@ def _error_of(error: APIError) -> SkeinError:
     found: SkeinError = Unavailable(reason)
     if status in NO_SUCH_CALL or (status is not None and _names_model(error)):
         found = ModelUnknown(f"the model or its address is unknown: {reason}")
+    elif status == BAD_REQUEST and _is_filtered(error):
+        found = ModelFiltered(f"the content filter refuses the request: {reason}")
     elif status in KEY_REFUSALS:
         found = KeyRefused(f"the API key is refused: {reason}")
     elif status in SLOW_DOWN:
@@ -260,8 +282,27 @@ def _error_of(error: APIError) -> SkeinError:
 
 
 def _names_model(error: APIError) -> bool:
-    """Return whether an error's fields, in place of its status, say that the model is unknown."""
-    return error.code in UNKNOWN_MODEL or error.type in UNKNOWN_MODEL or error.param == "model"
+    """Return whether an error says that the model is unknown, in place of its status.
+
+    The message counts only for status 400 without a code: it may quote the prompt.
+    """
+    if error.code in UNKNOWN_MODEL or error.type in UNKNOWN_MODEL or error.param == "model":
+        return True
+    if getattr(error, "status_code", None) != BAD_REQUEST:
+        return False
+    if str(error.code or "").lower() not in NO_CODE:
+        return False
+    body: object = error.body
+    message = body.get("message") if isinstance(body, dict) else body
+    return isinstance(message, str) and UNKNOWN_MODEL_MESSAGE.match(message) is not None
+
+
+def _is_filtered(error: APIError) -> bool:
+    """Return whether a content filter refused the request; Azure nests a second code."""
+    body: object = error.body
+    inner = body.get("innererror") if isinstance(body, dict) else None
+    nested = inner.get("code") if isinstance(inner, dict) else None
+    return any(str(code or "").lower() in FILTERED for code in (error.code, error.type, nested))
 
 
 def _no_long_pause(response: Response) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from skein.agent.answers import ending_of, review
+from skein.agent.answers import NOTICES, ending_of, review
 from skein.agent.executor import ToolExecutor
 from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.reading.held_content import held_by
@@ -34,6 +34,7 @@ from skein.errors import (
     Conflict,
     Forbidden,
     LostLease,
+    ModelFiltered,
     ModelRejected,
     NotFound,
     ReadersChanged,
@@ -41,7 +42,7 @@ from skein.errors import (
     Transient,
 )
 from skein.masking import in_our_words
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import may_show
 from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
@@ -147,6 +148,11 @@ class Turns:
             self.notices.out_of_tokens(claim, error)
             reason = reason_of_limit(error.what)
             self.completion.end(claim, "canceled", reason=reason, error=f"over a limit: {error}")
+        elif isinstance(error, ModelFiltered):
+            reason = Reason.ANSWER_FILTERED
+            self.failure_notices.failed(claim, NOTICES["filtered"])
+            self.completion.end(claim, "failed", reason=reason, error=str(error))
+            self.model_steps.count_filtered()
         elif isinstance(error, ModelRejected):
             reason = Reason.MODEL_REJECTED
             self.failure_notices.failed(claim)
@@ -217,6 +223,7 @@ class Turns:
             if seconds < policy.MIN_MODEL_SECONDS:
                 self.leases.continue_later(activation.claim)
                 return
+            self._check_opt_out(activation.run, reading, steps)
             budget.check()
             answer = self.model_steps.ask(activation, reading, prompt, steps, tools, seconds)
             step, marks = review(activation.claim, answer, steps, reading, tools)
@@ -382,6 +389,31 @@ class Turns:
         if run.held is None:
             return reading
         return replace(reading, destination=run.held.readers, audience=run.held.audience)
+
+    def _check_opt_out(self, run: Run, reading: Reading, steps: Sequence[Step]) -> None:
+        """Check before a later step that the person has not opted out since the reading.
+
+        This costs one read per later step, only in a direct chat whose person is on SMS.
+
+        Args:
+            run: The run.
+            reading: The reading that the prompt was made from.
+            steps: The earlier steps. Without any, the reading is new and checked already.
+
+        Raises:
+            Forbidden: The person has opted out of SMS, so that nobody would read an answer.
+        """
+        if not steps or reading.snapshot is None:
+            return
+        for person in reading.snapshot.members:
+            if person.member.kind != "user" or person.sms is None:
+                continue
+            item = self.table.get(person.key)
+            if item is None:
+                continue
+            snapshot = reading.snapshot.replacing(Membership.from_item(item))
+            if reaches_nobody(run, replace(reading, snapshot=snapshot)):
+                raise Forbidden(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
 
     @staticmethod
     def _check_readers(run: Run, chat: Chat | None) -> None:

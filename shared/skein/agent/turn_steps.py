@@ -84,7 +84,7 @@ class ModelSteps:
 
         Raises:
             ModelDown: The model is out of reach.
-            ModelRejected: The model refuses this request.
+            ModelRejected: The provider refuses this request; `ModelFiltered` by its content filter.
         """
         started_at = self.clock.now()
         messages = (*prompt.messages(), *(said for step in earlier for said in step.messages()))
@@ -174,6 +174,10 @@ class ModelSteps:
             self.metrics.count("UnspokenTexts")
         else:
             self.metrics.count("AnswersFailed", reason=step.fault)
+
+    def count_filtered(self) -> None:
+        """Count a request that the provider's content filter refused."""
+        self.metrics.count("AnswersFailed", reason="filtered")
 
 
 NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_model",))

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, SmsAddress
 from skein.models.common.storage import Key, Put, Update, Write
 from skein.models.config.overrides import ChatOverrides, TenantOverrides, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.memory.consolidation import Consolidation
 from skein.settings import Settings
-from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 
 HUSAM, COACH = person(), bot()
 SCOPE = "user:usr_husam"
@@ -170,6 +170,29 @@ def test_keyword_and_notice_do_not_make_a_direct_chat_due(kind: str) -> None:
     world = direct()
     world.post("STOP", HUSAM, kind=kind)
     assert due_at(world) is None
+
+
+def test_consolidation_due_at_stop_waits_until_start() -> None:
+    world = direct()
+    sms = SmsAddress(line=LINE, phone=PHONE)
+    world.post("My dog is called Rex", HUSAM, sms=sms)
+    world.post("STOP", HUSAM, kind="keyword", sms=sms, opted_out=True)
+    minutes_pass(world, 40)
+    assert (asked(world), due_at(world)) == ([], None)
+    world.post("START", HUSAM, kind="keyword", sms=sms, opted_out=False)
+    minutes_pass(world, 40)
+    assert ["Rex" in question for question in asked(world)] == [True]
+    assert due_at(world) is None
+
+
+def test_consolidation_requested_after_stop_is_carried_out() -> None:
+    world = direct()
+    sms = SmsAddress(line=LINE, phone=PHONE)
+    world.post("My dog is called Rex", HUSAM, sms=sms)
+    world.post("STOP", HUSAM, kind="keyword", sms=sms, opted_out=True)
+    world.app.consolidation_requests.request(TENANT, "chat_1")
+    world.drain()
+    assert len(asked(world)) == 1
 
 
 def test_reset_alone_does_not_make_a_direct_chat_due() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from skein.errors import ModelRejected, SkeinError, Unavailable
+from skein.errors import ModelFiltered, ModelRejected, SkeinError, Unavailable
 from skein.models.chats.chat import SmsAddress
+from skein.models.common.reason import Reason
 from skein.prompts import render
 from skein.settings import Settings
 from tests.support.builders import LINE, PHONE, World, bot, person, statuses
@@ -38,6 +39,17 @@ def test_run_that_fails_leaves_one_notice(
     assert len(world.messages()) == 2
     assert len(world.deliveries()) == (1 if sms else 0)
     assert world.runs()[0].id == notice.run_id
+
+
+def test_request_refused_by_a_content_filter_leaves_the_notice_at_once() -> None:
+    world = failing(ModelFiltered("content_filter"))
+    world.post("How far today?", person())
+    world.drain()
+    [run] = world.runs()
+    assert (run.status, run.reason, run.attempts) == ("failed", Reason.ANSWER_FILTERED, 1)
+    assert world.texts() == ["How far today?", render("notice_refused_answer")]
+    assert len(world.model.requests) == 1
+    assert world.metrics.counts["AnswersFailed"] == 1
 
 
 def test_run_that_no_person_asked_for_fails_without_a_notice() -> None:

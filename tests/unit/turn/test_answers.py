@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
+from skein.models.chats.chat import SmsAddress
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import AnswerFault, ModelRequest
 from skein.models.runs.recordable import MAX_ANSWER_TEXT
@@ -12,7 +13,7 @@ from skein.models.runs.run import Run
 from skein.prompts import render
 from skein.services.runs.policy import MAX_STEPS
 from tests.support.agents import asked_by_service, settle, steps_of, stored
-from tests.support.builders import TENANT, World, bot, person
+from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.fakes import Killed, Said, Script, ScriptedModel, calls, faulty, says
 
 HUSAM, ANN = person(), person("usr_ann", "Ann")
@@ -345,3 +346,47 @@ def test_run_is_nudged_once() -> None:
     [run] = world.runs()
     assert (run.activation, run.reason) == (2, Reason.UNSPOKEN_TEXT)
     assert len(world.model.requests) == 3
+
+
+# ---------------------------------------------------------------------- STOP between two steps
+
+
+def _on_sms(*script: Script) -> tuple[World, SmsAddress]:
+    """A direct chat by SMS."""
+    world, sms = World(model=ScriptedModel.saying(*script)), SmsAddress(line=LINE, phone=PHONE)
+    world.agent()
+    world.chat(HUSAM, COACH, sms=sms, **DIRECT)
+    return world, sms
+
+
+@pytest.mark.parametrize("person_writes_in_app", [False, True])
+def test_run_between_two_steps_at_stop_asks_no_model(person_writes_in_app: bool) -> None:
+    def meanwhile(_: ModelRequest) -> Said:
+        world.post("STOP", HUSAM, kind="keyword", sms=sms, opted_out=True)
+        if person_writes_in_app:
+            world.post("I am in the app now", HUSAM)
+        return calls("get_my_runs")
+
+    world, sms = _on_sms(meanwhile, "Here is the plan.", "In the app.")
+    world.post("What is the plan?", HUSAM, sms=sms)
+    settle(world)
+    first = world.runs()[0]
+    if person_writes_in_app:
+        assert first.status == "done"
+        return
+    assert (first.status, first.reason) == ("canceled", Reason.OPTED_OUT)
+    assert len(world.model.requests) == 1
+    assert [step.results is not None for step in steps_of(world, first)] == [True]
+
+
+def test_later_step_by_sms_costs_one_read() -> None:
+    def reads(sms: SmsAddress | None) -> int:
+        world = World(model=ScriptedModel.saying(calls("get_my_runs"), "Here is the plan."))
+        world.agent()
+        world.chat(HUSAM, COACH, sms=sms, **DIRECT)
+        world.post("What is the plan?", HUSAM, sms=sms)
+        world.table.log = []
+        settle(world)
+        return sum(call.method == "get" for call in world.table.log)
+
+    assert reads(SmsAddress(line=LINE, phone=PHONE)) - reads(None) == 1

@@ -28,6 +28,7 @@ from skein.models.quotas.limit import Allowance
 from skein.models.runs.run import PromptMark, Run
 from skein.services.chat_state.audience import destination_of
 from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.common.time_zones import zone_of_person
 from skein.services.config.resolution import (
     EffectiveSettings,
     effective_settings,
@@ -35,7 +36,6 @@ from skein.services.config.resolution import (
     keys_of_settings,
 )
 from skein.services.delivery.enqueue import why_no_sms
-from skein.services.directory.time_zones import zone_of_person
 from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.settings import Settings
 

@@ -136,7 +136,7 @@ class Reason(StrEnum):
     )
     ANSWER_FILTERED = (
         "answer_filtered",
-        "The provider's filter withheld the answer, also when the model was asked again.",
+        "The provider's filter refused the request, or withheld the answer twice.",
     )
     ANSWER_REJECTED = "answer_rejected", "The chat did not accept the answer."
     MERGED = "merged", "Another run answers the messages of this one."

@@ -17,6 +17,7 @@ from skein.services.memory.consolidation_schedule import (
     idle_at,
     is_new_text,
     makes_due,
+    makes_due_again,
 )
 from skein.services.summaries.staleness import renewals
 from skein.settings import Settings
@@ -71,7 +72,8 @@ def counted(
     if times and min(times) != chat.upkeep_at:
         change |= chat.upkeep(min(times))
     further_writes: list[Write] = []
-    if makes_due(busier, message, settings) and not snapshot.opted_out:
+    is_due = makes_due(busier, message, settings) or makes_due_again(snapshot, message, settings)
+    if is_due and not snapshot.opted_out:
         at = due_time(busier, idle_at(busier, settings))
         if chat.consolidation_at is None or at < chat.consolidation_at:
             due = due_change(chat, at)

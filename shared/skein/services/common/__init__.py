@@ -1,4 +1,4 @@
-"""Provide optimistic locks, pagination, quoting, cuts of texts, cron times and circuit breakers."""
+"""Provide optimistic locks, pagination, quoting, cuts of texts, times and circuit breakers."""
 
 __all__ = [
     "circuit_breaker",
@@ -10,4 +10,5 @@ __all__ = [
     "quoting",
     "schedule",
     "text_cuts",
+    "time_zones",
 ]

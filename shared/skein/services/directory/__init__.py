@@ -6,6 +6,5 @@ __all__ = [
     "lines",
     "model_warnings",
     "number_detach",
-    "time_zones",
     "users",
 ]

@@ -7,7 +7,8 @@ finds no messages left. Only an operator's request makes a chat due at once.
 - A group is idle after six hours. Due times are full hours, because the finder runs hourly.
 - A direct chat is idle after 30 minutes. Due times are multiples of five minutes, and the tick
   serves them. Only a person's text makes the chat due: agents' messages are consolidated together
-  with the next one.
+  with the next one. While the person has opted out of SMS, the chat is not due; START makes it due
+  again if messages are left.
 """
 
 from collections.abc import Collection
@@ -89,6 +90,14 @@ def makes_due(chat: Chat, message: Message, settings: Settings) -> bool:
     return is_new_text(chat, message) and may_be_due(chat, settings)
 
 
+def makes_due_again(snapshot: ChatSnapshot, message: Message, settings: Settings) -> bool:
+    """Tell whether a keyword such as START makes a direct chat due that holds messages."""
+    chat = snapshot.chat
+    if chat.kind != "direct" or message.kind != "keyword" or chat.consolidation_at is not None:
+        return False
+    return may_be_due(chat, settings) and any(has_new(chat, agent) for agent in snapshot.agents)
+
+
 def is_new_text(chat: Chat, message: Message) -> bool:
     """Tell whether a message is a text that says something new; in a direct chat, of its person."""
     if message.kind != "text":
@@ -163,7 +172,8 @@ def next_consolidation(
     times: list[datetime] = []
     for agent in snapshot.agents:
         asked = wanted(agent, requested_seq)
-        if not asked and (agent.member.id in without or not has_new(chat, agent)):
+        waits = snapshot.opted_out or agent.member.id in without
+        if not asked and (waits or not has_new(chat, agent)):
             continue
         at = now if asked else idle
         times.append(max(at, retry_at(agent) or at))

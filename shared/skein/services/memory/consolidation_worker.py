@@ -117,13 +117,15 @@ class Consolidator:
     def _whose_turn(self, claim: _Claim) -> Iterator[tuple[Membership, int]]:
         """Yield each agent with messages left, and the last message that it consolidates now.
 
-        An agent whose retry is not due yet is left out, unless an operator asked.
+        An agent whose retry is not due yet is left out, unless an operator asked. So are all agents
+        of a chat whose person has opted out of SMS.
         """
         chat, now = claim.snapshot.chat, self.clock.now()
         if chat.discarded_at is not None:
             return
         for agent in sorted(claim.snapshot.agents, key=lambda agent: agent.member.id):
-            new = agent.member.id not in claim.without and has_new(chat, agent)
+            waits = claim.snapshot.opted_out or agent.member.id in claim.without
+            new = not waits and has_new(chat, agent)
             requested = wanted(agent, claim.requested_seq)
             if claim.idle and new and (requested or (retry_at(agent) or now) <= now):
                 yield agent, chat.last_seq

@@ -19,6 +19,7 @@ from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, scope_of
 from skein.services.common.quoting import label, quoted, time_of
 from skein.services.common.schedule import zone_of
+from skein.services.common.time_zones import zone_of_person
 from skein.services.memory.chunking import Chunk
 from skein.services.memory.profile_extraction import AskedProfile, asked_profile, person_of
 
@@ -26,7 +27,8 @@ from skein.services.memory.profile_extraction import AskedProfile, asked_profile
 class TimeZones:
     """Time zones and records of the senders.
 
-    A person's time zone is their own if known, else the agent's, else UTC.
+    A person's time zone is their own, else the one of their phone numbers' country, else the
+    agent's, else UTC.
 
     Args:
         table: The table with the users.
@@ -53,7 +55,7 @@ class TimeZones:
             found = self._table.get_many(list(keys.values()))
             for user_id, key in keys.items():
                 user = User.from_item(found[key]) if key in found else None
-                self._known[user_id] = (user and user.time_zone) or self._default
+                self._known[user_id] = (user and zone_of_person(user)) or self._default
                 if user is not None:
                     self._people[user_id] = user
 

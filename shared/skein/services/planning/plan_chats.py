@@ -11,7 +11,7 @@ from skein.models.directory.user import User
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, scope_of
 from skein.services.common.pagination import pages
-from skein.services.directory.time_zones import zone_of_person
+from skein.services.common.time_zones import zone_of_person
 
 ROWS = 50  # index rows per query; their chats fit in one batch
 

@@ -10,8 +10,8 @@ from skein.models.directory.user import User
 from skein.models.planning.plan import Plan
 from skein.ports import Table
 from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.common.time_zones import zone_of_person
 from skein.services.delivery.enqueue import why_no_sms
-from skein.services.directory.time_zones import zone_of_person
 from skein.services.planning.plans import TICK_SLACK
 from skein.settings import Settings
 

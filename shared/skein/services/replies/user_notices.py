@@ -146,11 +146,15 @@ class FailureNotices:
 
     chats: Chats
 
-    def failed(self, claim: Claim) -> None:
+    def failed(self, claim: Claim, text: str = "notice_no_answer") -> None:
         """Post a notice for a run that is about to end as failed (idempotent).
 
         There is a notice only if a person triggered the run in a chat, and the run has posted
         nothing there since. The notice is an SMS for a person on SMS.
+
+        Args:
+            claim: The claim of the run.
+            text: The name of the notice's prompt file.
 
         Raises:
             LostLease: Another worker has taken the run over.
@@ -166,7 +170,7 @@ class FailureNotices:
             chat_id=chat.id,
             sender=claim.agent,
             kind="notice",
-            text=render("notice_no_answer"),
+            text=render(text),
             client_id=f"failed:{run.id}",
             run_id=run.id,
         )

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skein.models.directory.user import User
-from skein.services.directory.time_zones import zone_of_number, zone_of_person
+from skein.services.common.time_zones import zone_of_number, zone_of_person
 from tests.support.builders import NOON, TENANT
 
 
