@@ -31,7 +31,7 @@ LOADED_BY = {
     "twilio.rest": {"sms_delivery"},
     "requests": {"sms_delivery"},
     "gsm0338": {"sms_delivery", "sms_status"},
-    "phonenumbers": APIS | {"run_worker", "sms_webhook", "tick"},
+    "phonenumbers": APIS | {"consolidation_worker", "run_worker", "sms_webhook", "tick"},
     "aws_lambda_powertools.event_handler": APIS,
     "aws_lambda_powertools.utilities.data_classes": APIS | BATCHES,
     "skein.models.api.base": APIS | {"run_worker"},

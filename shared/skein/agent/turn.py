@@ -42,13 +42,14 @@ from skein.errors import (
     Transient,
 )
 from skein.masking import in_our_words
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
 from skein.models.common.audience import may_show
 from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, RunStatus, ShownHistory
 from skein.models.runs.step import Step
 from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import with_opt_outs_now
 from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
 from skein.services.quotas.usage import UsageCounters
@@ -405,15 +406,9 @@ class Turns:
         """
         if not steps or reading.snapshot is None:
             return
-        for person in reading.snapshot.members:
-            if person.member.kind != "user" or person.sms is None:
-                continue
-            item = self.table.get(person.key)
-            if item is None:
-                continue
-            snapshot = reading.snapshot.replacing(Membership.from_item(item))
-            if reaches_nobody(run, replace(reading, snapshot=snapshot)):
-                raise Forbidden(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
+        snapshot = with_opt_outs_now(self.table, reading.snapshot)
+        if reaches_nobody(run, replace(reading, snapshot=snapshot)):
+            raise Forbidden(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
 
     @staticmethod
     def _check_readers(run: Run, chat: Chat | None) -> None:

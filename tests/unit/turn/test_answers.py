@@ -380,8 +380,8 @@ def test_run_between_two_steps_at_stop_asks_no_model(person_writes_in_app: bool)
 
 
 def test_later_step_by_sms_costs_one_read() -> None:
-    def reads(sms: SmsAddress | None) -> int:
-        world = World(model=ScriptedModel.saying(calls("get_my_runs"), "Here is the plan."))
+    def reads(*script: Script, sms: SmsAddress | None) -> int:
+        world = World(model=ScriptedModel.saying(*script, "Here is the plan."))
         world.agent()
         world.chat(HUSAM, COACH, sms=sms, **DIRECT)
         world.post("What is the plan?", HUSAM, sms=sms)
@@ -389,4 +389,7 @@ def test_later_step_by_sms_costs_one_read() -> None:
         settle(world)
         return sum(call.method == "get" for call in world.table.log)
 
-    assert reads(SmsAddress(line=LINE, phone=PHONE)) - reads(None) == 1
+    def of_later_step(sms: SmsAddress | None) -> int:
+        return reads(calls("get_my_runs"), sms=sms) - reads(sms=sms)
+
+    assert of_later_step(SmsAddress(line=LINE, phone=PHONE)) - of_later_step(None) == 1

@@ -79,6 +79,19 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
     return ChatSnapshot(Chat.from_item(chat), tuple(Membership.from_item(item) for item in members))
 
 
+def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:
+    """Return a snapshot with the memberships of its people on SMS as they are now.
+
+    Each person on SMS costs one read; a chat without such a person costs none.
+    """
+    for person in snapshot.members:
+        if person.active and person.member.kind == "user" and person.sms is not None:
+            item = table.get(person.key)
+            if item is not None:
+                snapshot = snapshot.replacing(Membership.from_item(item))
+    return snapshot
+
+
 def keys_of_snapshot(chat: Chat | None, member: Membership | None) -> list[Key]:
     """Return the keys that a direct chat's snapshot needs besides the chat and its agent.
 
