@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 QUOTED = r'"(?:[^"\\]|\\.)*"'
 NAME = rf"(?:{QUOTED}|[^\W_]+(?:[ '.\-][^\W_]+)*)"
 ID = rf"(?:{QUOTED}|[A-Za-z0-9_.@|\-]+)"
-TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
 
 PLAIN = r'[^\s\[\](){}":;,|]+(?: [^\s\[\](){}":;,|]+)*'  # without the format's own marks
 CALLED = rf"(?!You(?:: | \(|$)){PLAIN}(?: \(\d+\))?"
@@ -22,7 +22,7 @@ PERSON = re.compile(
     rf"(?:, named (?P<full>{QUOTED}))?(?P<left>, left)?\)"
 )
 ENTRY = re.compile(
-    r"  \[msg:(?P<seq>\d+) (?P<time>\d\d:\d\d:\d\d)\] "
+    r"  \[msg:(?P<seq>\d+) (?P<time>\d\d:\d\d)\] "
     rf"(?:(?P<you>You)|(?P<name>{CALLED}))"
     r"(?: \((?:reply to msg:(?P<reply_to>\d+))?(?:, )?(?P<waited>waited for a reply)?\))?: "
     rf"(?:\[sent because (?P<asker>{NAME}) asked (?P<asked>{QUOTED}) in (?P<place>{QUOTED})\] )?"
@@ -63,8 +63,8 @@ SENTENCES = [
         r"You have not answered the last \d+ messages yet\.",
         rf"{CALLED} asked you to respond now(?: in {QUOTED})?\.",
         (
-            rf"Your plan (?P<plan>{QUOTED})(?: for {QUOTED})?, set by {CALLED}, was due at "
-            r"\d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\-0-9]+\."
+            rf"Your plan (?P<plan>{QUOTED})(?: for (?:{QUOTED}|this chat))?, set by {CALLED}, "
+            r"was due at \d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\-0-9]+\."
         ),
         rf"The service (?P<service>{QUOTED}) sent this webhook(?: in {QUOTED})?\.",
     )
@@ -232,7 +232,7 @@ def borrowed(section: str) -> tuple[str, str | None, list[tuple[str, str]]]:
 
 def summary(section: str) -> str:
     """What a conversation's summary says."""
-    [line] = lines_of(section, "CONVERSATION SUMMARY (what was said before):")
+    [line] = lines_of(section, "CONVERSATION SUMMARY (earlier messages):")
     return plain(line.removeprefix("  "))
 
 

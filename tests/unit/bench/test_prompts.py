@@ -7,12 +7,20 @@ from bench.situations import SITUATIONS
 from tests.support.builders import tokens
 
 MOST = {
-    "SMS after a day": Overhead(240, 335),
-    "busy group of three agents": Overhead(900, 1_075),
-    "agent with threads": Overhead(670, 1_780),
-    "plan in a direct chat": Overhead(270, 420),
+    "SMS after a day": Overhead(215, 315),
+    "busy group of three agents": Overhead(700, 1_058),
+    "agent with threads": Overhead(467, 1_760),
+    "plan in a direct chat": Overhead(235, 390),
 }
 """A little above the counts as they are, so that a test fails if a prompt grows."""
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_prompt_has_at_most_half_of_its_former_overhead(name: str) -> None:
+    now, then = overhead(SITUATIONS[name](), tokens()), THEN[name]
+    assert 2 * now.prompt <= then.prompt
+    assert 2 * now.total <= then.total
+    assert met(name, now)
 
 
 @pytest.mark.parametrize("name", SITUATIONS)

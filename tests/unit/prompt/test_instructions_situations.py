@@ -1,5 +1,6 @@
 """The instructions fit the situation: one way to speak, and one way to stay silent."""
 
+import json
 from itertools import product
 from typing import Any, get_args
 
@@ -62,21 +63,23 @@ def test_instructions_name_no_tool_that_is_not_offered(situation: dict[str, Any]
     assert not [name for name in TOOLS if name in text and name not in situation["tools"]]
 
 
-def test_wait_is_explained_only_where_send_message_can_wait() -> None:
-    assert "pauses this run" in _shown()
-    assert "pauses this run" not in _shown(tools=("end_run",))
+def test_wait_is_explained_by_send_message() -> None:
+    assert "pauses this run until a reply or a timeout" in json.dumps(
+        TOOLS["send_message"].spec.parameters
+    )
 
 
 def test_threads_are_explained_only_where_there_are_threads() -> None:
     assert "thread" not in _shown()
     assert "A thread is one piece of work" in _shown(threads=True)
-    assert "switch_thread" not in _shown(threads=True)
-    assert "call switch_thread first" in _shown(tools=(*DEFAULT_TOOLS, "switch_thread"))
+    assert "A thread is one piece of work" in _shown(tools=(*DEFAULT_TOOLS, "switch_thread"))
+    assert "before you work on it" in TOOLS["switch_thread"].spec.description
+    assert "new work of several runs" in TOOLS["create_thread"].spec.description
 
 
 def test_group_is_named_only_in_groups() -> None:
-    assert "Others share this chat" in _shown(group=True)
-    assert "Others share this chat" not in _shown(group=False)
+    assert "Speak when you are addressed" in _shown(group=True)
+    assert "Speak when you are addressed" not in _shown(group=False)
 
 
 def test_sms_instruction_gives_the_longest_answer() -> None:

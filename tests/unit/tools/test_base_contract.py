@@ -74,6 +74,18 @@ def test_schema_is_strict_if_all_arguments_are_required(tool: Tool) -> None:
     assert tool.spec.function.get("strict", False) == strict
 
 
+@pytest.mark.parametrize(
+    "name", ["enter_chat", "read_messages", "get_my_runs", "search_memories", "list_documents"]
+)
+def test_limit_is_accepted_but_not_shown(name: str) -> None:
+    required = {"chat_id": "chat_a", "query": "Rex"}
+    given = {key: value for key, value in required.items() if key in _required(TOOLS[name])}
+    assert "limit" not in json.dumps(TOOLS[name].spec.parameters)
+    assert TOOLS[name].parse(json.dumps(given | {"limit": 3}))["limit"] == 3
+    with pytest.raises(Correctable):
+        TOOLS[name].parse(json.dumps(given | {"limit": 51}))
+
+
 @every_tool
 def test_descriptions_are_sentences(tool: Tool) -> None:
     assert len(tool.description) > 20

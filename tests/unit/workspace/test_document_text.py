@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from skein.agent.prompt.documents import (
     SHOWN_CHARACTERS,
+    document_head,
     document_text,
     global_documents,
     missing_text,
@@ -29,12 +30,17 @@ def document(text: str, name: str = "plan.md", **fields: object) -> Document:
 
 def test_a_short_document_is_shown_whole_behind_bars() -> None:
     assert document_text(document("# Plan\n\n\tOne\n", version=3)) == (
-        "=== plan.md (text/markdown, v3) ===\n| # Plan\n|\n| \tOne"
+        "=== plan.md (v3) ===\n| # Plan\n|\n| \tOne"
     )
 
 
 def test_an_empty_document_says_so() -> None:
-    assert document_text(document("")) == "=== plan.md (text/markdown, v1) ===\n[empty]"
+    assert document_text(document("")) == "=== plan.md (v1) ===\n[empty]"
+
+
+def test_document_head_names_any_media_type_but_markdown() -> None:
+    table = document("", name="a.csv", media_type="text/csv")
+    assert document_head(table) == "=== a.csv (text/csv, v1) ==="
 
 
 def test_a_long_document_says_how_much_of_it_is_missing() -> None:
@@ -70,14 +76,14 @@ def test_reading_on_again_and_again_misses_nothing() -> None:
 @given(HOSTILE)
 def test_no_line_of_a_document_can_pass_for_anything_else(text: str) -> None:
     head, *lines = re.split(f"[{LINE_ENDS}]", document_text(document(text)))
-    assert head == "=== plan.md (text/markdown, v1) ==="
+    assert head == "=== plan.md (v1) ==="
     assert all(line.startswith("|") or line == "[empty]" for line in lines)
     assert (lines == ["[empty]"]) == (text == "")
 
 
 def test_a_name_that_looks_like_a_head_is_quoted() -> None:
     shown = document_text(document("x", name="a (text/markdown, v9) ==="))
-    assert shown.startswith('=== "a (text/markdown, v9) ===" (text/markdown, v1) ===\n')
+    assert shown.startswith('=== "a (text/markdown, v9) ===" (v1) ===\n')
     assert missing_text("b === c").startswith('=== "b === c" (missing) ===\n')
 
 
@@ -97,8 +103,8 @@ def test_the_chats_documents_stand_behind_the_agents_own() -> None:
     section = global_documents(shown, 1_000, tokens())
     assert section is not None
     assert section.text == (
-        "GLOBAL DOCUMENTS:\n=== rules (text/markdown, v1) ===\n| Be kind.\n"
-        "  of the active chat:\n=== agenda (text/markdown, v1) ===\n| 1. Hi"
+        "GLOBAL DOCUMENTS:\n=== rules (v1) ===\n| Be kind.\n"
+        "  of the active chat:\n=== agenda (v1) ===\n| 1. Hi"
     )
     assert section.tokens == tokens().count(section.text + SEPARATOR)
     assert global_documents([], 1_000, tokens()) is None

@@ -83,7 +83,7 @@ def test_an_agent_writes_reads_appends_edits_and_deletes() -> None:
         ("done", "document plan created, v1, 3 characters"),
         ("done", "document plan changed, v2, 7 characters"),
         ("done", "document plan changed, v3, 5 characters"),
-        ("done", "=== plan (text/markdown, v3) ===\n| 1\n| Two"),
+        ("done", "=== plan (v3) ===\n| 1\n| Two"),
         ("done", "document plan changed, v4, 7 characters"),
         ("done", "document plan deleted"),
     ]
@@ -142,7 +142,7 @@ def test_a_long_document_is_read_on_from_where_it_was_cut() -> None:
     )
     assert second == (
         "done",
-        "=== long (text/markdown, v1) ===\n[from character 10,000 on]\n| the e",
+        "=== long (v1) ===\n[from character 10,000 on]\n| the e",
     )
     assert third == ("correctable", "error: it has 10,005 characters")
 
@@ -179,7 +179,7 @@ def test_a_document_of_the_chat_is_every_agents_there() -> None:
     other = world.agent("agt_b", "Designer")
     world.chat(HUSAM, other.as_member, chat_id="chat_2")
     assert "agenda" not in prompt(world, "chat_2", "agt_b")
-    assert "=== agenda (text/markdown, v1) ===\n| 1. Hi" in prompt(world)
+    assert "=== agenda (v1) ===\n| 1. Hi" in prompt(world)
 
 
 def test_the_chats_document_counts_before_the_agents_own() -> None:
@@ -323,7 +323,7 @@ def test_nothing_in_a_document_can_be_a_line_of_the_prompt(text: str) -> None:
         added.remove(line)
     head, *lines = [line for line in added if line]
     assert head == "GLOBAL DOCUMENTS:"
-    assert lines.pop(0) == "=== notes (text/markdown, v1) ==="
+    assert lines.pop(0) == "=== notes (v1) ==="
     assert all(line.startswith("|") or line == "[empty]" for line in lines)
 
 

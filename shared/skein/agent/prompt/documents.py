@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from skein.agent.prompt.section import SEPARATOR, Section
 from skein.agent.reading.workspace import ShownDocument
-from skein.models.workspace.document import Document
+from skein.models.workspace.document import DEFAULT_MEDIA_TYPE, Document
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted
 
@@ -24,8 +24,9 @@ UNSEEN = "\ufffd"
 
 
 def document_head(document: Document) -> str:
-    """Return the head line of a document: `=== name (media type, v3) ===`."""
-    return f"=== {named(document.name)} ({document.media_type}, v{document.version}) ==="
+    """Return the head line of a document: `=== name (v3) ===`, with any type but Markdown."""
+    kind = "" if document.media_type == DEFAULT_MEDIA_TYPE else f"{document.media_type}, "
+    return f"=== {named(document.name)} ({kind}v{document.version}) ==="
 
 
 def document_text(

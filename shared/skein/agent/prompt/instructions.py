@@ -69,13 +69,7 @@ def _parts(situation: Situation) -> Iterator[str]:
         yield render("instructions_group")
     if situation.sms_characters is not None:
         yield render("instructions_sms", {"characters": str(situation.sms_characters)})
-    if "wait" in tools.get(SEND, ()):
-        yield render("instructions_wait")
     yield render(f"instructions_{situation.history_format}")
     yield render("instructions_quoted")
     if situation.threads or SWITCH in tools or CREATE in tools:
         yield render("instructions_threads")
-    if SWITCH in tools:
-        yield render("instructions_switch_thread")
-    if CREATE in tools:
-        yield render("instructions_create_thread")

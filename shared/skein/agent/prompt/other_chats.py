@@ -47,7 +47,7 @@ def conversation_summary(
         return None
 
     def frame(words: str) -> str:
-        return f"CONVERSATION SUMMARY (what was said before):\n  {quoted(words)}"
+        return f"CONVERSATION SUMMARY (earlier messages):\n  {quoted(words)}"
 
     text, priority = before.text, SUMMARY_GIVES_WAY
     return around("CONVERSATION SUMMARY", text, frame, counter, priority=priority).within(limit)

@@ -15,13 +15,13 @@ from skein.agent.reading.other_chats import LiveRun, OwnChat
 from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
 from skein.models.chats.chat import Chat
-from skein.models.common.base import NamedMember
+from skein.models.common.base import NamedMember, to_utc
 from skein.models.directory.agent import Agent
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
 from skein.ports import TokenCounter
-from skein.services.common.quoting import quoted, quoted_id, time_of
+from skein.services.common.quoting import minute_of, quoted, quoted_id
 from skein.services.common.schedule import local_time
 
 NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
@@ -90,7 +90,7 @@ def conversation(chat: Chat | None, zone: ZoneInfo, counter: TokenCounter) -> Se
         return None
     began = f"{session.started_at.astimezone(zone):%Y-%m-%d %H:%M %Z}"
     if session.before_at is None:
-        fact = f"This is the first conversation in this chat. It began on {began}."
+        fact = f"This chat's first conversation began on {began}."
     elif session.reset:
         fact = f"This conversation began on {began}, with a reset."
     else:
@@ -178,15 +178,19 @@ def active_runs(
 
 
 def now(moment: datetime, zone: str, counter: TokenCounter) -> Section:
-    """Render the time in UTC and, if different, in a time zone.
+    """Render the time to the minute, in a time zone and in UTC.
 
     Args:
         moment: The time.
         zone: The IANA name of the person's zone in a direct chat, else of the agent's.
         counter: The exact token counter.
     """
-    local = f"{moment:%A}" if zone == UTC else local_time(moment, zone)
-    return prose("NOW", f"  {time_of(moment)} ({local})", counter)
+    utc = to_utc(moment)
+    if zone == UTC:
+        return prose("NOW", f"  {utc:%A %Y-%m-%d %H:%M} UTC", counter)
+    local = moment.astimezone(ZoneInfo(zone))
+    form = "%H:%M" if local.date() == utc.date() else "%Y-%m-%d %H:%M"
+    return prose("NOW", f"  {local_time(moment, zone)} ({utc:{form}} UTC)", counter)
 
 
 def chat_name(chat: Chat) -> str:
@@ -211,9 +215,9 @@ def _awaited(chat: Chat, names: Names) -> str:
 
 def _kind_of(plan: Plan, at: datetime) -> str:
     if plan.cron is None:
-        return f"once at {time_of(at)}"
+        return f"once at {minute_of(at)}"
     cron = " ".join(plan.cron.split())
-    return f"cron: {cron} in {plan.time_zone}, next at {time_of(at)}"
+    return f"cron: {cron} in {plan.time_zone}, next at {minute_of(at)}"
 
 
 def _span(span: timedelta) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from skein.agent.prompt.documents import documents_section, named, texts_of
 from skein.agent.prompt.section import Section, listing
 from skein.agent.reading.workspace import OpenThreads, ShownDocument
-from skein.models.workspace.thread import Thread
+from skein.models.workspace.thread import DEFAULT_PRIORITY, Thread
 from skein.ports import TokenCounter
-from skein.services.common.quoting import quoted, quoted_id, time_of
+from skein.services.common.quoting import quoted, quoted_id
 
 # See `sections` for the order in which sections are shortened.
 ACTIVE_GIVES_WAY, PENDING_GIVE_WAY = 0, 4
@@ -39,13 +39,16 @@ def active_thread(
 def thread_text(
     thread: Thread, documents: Sequence[ShownDocument], *, pinned: bool = False
 ) -> Callable[[int], str]:
-    """Return a function that renders a thread with at most n characters of each document."""
-    facts = [f"{thread.kind}", f"priority: {thread.priority}"]
+    """Return a function that renders a thread with at most n characters of each document.
+
+    The default priority, and tags that are the media type of a shown document, are not shown.
+    """
+    facts = [f"{thread.kind}", *_priority(thread)]
     if thread.mode:
         facts.append(f"mode: {quoted(thread.mode)}")
-    if thread.skill_tags:
-        facts.append(f"tags: {', '.join(map(quoted, thread.skill_tags))}")
-    facts.append(f"started: {time_of(thread.started_at)}")
+    types = {each.document.media_type for each in documents if each.document is not None}
+    if tags := [quoted(tag) for tag in thread.skill_tags if tag not in types]:
+        facts.append(f"tags: {', '.join(tags)}")
     suffix = " [pinned to this chat]" if pinned else ""
     lines = [f"ACTIVE THREAD: {quoted_id(thread.id)}{suffix}", f"  ({', '.join(facts)})"]
     lines += [f"  {name}: {quoted(text)}" for name in SAID if (text := getattr(thread, name))]
@@ -77,7 +80,7 @@ def pending_line(thread: Thread, counter: TokenCounter) -> str:
 
 def _line(thread: Thread, characters: int) -> str:
     """Render the line with at most `characters` of each text; below 8, without any text."""
-    parts = [f"priority: {thread.priority}"]
+    parts = _priority(thread)
     head = f"  - {quoted_id(thread.id)}"
     if characters >= MIN_PART:
         head = f"{head} {quoted(_cut(thread.concern, characters))}"
@@ -87,7 +90,11 @@ def _line(thread: Thread, characters: int) -> str:
             if (text := getattr(thread, name))
         ]
         parts += _documents(thread, characters)
-    return f"{head} ({', '.join(parts)})"
+    return f"{head} ({', '.join(parts)})" if parts else head
+
+
+def _priority(thread: Thread) -> list[str]:
+    return [f"priority: {thread.priority}"] if thread.priority != DEFAULT_PRIORITY else []
 
 
 def _documents(thread: Thread, characters: int) -> list[str]:

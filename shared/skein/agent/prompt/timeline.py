@@ -71,7 +71,7 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     at = message.created_at.astimezone(context.zone)
     seen = "[SEEN]" if own or message.seq <= context.seen_seq else "[NEW]"
     line = (
-        f"[msg:{message.seq} {at:%H:%M:%S}] {context.names[message.sender]}{reply}: "
+        f"[msg:{message.seq} {at:%H:%M}] {context.names[message.sender]}{reply}: "
         f"{_kind(message)}{_delivery_and_origin(message, context)}{quoted(text)}"
         f"{attached(message)} {seen}"
     )

@@ -98,7 +98,7 @@ def _causes(run: Run, reading: Reading, names: Names, zone: ZoneInfo, *, roles: 
             return [f"A message{where} that is not there any more."]
         return _of_message(run, reading, home, message, names, roles=roles)
     if plan is not None:
-        return [_of_plan(run, plan, home, names, zone)]
+        return [_of_plan(run, plan, reading, names, zone, roles=roles)]
     if service is not None:
         return [f"The service {quoted(service.name)} sent this webhook{where}."]
     by = _member(home, run.trigger.user_id)
@@ -136,8 +136,14 @@ def _of_message(
     return lines
 
 
-def _of_plan(run: Run, plan: PlanTrigger, home: Chat | None, names: Names, zone: ZoneInfo) -> str:
-    """Return the sentence on a plan: its name, its chat, who set it, and when it was due."""
+def _of_plan(
+    run: Run, plan: PlanTrigger, reading: Reading, names: Names, zone: ZoneInfo, *, roles: bool
+) -> str:
+    """Return the sentence on a plan: its name, its chat, who set it, and when it was due.
+
+    In a direct chat in roles, ACTIVE CHAT has the title.
+    """
+    home = reading.trigger.home
     setter = _member(home, run.trigger.user_id)
     by = "someone who is not in this chat" if run.trigger.user_id is not None else "you"
     if setter is not None:
@@ -145,6 +151,8 @@ def _of_plan(run: Run, plan: PlanTrigger, home: Chat | None, names: Names, zone:
     elif plan.by_operator:
         by = "an operator"
     where = f" for {quoted(home.display_title)}" if home is not None else ""
+    if home is not None and home.kind == "direct" and roles and reading.chat is home:
+        where = " for this chat"
     at = plan.scheduled_at.astimezone(zone)
     return f"Your plan {quoted(plan.name)}{where}, set by {by}, was due at {at:%Y-%m-%d %H:%M %Z}."
 

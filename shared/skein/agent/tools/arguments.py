@@ -25,6 +25,9 @@ class _MayBeEmpty:
 MAY_BE_EMPTY: Final = _MayBeEmpty()
 """Marker of an argument for which "" is a value; for other arguments "" counts as not given."""
 
+NOT_SHOWN: Final = "not_shown"
+"""Key in the schema of an optional argument that is accepted but rarely worth its tokens."""
+
 
 def _text(text: str) -> str:
     if "\0" in text:
@@ -75,7 +78,11 @@ ListPosition = Annotated[
 
 # ---------------------------------------------------------------------- numbers
 
-Count = Annotated[int, Field(ge=1, le=50), NUMBER]
+Count = Annotated[
+    int,
+    Field(ge=1, le=50, json_schema_extra={NOT_SHOWN: True}),
+    NUMBER,
+]
 Priority = Annotated[int, Field(ge=1, le=5), NUMBER]
 MessageNumber = Annotated[int, Field(ge=1, le=MAX_NUMBER), NUMBER]
 Version = Annotated[int, Field(ge=1, le=MAX_NUMBER), NUMBER]

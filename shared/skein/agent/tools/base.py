@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from skein.agent.tools.arguments import MAY_BE_EMPTY
+from skein.agent.tools.arguments import MAY_BE_EMPTY, NOT_SHOWN
 from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unprocessable
 from skein.models.runs.completion import ToolSpec, is_strict
 from skein.models.runs.tool_arguments import json_object
@@ -135,10 +135,12 @@ def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:
     """Shorten the JSON schema of a tool's arguments, because models pay for each token of it.
 
     A model may leave optional arguments out. Bounds and defaults are not shown: `Tool.parse` checks
-    them. If all arguments are required, additional ones are forbidden, so that providers accept the
-    schema in strict mode (https://platform.openai.com/docs/guides/structured-outputs).
+    them. Arguments of a type marked `NOT_SHOWN` are accepted but not shown. If all shown arguments
+    are required, additional ones are forbidden, so that providers accept the schema in strict mode
+    (https://platform.openai.com/docs/guides/structured-outputs).
     """
-    properties = schema.get("properties", {})
+    parts: dict[str, Any] = schema.get("properties", {})
+    properties = {name: part for name, part in parts.items() if NOT_SHOWN not in part}
     required = [name for name in properties if name in schema.get("required", ())]
     shown: dict[str, Any] = {
         "type": "object",

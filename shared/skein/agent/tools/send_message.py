@@ -51,7 +51,10 @@ def send_message(
         MessageNumber | None,
         Field(description="Such as 43 for msg:43."),
     ] = None,
-    wait: JsonBool | None = None,
+    wait: Annotated[
+        JsonBool | None,
+        Field(description="true pauses this run until a reply or a timeout. Call it last."),
+    ] = None,
     chat_id: Id | None = None,
 ) -> str:
     """Post a message in the active chat, or in another by chat_id."""

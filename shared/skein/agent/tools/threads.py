@@ -57,7 +57,7 @@ def create_thread(
     priority: Priority | None = None,
     approach: ThreadNote | None = None,
 ) -> str:
-    """Create a thread, which is not active yet. Skills follow from mode and tags."""
+    """Create a thread for new work of several runs, not yet active. Mode and tags give skills."""
     fields = {
         "concern": concern,
         "goal": goal,
@@ -84,7 +84,7 @@ def create_thread(
 
 @tool(shows_items=True)
 def switch_thread(call: ToolContext, thread_id: Id) -> str:
-    """Make an open thread the active one, and read it."""
+    """Make an open thread active, and read it, before you work on it."""
     with refusals_as_tool_errors():
         thread = call.tool_services.threads.switch(
             reach_at(call), thread_id, author=author_of(call)

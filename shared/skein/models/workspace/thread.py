@@ -30,6 +30,7 @@ ThreadNote = Annotated[str, StringConstraints(strip_whitespace=True, max_length=
 Blocking = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
 Finding = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000)]
 ThreadPriority = Annotated[int, Field(ge=1, le=5)]
+DEFAULT_PRIORITY = 2
 ThreadDocuments = Annotated[tuple[DocumentName, ...], Field(max_length=MAX_THREAD_DOCUMENTS)]
 BoundSkills = Annotated[tuple[SkillName, ...], Field(max_length=MAX_THREAD_SKILLS)]
 
@@ -67,7 +68,7 @@ class Thread(OwnedItem):
     mode: SkillLabel | None = None
     skill_tags: SkillLabels = ()
     bound_skills: BoundSkills = ()
-    priority: ThreadPriority = 2
+    priority: ThreadPriority = DEFAULT_PRIORITY
     approach: ThreadNote | None = None
     progress: ThreadNote | None = None
     blocking: Blocking | None = None

@@ -93,6 +93,11 @@ def time_of(moment: datetime) -> str:
     return f"{to_utc(moment):%Y-%m-%dT%H:%M:%SZ}"
 
 
+def minute_of(moment: datetime) -> str:
+    """Format a time for prompts, in UTC to the minute: `2026-02-18 14:50 UTC`."""
+    return f"{to_utc(moment):%Y-%m-%d %H:%M} UTC"
+
+
 def _barred(line: str) -> str:
     return f"{BAR} {line}" if line else BAR
 
