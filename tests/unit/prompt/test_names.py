@@ -118,6 +118,17 @@ def test_member_renamed_to_a_later_members_name_gets_the_next_number() -> None:
     assert (_names(world)[HUSAM.id], _names(world)[ANN.id]) == ("Ann (2)", "Ann")
 
 
+def test_member_renamed_to_the_name_of_one_who_left_gets_the_next_number() -> None:
+    world = _chat(HUSAM, ANN)
+    world.post("Bye", ANN)
+    _leave(world, ANN)
+    _rename(world, HUSAM, "Ann")
+    assert (_names(world)[ANN.id], _names(world)[HUSAM.id]) == ("Ann", "Ann (2)")
+    _rename(world, HUSAM, "Husam")
+    _rename(world, HUSAM, "Ann")
+    assert _names(world)[HUSAM.id] == "Ann (2)"
+
+
 def test_erasure_keeps_the_numbers_of_others_and_no_name_of_the_person() -> None:
     world = _chat(HUSAM, ANN, OTHER_ANN)
     _rename(world, ANN, "Annika")

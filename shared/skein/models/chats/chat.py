@@ -182,9 +182,21 @@ class Chat(Stored):
             return f"group with {_enumerated(people)}"
         return f"{'SMS' if self.line else 'chat'} with {_enumerated(people)}"
 
-    def with_roster(self, roster: "tuple[NamedMember, ...]") -> dict[str, Any]:
-        """Return the changes that replace the roster and keep the numbers of equal names."""
-        former = former_with(self.roster, self.former_names, roster)
+    def with_roster(
+        self, roster: "tuple[NamedMember, ...]", left: Iterable[NamedMember] = ()
+    ) -> dict[str, Any]:
+        """Return the changes that replace the roster and keep the numbers of equal names.
+
+        Args:
+            roster: The new roster.
+            left: The members who have left; needed if members are renamed.
+        """
+        names = {member.ref: member.name for member in self.roster}
+        former, gone = self.former_names, tuple(left)
+        for member in roster:
+            if names.get(member.ref) != member.name:
+                former = former_before(member, former, gone)
+        former = former_with(self.roster, former, roster)
         return {"roster": roster, "former_names": former}
 
     def with_member(self, member: NamedMember, left: Iterable[NamedMember]) -> dict[str, Any]:

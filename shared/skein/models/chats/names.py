@@ -120,12 +120,12 @@ def former_with(
 def former_before(
     member: NamedMember, former: Sequence[FormerName], left: Iterable[NamedMember]
 ) -> tuple[FormerName, ...]:
-    """Return the former names before a member joins, with those of members who have left.
+    """Return the former names before a member joins or is renamed, with those who have left.
 
     Args:
-        member: The new member.
+        member: The member with the new name.
         former: The former names.
-        left: The members who have left. Those of the new member's name keep their number.
+        left: The members who have left. Those of the same name keep their number.
     """
     name = folded(plain_name(member))
     known = {each.ref for each in former if folded(plain_name(each)) == name}

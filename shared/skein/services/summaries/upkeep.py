@@ -11,7 +11,7 @@ from typing import Any
 
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership
-from skein.models.common.base import rfc3339
+from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.storage import Absent, Is, Item, Key, Update, all_of
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.jobs import SummaryJob, UpkeepJob
@@ -78,9 +78,10 @@ class Upkeep:
             "version": chat.version + 1,
         }
         if roster != chat.roster:
+            renamed = chat.with_roster(roster, self._left(chat))
             change |= {
                 name: [member.model_dump(mode="json") for member in members]
-                for name, members in chat.with_roster(roster).items()
+                for name, members in renamed.items()
             }
         self.table.write(
             Update(
@@ -90,6 +91,11 @@ class Upkeep:
             )
         )
         return [renewal.job for renewal in after if renewal.at <= now and not waits]
+
+    def _left(self, chat: Chat) -> list[NamedMember]:
+        """Read the members who have left; only a chat with a renamed member needs them."""
+        every = read_snapshot(self.table, chat.tenant, chat.id, closed=True)
+        return [membership.member for membership in every.members if not membership.active]
 
     def _read(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """Read items in batches of 100; only the largest chats need a second batch."""
