@@ -59,7 +59,7 @@ class RunWorker:
         self.completion = RunCompletion(
             table=table, clock=clock, ids=ids, dispatch=dispatch, metrics=metrics, settings=settings
         )
-        failure_notices = FailureNotices(chats=self.chats)
+        failure_notices = FailureNotices(chats=self.chats, clock=clock)
         self.leases = RunLeases(
             table=table,
             clock=clock,

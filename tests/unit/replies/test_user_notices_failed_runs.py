@@ -60,3 +60,22 @@ def test_run_that_no_person_asked_for_fails_without_a_notice() -> None:
     world.drain()
     assert statuses(world.runs("chat_2")) == ["failed"]
     assert world.texts("chat_2") == ["Hello Coach"]
+
+
+def test_group_gets_one_notice_of_failed_runs_until_the_agent_answers() -> None:
+    world = failing(ModelRejected("no"))
+    world.agent("agt_b", "Bob")
+    world.chat(bot(), bot("agt_b", "Bob"), person(), person("usr_ann", "Ann"), chat_id="chat_2")
+
+    def notices(after_seconds: int = 0) -> int:
+        world.clock.advance(after_seconds)
+        world.post("@Coach @Bob, how far today?", person(), chat_id="chat_2")
+        world.drain()
+        return sum(one.kind == "notice" for one in world.messages("chat_2"))
+
+    assert [notices(), notices(60), notices(3_600)] == [1, 1, 2]
+    failing_model, world.model.default = world.model.default, "Here I am."
+    assert notices(60) == 2
+    assert world.membership(bot(), "chat_2").failed_since is None
+    world.model.default = failing_model
+    assert notices(60) == 3

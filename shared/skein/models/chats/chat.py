@@ -282,6 +282,8 @@ class Membership(Stored):
         paused: Whether agents' messages trigger this agent no more; a person's message clears this.
         late_since: Since when this person, who was told so, waits for the agent's answer because
             the model is down; None once the agent has answered.
+        failed_since: When this agent last posted a notice in a group that a run has failed; None
+            once the agent has answered.
         summary: The agent summary: two lines on where the chat stands.
         summary_state: When the agent summary was last renewed, and whether that succeeded.
         pinned_thread_id: The thread with which runs triggered here begin.
@@ -316,6 +318,7 @@ class Membership(Stored):
     agent_wakes: tuple[Instant, ...] = ()
     paused: bool = False
     late_since: Instant | None = None
+    failed_since: Instant | None = None
     summary: Summary | None = None
     summary_state: SummaryState | None = None
     pinned_thread_id: Identifier | None = None

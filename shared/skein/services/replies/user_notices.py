@@ -1,7 +1,8 @@
 """Post notices that tell a waiting person why there is no answer.
 
 - `Notices`: a limit is used up. A direct chat gets one notice each time the limit is exceeded.
-- `FailureNotices`: a run has failed. The person who asked gets one notice for the run.
+- `FailureNotices`: a run has failed. The person who asked gets one notice for the run; a group gets
+  one an hour.
 - `Apologies`: the model is down. A chat gets one apology per outage, which lasts until the agent
   answers again. `late_since` on the agent's membership records that the apology was posted.
 """
@@ -23,7 +24,7 @@ from skein.errors import (
 )
 from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef, rfc3339
-from skein.models.common.storage import Absent, Is, Update, Write, all_of
+from skein.models.common.storage import Absent, Exists, Is, Update, Write, all_of
 from skein.models.quotas.limit import ExceededLimit, notice_id
 from skein.ports import Clock, Metrics
 from skein.prompts import render
@@ -36,6 +37,7 @@ from skein.services.runs.claim import Claim
 from skein.services.runs.reasons import has_posted
 from skein.settings import Settings
 
+NOTICE_PAUSE = timedelta(hours=1)  # between two notices of failed runs in a group
 MINUTE_SECONDS = 60
 HOUR_MINUTES = 60
 SINGULAR = 1
@@ -44,6 +46,10 @@ DEFERRALS_BEFORE_APOLOGY = (
 )
 
 logger = logging.getLogger(__name__)
+
+
+class _NobodyToTell(SkeinError):
+    """No person may be told, or a notice of the same fault was posted already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,10 +147,13 @@ def in_words(wait: timedelta) -> str:
 class FailureNotices:
     """The service that posts a notice for a run that fails.
 
-    If the chat does not accept the notice, the error is logged, and the run fails without it.
+    A group gets one notice an hour while runs keep failing: `failed_since` on an agent's membership
+    records the notice until that agent answers. If the chat does not accept the notice, the error
+    is logged, and the run fails without it.
     """
 
     chats: Chats
+    clock: Clock
 
     def failed(self, claim: Claim, text: str = "notice_no_answer") -> None:
         """Post a notice for a run that is about to end as failed (idempotent).
@@ -175,15 +184,31 @@ class FailureNotices:
             run_id=run.id,
         )
         try:
-            self.chats.post_message(notice, extra_writes=claim.guarded)
+            self.chats.post_message(
+                notice, extra_writes=lambda snapshot: self._once(claim, snapshot)
+            )
+        except _NobodyToTell:
+            return
         except ExtraWriteFailed as error:
             raise LostLease(run.id) from error
         except Rejected as error:
             logger.warning("failed to post a notice", extra={"run_id": run.id}, exc_info=error)
 
+    def _once(self, claim: Claim, snapshot: ChatSnapshot) -> Sequence[Write]:
+        """Return extra writes that hold if the run is still claimed, and record a group's notice.
 
-class _NobodyToTell(SkeinError):
-    """No person may be told, or the apology was posted already."""
+        Raises:
+            _NobodyToTell: An agent of the group has posted a notice less than an hour ago.
+        """
+        agent = snapshot.member(claim.agent)
+        if snapshot.chat.kind == "direct" or agent is None:
+            return (claim.guard,)
+        now = self.clock.now()
+        known = [one.failed_since for one in snapshot.agents if one.failed_since is not None]
+        if known and now - max(known) < NOTICE_PAUSE:
+            raise _NobodyToTell
+        noticed = Update(agent.key, set={"failed_since": rfc3339(now)}, condition=Exists())
+        return (claim.guard, noticed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

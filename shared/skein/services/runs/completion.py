@@ -222,8 +222,11 @@ class RunCompletion:
             writes.append(Delete(live_key(run)))
         else:
             home = release_slots(run, claim.member)
-            if outcome.status == "done" and claim.member.late_since is not None:
-                home = replace(home, set={**home.set, "late_since": None})
+            if outcome.status == "done":
+                member = claim.member
+                noticed = {"late_since": member.late_since, "failed_since": member.failed_since}
+                over = {name: None for name, since in noticed.items() if since is not None}
+                home = replace(home, set={**home.set, **over})
             writes.append(home)
             jobs.extend(next_run_job(run, claim.member))
             following = next_in_chain(
