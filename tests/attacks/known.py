@@ -1,14 +1,17 @@
-"""Stories of known leaks, from which the search sets out to find others."""
+"""Stories of known leaks and false alarms, from which the search sets out to find others."""
 
 from tests.attacks.cast import (
     ALICE,
     ALICES,
     BOB,
     BOBS,
+    CAROL,
     COACH,
     DEN,
     HALL,
     PAIR,
+    PHONES,
+    STRANGERS_PHONE,
     TEAM,
 )
 from tests.attacks.steps import (
@@ -24,6 +27,7 @@ from tests.attacks.steps import (
     Say,
     Story,
     Tactic,
+    Text,
 )
 
 
@@ -176,6 +180,37 @@ ID_OF_A_PRIVATE_CHAT: Story = (
         who=BOB.id,
         chat=BOBS.id,
         tactic=Tactic(rounds=((Move("send", HALL.id),),), tells=True),
+    ),
+)
+# A false alarm: the number of documents, and so of ids, depends on the secret. In reality, the id
+# of the chat that the text opens is random. In a story, it must not depend on earlier ids.
+CHAT_OPENS_AFTER_HIDDEN_DOCUMENTS: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(
+        who=ALICE.id,
+        chat=DEN.id,
+        to=COACH.id,
+        word="guess",
+        tactic=does(("read", ALICES.id), "shelf"),
+    ),
+    Text(phone=PHONES[BOB.id], tactic=does("archive", "core")),
+)
+STRANGER_TEXTS_AFTER_HIDDEN_DOCUMENTS: Story = (
+    *CHAT_OPENS_AFTER_HIDDEN_DOCUMENTS[:2],
+    Text(phone=STRANGERS_PHONE, tactic=does("archive", "core")),
+)
+# A false alarm: who joins a private chat can read what was said in it. So can the prompt that is
+# built again for them in the same step.
+JOINS_THE_CHAT_OF_THE_SECRET_WHILE_THE_MODEL_THINKS: Story = (
+    Say(who=ALICE.id, chat=DEN.id, to=COACH.id, word="secret"),
+    Say(
+        who=ALICE.id,
+        chat=DEN.id,
+        to=COACH.id,
+        word="guess",
+        tactic=does("look", "send"),
+        events=(Join(by=ALICE.id, chat=DEN.id, who=CAROL.id),),
+        asked=1,
     ),
 )
 

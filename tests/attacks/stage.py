@@ -75,6 +75,9 @@ SETTINGS = Settings(
     user_tokens_per_day=0,
 )
 
+IDS_PER_STEP = 1_000_000
+"""Room for the ids of one step. Ids of a later step do not tell how many were made before."""
+
 
 @dataclass(frozen=True)
 class Prompt:
@@ -138,6 +141,7 @@ class Stage(World):
         self._meanwhile: tuple[int, tuple[Step, ...]] = (0, ())
         self._down_until: datetime = self.clock.now()
         self._job: RunJob | None = None
+        self._leak: Leak | None = None  # found while a run asks the model; the run catches it
         self._places: dict[tuple[str, int], Prompt] = {}
         self.for_outsiders: set[Prompt] = set()
         self._posts = count(1)
@@ -186,12 +190,16 @@ class Stage(World):
         for step in story:
             self.step += 1
             before()
+            self.ids.skip_to(self.step * IDS_PER_STEP)
             self._tactic = step.tactic
             self._meanwhile = (0, ())
             if isinstance(step, Say):
                 self._meanwhile = (step.asked, step.events)
             self.apply(step)
+            self.knowledge.scan(self.step)  # prompts are now made for people who have joined
             self.rest()
+            if self._leak is not None:
+                raise self._leak
             self.knowledge.scan(self.step)
         self.step += 1
         before()
@@ -352,13 +360,27 @@ class Stage(World):
         place = self._place(run, fresh=seen.answered == 0)
         self.prompts[place].append(_shown(request))
         if place in self.for_outsiders and self.knowledge.tells(seen.text):
-            raise Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
+            self._leak = Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
+            raise self._leak
         asked, steps = self._meanwhile
         if steps and seen.answered == asked:
             self._meanwhile = (0, ())
+            self._happen(steps)
+        return thief.answer(seen, self._tactic, lambda chat: self._leaves_out(run, place, chat))
+
+    def _happen(self, steps: tuple[Step, ...]) -> None:
+        """Apply steps while the model thinks, and note who has joined and can read the secret.
+
+        What agents have posted before is judged by who knew the secret then.
+        """
+        try:
+            self.knowledge.scan(self.step)
             for step in steps:
                 self.apply(step)
-        return thief.answer(seen, self._tactic, lambda chat: self._leaves_out(run, place, chat))
+            self.knowledge.scan(self.step)
+        except Leak as leak:
+            self._leak = leak
+            raise
 
     def _run(self) -> Run:
         assert self._job is not None

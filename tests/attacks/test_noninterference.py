@@ -5,22 +5,27 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
+from skein.models.workspace.document import Document
+from skein.services.runs import disclosure
 from tests.attacks.cast import (
     ALICE,
     ALICES,
     BOB,
     BOBS,
     CAROL,
+    COACH,
+    DEN,
     GUESS,
     HALL,
     PAIR,
+    ROOMS,
     SECRETS,
     TEAM,
 )
 from tests.attacks.known import KNOWN, does
 from tests.attacks.search import leak_in, search
 from tests.attacks.stage import Stage
-from tests.attacks.steps import Leave, Say, Story, told
+from tests.attacks.steps import Join, Leave, Rename, Say, Step, Story, told
 from tests.attacks.stories import stories
 from tests.support.builders import tokens
 
@@ -68,7 +73,7 @@ def test_thousands_of_new_stories_tell_outsiders_nothing(part: int) -> None:
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_story_of_former_leak_tells_outsiders_nothing(name: str) -> None:
+def test_known_story_tells_outsiders_nothing(name: str) -> None:
     search(KNOWN[name])
 
 
@@ -100,6 +105,46 @@ def test_exception_is_not_used_by_tactic_that_does_not_ask_for_it() -> None:
     stage.play((leaves, replace(step, tactic=replace(step.tactic, tells=False))))
     assert stage.texts(TEAM.id) == []
     assert stage.knowledge.outsiders() == [BOB.id, CAROL.id]
+
+
+def test_prompts_of_chat_opened_by_text_have_same_place_in_both_runs() -> None:
+    """The second run stores fewer documents, so it makes fewer ids before the text."""
+    story = KNOWN["stranger_texts_after_hidden_documents"]
+    places, documents = [], []
+    for secret in reversed(SECRETS):
+        stage = Stage(words={"secret": secret, "guess": GUESS})
+        stage.play(story)
+        places.append([each for each in stage.prompts if each.place not in ROOMS])
+        documents.append(sum(key.sk.startswith(Document.PREFIX) for key in stage.table.all_keys()))
+    assert documents[0] > documents[1]
+    assert len(places[0]) == 1
+    assert places[0] == places[1]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
+        Rename(who=ALICE.id, chat=PAIR.id, word="secret"),
+    ],
+)
+def test_leak_to_person_who_learns_the_secret_later_in_the_step_is_found(
+    event: Step, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for check in ("may_write", "may_tell"):
+        monkeypatch.setattr(disclosure, check, lambda *_: True)
+    story = (
+        Say(who=ALICE.id, chat=DEN.id, to=COACH.id, word="secret"),
+        Say(
+            who=ALICE.id,
+            chat=DEN.id,
+            to=COACH.id,
+            tactic=does(("send", BOBS.id), "look"),
+            events=(event,),
+            asked=1,
+        ),
+    )
+    assert str(leak_in(story)).startswith('Bob can read this in "Bob and Coach" (private)')
 
 
 def test_told_story_reads_as_numbered_sentences() -> None:

@@ -96,6 +96,15 @@ def test_an_id_carries_the_time_of_its_clock(clock: FixedClock) -> None:
     assert one != other
 
 
+def test_sequential_ids_skip_forward_only() -> None:
+    ids = SequentialIds()
+    ids.ulid()
+    ids.skip_to(1_000)
+    assert int(ids.ulid()) == 1_001
+    with pytest.raises(ValueError, match="1001 ids were made already"):
+        ids.skip_to(1_000)
+
+
 def test_metrics_add_up() -> None:
     metrics = MemoryMetrics()
     metrics.count("Runs")

@@ -71,6 +71,17 @@ class SequentialIds:
             self._last += 1
             return f"{self._last:0{ULID_LENGTH}d}"
 
+    def skip_to(self, last: int) -> None:
+        """Continue after the number `last`, however many ids were made before.
+
+        Raises:
+            ValueError: A later id exists already.
+        """
+        with self._lock:
+            if last < self._last:
+                raise ValueError(f"{self._last} ids were made already, more than {last}")
+            self._last = last
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
