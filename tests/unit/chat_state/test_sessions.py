@@ -491,7 +491,7 @@ def test_the_facts_of_a_session_stand_in_the_prompt() -> None:
     world = _world(respond="every")
     world.post("Hello", HUSAM)
     first = _shown(world)
-    began = "  This is the first conversation in this chat. It began on 2026-02-18 12:00 UTC."
+    began = "  This chat's first conversation began on 2026-02-18 12:00 UTC."
     assert first[SESSION].splitlines() == ["CONVERSATION:", began]
     names = list(first)
     assert names.index(SESSION) < names.index("CHAT HISTORY")
