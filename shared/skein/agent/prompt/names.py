@@ -1,5 +1,6 @@
 """The names of members in one prompt, and the section PARTICIPANTS."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -82,21 +83,34 @@ def participants(
         names: The names in the prompt.
         chat: The active chat.
         messages: The messages that the prompt shows.
-        limit: The token limit of the section. If it does not suffice, the ids are left out.
+        limit: The token limit of the section. If it does not suffice, the ids are left out, then
+            the full names, then members who sent none of the messages.
         counter: The exact token counter.
         with_ids: Whether to show the ids of people.
     """
     members = participants_of(chat, messages)
+    senders = {message.sender.ref for message in messages}
+    first = sorted(members, key=lambda each: each.ref not in {names.agent, *senders})
 
-    def rendered(*, ids: bool) -> Section:
-        text = f"PARTICIPANTS:\n  {legend(names, chat, members, with_ids=ids)}"
+    def rendered(kept: int, *, ids: bool = False, full_names: bool = False) -> Section:
+        shown = {member.ref for member in first[:kept]}
+        listed = [member for member in members if member.ref in shown]
+        entries = legend(names, chat, listed, with_ids=ids, with_full_names=full_names)
+        more = f"{EACH}and {len(members) - kept} more" if kept < len(members) else ""
+        text = f"PARTICIPANTS:\n  {entries}{more}"
         size = counter.count(text + SEPARATOR)
         return Section("PARTICIPANTS", text, size, PARTICIPANTS_GIVE_WAY, shorter)
 
-    def shorter(_: int) -> Section:
-        return rendered(ids=False)
+    def shorter(tokens: int) -> Section:
+        whole = rendered(len(members), full_names=True)
+        if whole.tokens <= tokens:
+            return whole
+        kept = bisect_right(
+            range(1, len(members) + 1), tokens, key=lambda number: rendered(number).tokens
+        )
+        return rendered(max(kept, 1))
 
-    return rendered(ids=with_ids).within(limit)
+    return rendered(len(members), ids=with_ids, full_names=True).within(limit)
 
 
 def participants_of(chat: Chat, messages: Iterable[Message]) -> list[NamedMember]:
@@ -106,13 +120,30 @@ def participants_of(chat: Chat, messages: Iterable[Message]) -> list[NamedMember
     return list((members | senders | members).values())
 
 
-def legend(names: Names, chat: Chat, members: Iterable[NamedMember], *, with_ids: bool) -> str:
+def legend(
+    names: Names,
+    chat: Chat,
+    members: Iterable[NamedMember],
+    *,
+    with_ids: bool,
+    with_full_names: bool = True,
+) -> str:
     """Render members as `Husam (human, id usr_1) · Coach (agent, you)`."""
     present = {member.ref for member in chat.roster}
-    return EACH.join(_entry(names, each, present, with_ids=with_ids) for each in members)
+    return EACH.join(
+        _entry(names, each, present, with_ids=with_ids, with_full_name=with_full_names)
+        for each in members
+    )
 
 
-def _entry(names: Names, member: NamedMember, present: set[MemberRef], *, with_ids: bool) -> str:
+def _entry(
+    names: Names,
+    member: NamedMember,
+    present: set[MemberRef],
+    *,
+    with_ids: bool,
+    with_full_name: bool,
+) -> str:
     own = member.ref == names.agent
     facts = ["human" if member.kind == "user" else "agent"]
     if own:
@@ -120,7 +151,7 @@ def _entry(names: Names, member: NamedMember, present: set[MemberRef], *, with_i
     elif with_ids and member.kind == "user":
         facts.append(f"id {quoted_id(member.id)}")
     name = plain_name(member) if own else names[member]
-    if plain_name(member) != member.name:
+    if with_full_name and plain_name(member) != member.name:
         facts.append(f"named {quoted(member.name)}")
     if member.ref not in present:
         facts.append("left")
