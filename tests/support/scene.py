@@ -70,6 +70,7 @@ class Scene:
             chat_id=ONE_TO_ONE,
             chat_title="1:1 with Husam",
             asked_by="Husam",
+            asker=HUSAM.ref,
             text="Send the report to the team, please.",
             audience=Audience(open=True),
         )
@@ -164,7 +165,9 @@ class Scene:
     def borrow(self) -> None:
         """Stage the newest messages of `ONE_TO_ONE` for the next turn in `ALPHA`."""
         said = [
-            BorrowedMessage(author=message.sender.name, text=message.text)
+            BorrowedMessage(
+                author=message.sender.name, sender=message.sender.ref, text=message.text
+            )
             for message in self.world.messages(ONE_TO_ONE)
         ]
         borrowed = BorrowedContext(

@@ -25,7 +25,8 @@ ENTRY = re.compile(
     r"  \[msg:(?P<seq>\d+) (?P<time>\d\d:\d\d)\] "
     rf"(?:(?P<you>You)|(?P<name>{CALLED}))"
     r"(?: \((?:reply to msg:(?P<reply_to>\d+))?(?:, )?(?P<waited>waited for a reply)?\))?: "
-    rf"(?:\[sent because (?P<asker>{NAME}) asked (?P<asked>{QUOTED}) in (?P<place>{QUOTED})\] )?"
+    rf"(?:\[sent because (?P<asker>You|{CALLED}|{QUOTED}) asked (?P<asked>{QUOTED}) "
+    rf"in (?P<place>{QUOTED})\] )?"
     rf"(?P<text>{QUOTED})"
     rf"(?P<media>(?: \[attached: {QUOTED}\])*)"
     r" \[(?P<seen>SEEN|NEW)\]"
@@ -69,7 +70,7 @@ SENTENCES = [
         rf"The service (?P<service>{QUOTED}) sent this webhook(?: in {QUOTED})?\.",
     )
 ]
-BORROWED = re.compile(rf"  (?P<author>{NAME}): (?P<text>{QUOTED})")
+BORROWED = re.compile(rf"  (?P<author>{SPEAKER}|{QUOTED}): (?P<text>{QUOTED})")
 HINT = re.compile(r"  \([A-Za-z][\w ,.':]+\.\)")  # our own words, from `prompts/`
 PROFILE = re.compile(rf"  - (?P<field>{ID}): (?P<value>.+)")
 MEMORY = re.compile(r"  - (?:\[\d{4}-\d\d-\d\d\] )?(?P<text>\S.*)")

@@ -11,7 +11,7 @@ from skein.errors import Conflict, NotFound
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Membership, SmsAddress
-from skein.models.common.audience import Audience
+from skein.models.common.audience import OPEN, Audience, Origin
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner, Reach, owned_partition
 from skein.models.common.quiet_hours import QuietHours
@@ -370,7 +370,11 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
         staging="run_1:1:1",
         source_chat_id="chat_9",
         source_title="Elsewhere",
-        messages=(BorrowedMessage(author="Caller", text="Borrowed words"),),
+        messages=(
+            BorrowedMessage(author="Caller", sender=caller.ref, text="Borrowed words"),
+            BorrowedMessage(author="Ann", sender=BEN.ref, text="A namesake's words"),
+            BorrowedMessage(author="Caller", text="Older words"),
+        ),
         audience=audience,
         created_at=NOON,
     )
@@ -394,7 +398,47 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
     )
     prompt = [s.text for s in world.app.preview.show(TENANT, COACH.id, chat_id).sections]
     assert any("She ran." in section for section in prompt)
-    assert any("Borrowed words" in section for section in prompt)
+    [shown] = [section for section in prompt if "Borrowed words" in section]
+    assert shown.splitlines()[3:] == [
+        '  Ann: "Borrowed words"',
+        '  Ann (2): "A namesake\'s words"',
+        '  "Caller": "Older words"',
+    ]
+    item = world.table.get(borrowed.key)
+    assert item is not None
+    staged = BorrowedContext.from_item(item)
+    assert [said.sender for said in staged.messages] == [ANN.ref, BEN.ref, None]
+
+
+@pytest.mark.parametrize("asked_in", ["chat_all", "chat_asked"])
+def test_origin_of_a_caller_has_the_name_of_ann_after_the_link(asked_in: str) -> None:
+    """The caller was a member of the chat of the message, or of the chat of the request."""
+    world = called()
+    caller = text(world).message.sender
+    answered(world)
+    world.known(BEN)
+    both: dict[str, Any] = {"respond": "manual", "visibility": "open"}
+    known = caller if asked_in == "chat_all" else ANN
+    world.chat(known, BEN, COACH, chat_id="chat_all", **both)
+    if asked_in == "chat_asked":
+        world.chat(caller, COACH, chat_id=asked_in, **both)
+    origin = Origin(
+        chat_id=asked_in,
+        chat_title="Asked",
+        asked_by=caller.name,
+        asker=caller.ref,
+        text="Tell them",
+        audience=OPEN,
+    )
+    world.post("Hello", COACH, chat_id="chat_all", origin=origin)
+
+    def shown() -> str:
+        sections = world.app.preview.show(TENANT, COACH.id, "chat_all").sections
+        return next(each.text for each in sections if "[sent because" in each.text)
+
+    assert f'[sent because {caller.name} asked "Tell them"' in shown()
+    link(world)
+    assert '[sent because Ann asked "Tell them"' in shown()
 
 
 @pytest.mark.parametrize("agent_id", [COACH.id, None])

@@ -10,7 +10,11 @@ import pytest
 
 from skein.errors import Conflict, NotFound
 from skein.models.api.base import NewChat
+from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
+from skein.models.common.audience import OPEN as EVERYONE
+from skein.models.common.audience import Origin
 from skein.models.common.base import MemberRef
+from skein.models.common.storage import Put
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.privacy.erasure import Erasure
@@ -86,6 +90,41 @@ def test_prompt_of_service_run_in_chat_is_erased(chat_id: str) -> None:
     assert any(run.key.sk in place for place in traces(world))
     erase(world)
     assert traces(world) == {}
+
+
+def test_item_that_refers_to_the_person_only_by_id_is_erased() -> None:
+    """They asked, or wrote, in a chat that no longer exists, under a name of that time."""
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    group(world, ELSEWHERE, ZOE, BEN)
+    for chat_id, ref in ((OPEN, ZOE.ref), (ELSEWHERE, BEN.ref)):
+        origin = Origin(
+            chat_id="chat_gone",
+            chat_title="Gone",
+            asked_by="Caller",
+            asker=ref,
+            text="Say hello",
+            audience=EVERYONE,
+        )
+        world.post("Hello", COACH, chat_id=chat_id, origin=origin)
+        staged = BorrowedContext(
+            tenant=TENANT,
+            chat_id=chat_id,
+            agent_id=COACH.id,
+            staging="run_1:1:1",
+            source_chat_id="chat_gone",
+            source_title="Gone",
+            messages=(BorrowedMessage(author="Caller", sender=ref, text="Hello"),),
+            audience=EVERYONE,
+            created_at=world.clock.now(),
+        )
+        world.table.write(Put(staged.key, staged.to_item()))
+    erase(world)
+    assert traces(world) == {}
+    kept = [world.messages(chat_id)[-1].origin for chat_id in (OPEN, ELSEWHERE)]
+    assert [origin is not None for origin in kept] == [False, True]
+    keys = [BorrowedContext.key_of(TENANT, chat_id, COACH.id) for chat_id in (OPEN, ELSEWHERE)]
+    assert list(world.table.get_many(keys)) == keys[1:]
 
 
 def test_erasure_keeps_messages_of_others_and_dense_numbers(planted: World) -> None:

@@ -90,7 +90,8 @@ ORIGINS = st.builds(
     Origin,
     chat_id=st.just("chat_2"),
     chat_title=hostile(),
-    asked_by=hostile(6),
+    asked_by=hostile(6).map(lambda name: name[:200]),
+    asker=st.none() | OTHERS.map(lambda member: member.ref),
     text=hostile(),
     audience=st.just(OPEN),
 )
@@ -193,7 +194,7 @@ def test_timeline_parses_back_to_the_exact_messages(said: list[Message], title: 
     roster = tuple({message.sender.ref: message.sender for message in present}.values())
     reading = _reading(_chat(title, roster), said, asked=said[-1])
     prompt = _prompt(reading, _asked(said[-1]))
-    people = grammar.legend(_section(prompt, "PARTICIPANTS"))
+    people, names = grammar.legend(_section(prompt, "PARTICIPANTS")), names_in(reading)
     shown_title, entries = grammar.timeline(_section(prompt, "CHAT HISTORY"))
     assert shown_title == (title or _chat(title, roster).display_title)
     assert len(entries) == len(said)
@@ -215,10 +216,18 @@ def test_timeline_parses_back_to_the_exact_messages(said: list[Message], title: 
         assert entry.media == tuple(media.content_type for media in message.media)
         origin = message.origin if own else None
         assert (entry.asker, entry.asked, entry.place) == (
-            (origin.asked_by, origin.text, origin.chat_title) if origin else (None, None, None)
+            (_asker(origin, names), origin.text, origin.chat_title)
+            if origin
+            else (None, None, None)
         )
         assert entry.seen == (own or message.seq <= 2)
         assert entry.marks == (("trigger",) if message is said[-1] else ())
+
+
+def _asker(origin: Origin, names: Names) -> str:
+    """The name of the member who asked, as the note on an origin shows it."""
+    ref, name = origin.asker, origin.asked_by
+    return name if ref is None else names[NamedMember(kind=ref.kind, id=ref.id, name=name)]
 
 
 @given(conversations())

@@ -181,3 +181,17 @@ def test_legend_without_room_keeps_senders_and_counts_the_others() -> None:
     assert "Coach (agent, you)" in few.text
     assert few.text.endswith(" more")
     assert "named" not in few.text
+
+
+def test_stored_name_is_that_of_the_reference_and_in_quotes_without_one() -> None:
+    world = _chat(HUSAM, ANN, OTHER_ANN)
+    names = Names.of(COACH.ref, world.stored_chat()).joined([THIRD])
+    refs = (OTHER_ANN.ref, THIRD.ref, COACH.ref, None)
+    shown = [names.stored(ref, "Ann") for ref in refs]
+    assert shown == ["Ann (2)", "Ann (3)", "You", '"Ann"']
+
+
+def test_stored_name_of_a_merged_person_is_that_of_the_current_id() -> None:
+    names = Names(COACH.ref, {ANN.ref: "Ann"}, {OTHER_ANN.id: ANN.id})
+    assert names.stored(OTHER_ANN.ref, "Caller 0177") == "Ann"
+    assert names.joined([OTHER_ANN]).known == {ANN.ref: "Ann"}

@@ -32,6 +32,7 @@ from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import calls, says
 
 SARAH = person("usr_sarah", "Sarah")
+ANN, OTHER_ANN = person("usr_ann", "Ann"), person("usr_other", "Ann")
 PRIVATE: dict[str, Any] = {"visibility": "private"}
 DIRECT: dict[str, Any] = {"visibility": "private", "kind": "direct"}
 REFUSED = f"error: {PRIVATE_ELSEWHERE}"
@@ -76,6 +77,78 @@ def test_a_message_from_elsewhere_says_why_it_was_sent() -> None:
     assert (sent.origin.asked_by, sent.origin.text) == ("Husam", "@Coach, tell them")
     why = '[sent because Husam asked "@Coach, tell them" in "All hands"]'
     assert why in _prompt(world, "chat_others", SARAH)
+
+
+def _two_anns(*here: Any) -> World:
+    """Coach in an open chat with these people, and in an open chat with both Anns and Husam."""
+    world = stage()
+    world.known(ANN, OTHER_ANN)
+    world.chat(*here, COACH, chat_id="chat_here", title="Here", respond="mention")
+    roster = (HUSAM, ANN, OTHER_ANN, COACH)
+    world.chat(*roster, chat_id="chat_there", title="There", respond="mention")
+    return world
+
+
+@pytest.mark.parametrize(
+    ("here", "asker", "shown"),
+    [
+        ((SARAH, OTHER_ANN, ANN), ANN, "Ann (2)"),
+        ((SARAH, OTHER_ANN, ANN), OTHER_ANN, "Ann"),
+        ((SARAH, OTHER_ANN), ANN, "Ann (2)"),
+        ((SARAH,), OTHER_ANN, "Ann (2)"),  # the chat There has the other Ann too
+    ],
+)
+def test_origin_names_the_asker_as_the_legend_or_with_a_number_of_their_own(
+    here: Any, asker: Any, shown: str
+) -> None:
+    world = _two_anns(*here)
+    _ask(world, "chat_there", says("Hello", chat_id="chat_here"), END, by=asker)
+    sent = world.messages("chat_here")[-1].origin
+    assert sent is not None
+    assert (sent.asker, sent.asked_by) == (asker.ref, "Ann")
+    why = f'[sent because {shown} asked "@Coach, tell them" in "There"]'
+    assert why in _prompt(world, "chat_here", SARAH)
+
+
+def test_origin_whose_asker_has_left_the_other_chat_has_a_number_of_its_own() -> None:
+    world = _two_anns(SARAH, OTHER_ANN)
+    _ask(world, "chat_there", says("Hello", chat_id="chat_here"), END, by=ANN)
+    world.app.chat_admin.remove_member(TENANT, "chat_there", ANN.ref, ANN.ref)
+    assert "[sent because Ann (2) asked" in _prompt(world, "chat_here", SARAH)
+
+
+def test_read_messages_gives_an_unknown_asker_a_number_of_their_own() -> None:
+    world = _two_anns(SARAH)
+    world.chat(OTHER_ANN, COACH, chat_id="chat_other", title="Other", respond="mention")
+    world.chat(HUSAM, ANN, COACH, chat_id="chat_ask", title="Ask", respond="mention")
+    _ask(world, "chat_other", says("Hello", chat_id="chat_here"), END, by=OTHER_ANN)
+    for chat_id in ("chat_there", "chat_other"):
+        world.app.chat_admin.remove_member(TENANT, chat_id, OTHER_ANN.ref, OTHER_ANN.ref)
+    world.model.script.append(calls(("read_messages", {"chat_id": "chat_here"})))
+    _ask(world, "chat_ask", END)
+    assert "[sent because Ann (2) asked" in world.model.told[0]
+
+
+def test_origin_that_is_not_shown_does_not_number_a_name() -> None:
+    """Ann asked in private for what Coach said in a chat that she has left since."""
+    world = _two_anns(SARAH, ANN)
+    world.chat(ANN, COACH, chat_id="chat_ann", title="Ann", **DIRECT)
+    world.chat(OTHER_ANN, COACH, chat_id="chat_other", title="Other", respond="mention")
+    for chat_id, asker in (("chat_ann", ANN), ("chat_other", OTHER_ANN)):
+        _ask(world, chat_id, says("Hello", chat_id="chat_here"), END, by=asker)
+    left = (
+        ("chat_here", ANN),
+        ("chat_there", ANN),
+        ("chat_there", OTHER_ANN),
+        ("chat_other", OTHER_ANN),
+    )
+    for chat_id, member in left:
+        world.app.chat_admin.remove_member(TENANT, chat_id, member.ref, member.ref)
+    origins = [message.origin for message in world.messages("chat_here")]
+    assert [each.asker for each in origins if each] == [ANN.ref, OTHER_ANN.ref]
+    prompt = _prompt(world, "chat_here", SARAH)
+    assert prompt.count("[sent because") == 1
+    assert "[sent because Ann asked" in prompt
 
 
 def test_origin_is_shown_only_to_readers_who_know_its_title() -> None:

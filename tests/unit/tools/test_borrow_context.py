@@ -9,7 +9,7 @@ from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Media
 from skein.models.common.audience import Audience
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Page, Query
+from skein.models.common.storage import Page, Put, Query
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import (
     AHMAD,
@@ -95,6 +95,43 @@ def test_the_last_ten_messages_are_staged_with_their_authors() -> None:
         "done",
         '10 messages of "Sales" will be shown at your next turn',
     )
+
+
+def test_authors_have_the_names_of_the_legend_and_outsiders_a_number_of_their_own() -> None:
+    """Coach asked for the messages of a chat with three Anns, of whom two are members here."""
+    anns = [person(f"usr_ann{n}", "Ann") for n in range(3)]
+    world = stage(borrow("chat_2"))
+    world.known(*anns)
+    world.chat(HUSAM, anns[1], anns[0], COACH, respond="mention")
+    world.chat(HUSAM, *anns, COACH, chat_id="chat_2", title="Sales", respond="manual")
+    for n, ann in enumerate(anns):
+        world.post(f"I am number {n}", ann, chat_id="chat_2")
+    world.post("I am Coach", COACH, chat_id="chat_2")
+    _ask(world, "@Coach what do they say?")
+    staged = _staged(world)
+    assert staged is not None
+    assert [said.sender for said in staged.messages] == [*(ann.ref for ann in anns), COACH.ref]
+    world.app.chat_admin.remove_member(TENANT, "chat_2", anns[2].ref, anns[2].ref)
+    _ask(world, "@Coach and now?")
+    assert _section(world).splitlines()[3:] == [
+        '  Ann (2): "I am number 0"',
+        '  Ann: "I am number 1"',
+        '  Ann (3): "I am number 2"',
+        '  You: "I am Coach"',
+    ]
+
+
+def test_author_without_a_reference_is_in_quotes() -> None:
+    world = _world(borrow("chat_2"))
+    _say(world, "Sold out")
+    _ask(world)
+    staged = _staged(world)
+    assert staged is not None
+    item = staged.to_item()
+    item["messages"] = [{"author": "Ahmad", "text": "Sold out"}]
+    world.table.write(Put(staged.key, item))
+    _ask(world)
+    assert _section(world).splitlines()[-1] == '  "Ahmad": "Sold out"'
 
 
 def test_keywords_and_notices_are_left_out_and_take_nobodys_place() -> None:

@@ -236,6 +236,7 @@ class PromptBuilder:
             ),
             elsewhere.borrowed_context(
                 others.borrowed,
+                names,
                 now,
                 tokens_left // BORROWED_SHARE,
                 count,

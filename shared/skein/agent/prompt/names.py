@@ -2,12 +2,13 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from skein.agent.prompt.section import SEPARATOR, Section
 from skein.agent.reading.reading import Reading
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.names import folded, numbered, numbers_of, plain_name
+from skein.models.common.audience import Audience, Origin, may_show
 from skein.models.common.base import MemberRef, NamedMember
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted, quoted_id
@@ -24,10 +25,12 @@ class Names:
     Attributes:
         agent: The agent that reads the prompt, which is `You`.
         known: The names of the other members.
+        formerly: Old user ids of people, with their current ids.
     """
 
     agent: MemberRef
     known: Mapping[MemberRef, str]
+    formerly: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, agent: MemberRef, chat: Chat | None, messages: Iterable[Message] = ()) -> "Names":
@@ -46,13 +49,13 @@ class Names:
         for ref, member in former.items():
             known.setdefault(ref, numbered(plain_name(member), member.number))
         senders = {message.sender.ref: message.sender for message in messages}
-        return cls(agent, known).joined(senders.values())
+        return cls(agent, known, chat.formerly).joined(senders.values())
 
     def joined(self, members: Iterable[NamedMember]) -> "Names":
         """Return the names with those of further members, numbered after the known ones."""
         known = dict(self.known)
         taken = set(map(folded, known.values()))
-        for member in members:
+        for member in map(self._current, members):
             if member.ref in known or member.ref == self.agent:
                 continue
             plain, number = plain_name(member), 1
@@ -60,12 +63,29 @@ class Names:
                 number += 1
             known[member.ref] = numbered(plain, number)
             taken.add(folded(known[member.ref]))
-        return Names(self.agent, known)
+        return Names(self.agent, known, self.formerly)
+
+    def stored(self, ref: MemberRef | None, name: str) -> str:
+        """Return the name of a member whom an item stores by reference and name.
+
+        If the item has no reference, the name is in quotes. No name in the legend is, so the name
+        cannot pass for that of a member.
+        """
+        return quoted(name) if ref is None else self[_named(ref, name)]
 
     def __getitem__(self, member: NamedMember) -> str:
-        if member.ref == self.agent:
+        current = self._current(member)
+        if current.ref == self.agent:
             return YOU
-        return self.known.get(member.ref) or plain_name(member)
+        return self.known.get(current.ref) or plain_name(current)
+
+    def _current(self, member: NamedMember) -> NamedMember:
+        now = self.formerly.get(member.id) if member.kind == "user" else None
+        return member if now is None else member.model_copy(update={"id": now})
+
+
+def _named(ref: MemberRef, name: str) -> NamedMember:
+    return NamedMember(kind=ref.kind, id=ref.id, name=name)
 
 
 def participants(
@@ -159,9 +179,38 @@ def _entry(
 
 
 def names_in(reading: Reading) -> Names:
-    """Return the names in the prompt of a reading: of the active chat, then of the other chats."""
-    names = Names.of(reading.agent.as_member.ref, reading.chat, reading.history.messages)
+    """Return the names in the prompt of a reading.
+
+    The names of the active chat come first. Then come those of the other chats, of those who asked
+    for the agent's messages, and of the authors in borrowed context.
+    """
+    messages, other_chats = reading.history.messages, reading.other_chats
+    names = Names.of(reading.agent.as_member.ref, reading.chat, messages)
     home, message = reading.trigger.home, reading.trigger.message
-    others = [member for own in reading.other_chats.listed for member in own.chat.roster]
-    others += home.roster if home is not None else ()
-    return names.joined([*others, *([message.sender] if message is not None else [])])
+    chats = [own.chat for own in other_chats.listed] + ([home] if home is not None else [])
+    formerly = {old: now for chat in chats for old, now in chat.formerly.items()}
+    names = replace(names, formerly=formerly | dict(names.formerly))
+    others = [member for chat in chats for member in chat.roster]
+    borrowed = other_chats.borrowed.messages if other_chats.borrowed is not None else ()
+    return names.joined(
+        [
+            *others,
+            *([message.sender] if message is not None else []),
+            *askers(messages, names.agent, reading.destination),
+            *(_named(said.sender, said.author) for said in borrowed if said.sender is not None),
+        ]
+    )
+
+
+def shown_origin(message: Message, agent: MemberRef, readers: Audience) -> Origin | None:
+    """Return the origin of an agent's own message, if these readers may be shown it."""
+    origin = message.origin
+    if origin is None or message.sender.ref != agent or not may_show(origin.audience, readers):
+        return None
+    return origin
+
+
+def askers(messages: Iterable[Message], agent: MemberRef, readers: Audience) -> list[NamedMember]:
+    """Return the members who asked for an agent's messages, by the origins that are shown."""
+    origins = (shown_origin(message, agent, readers) for message in messages)
+    return [_named(one.asker, one.asked_by) for one in origins if one and one.asker is not None]

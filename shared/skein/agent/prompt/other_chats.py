@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from skein.agent.prompt.names import Names
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing
 from skein.agent.reading.other_chats import LastSession, OwnChat, newest_first
 from skein.models.chats.borrowed import BorrowedContext
@@ -13,7 +14,7 @@ from skein.models.summaries.summary import PinnedSummary
 from skein.ports import TokenCounter
 from skein.prompts import render
 from skein.services.chat_state.sessions import reset_in
-from skein.services.common.quoting import label, quoted, quoted_id
+from skein.services.common.quoting import quoted, quoted_id
 
 ACTIVE_FOR = timedelta(hours=6)
 MAX_CONVERSATIONS = 10
@@ -126,6 +127,7 @@ def other_conversations(
 
 def borrowed_context(
     borrowed: BorrowedContext | None,
+    names: Names,
     now: datetime,
     limit: int,
     counter: TokenCounter,
@@ -140,7 +142,10 @@ def borrowed_context(
         return None
     source = f"  from {_name(borrowed.source_title, borrowed.source_chat_id, with_id)}"
     source += f", {ago(now - (borrowed.last_message_at or borrowed.created_at))}"
-    said = [f"  {label(message.author)}: {quoted(message.text)}" for message in borrowed.messages]
+    said = [
+        f"  {names.stored(message.sender, message.author)}: {quoted(message.text)}"
+        for message in borrowed.messages
+    ]
 
     def without(oldest: int) -> Section:
         more = [f"  - and {oldest} more before that"] if oldest else []

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from skein.agent.prompt.names import Names
+from skein.agent.prompt.names import Names, shown_origin
 from skein.models.chats.chat import Message
-from skein.models.common.audience import Audience, may_show
+from skein.models.common.audience import Audience
 from skein.models.runs.trigger import Resume
 from skein.services.common.quoting import (
     bracket_lines_behind_bars,
     further_lines_behind_bars,
-    label,
     quoted,
 )
 
@@ -114,15 +113,11 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
 
 def origin_of(message: Message, context: EntryContext) -> str:
     """Return a note on the origin of the agent's message, if showable; else ''."""
-    origin = message.origin
-    if origin is None or message.sender.ref != context.names.agent:
+    origin = shown_origin(message, context.names.agent, context.destination)
+    if origin is None:
         return ""
-    if not may_show(origin.audience, context.destination):
-        return ""
-    return (
-        f"[sent because {label(origin.asked_by)} asked {quoted(origin.text)}"
-        f" in {quoted(origin.chat_title)}] "
-    )
+    asker = context.names.stored(origin.asker, origin.asked_by)
+    return f"[sent because {asker} asked {quoted(origin.text)} in {quoted(origin.chat_title)}] "
 
 
 def _delivery_and_origin(message: Message, context: EntryContext) -> str:

@@ -43,7 +43,9 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
         source_title=chat.display_title,
         messages=tuple(
             BorrowedMessage(
-                author=m.sender.name, text=f"{m.text}{attached(m)}".strip()[:MAX_CHARACTERS]
+                author=m.sender.name,
+                sender=m.sender.ref,
+                text=f"{m.text}{attached(m)}".strip()[:MAX_CHARACTERS],
             )
             for m in messages
         ),

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.agent.prompt.history import dated, history_zone
-from skein.agent.prompt.names import legend, names_in, participants_of
+from skein.agent.prompt.names import askers, legend, names_in, participants_of
 from skein.agent.prompt.timeline import EntryContext, timeline_entry
 from skein.agent.reading.held_content import said_by_others
 from skein.agent.tools.arguments import Count, Id, MessageNumber
@@ -73,6 +73,7 @@ def _shown(
     )
     call.activation.add_held(audience, by_others=said_by_others(messages, audience))
     names = names_in(call.reading).joined([*chat.roster, *(each.sender for each in messages)])
+    names = names.joined(askers(messages, names.agent, call.reading.destination))
     context = EntryContext(
         names=names,
         destination=call.reading.destination,

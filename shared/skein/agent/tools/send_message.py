@@ -156,6 +156,7 @@ def _origin(call: ToolContext, target: str) -> Origin | None:
         chat_id=home.id,
         chat_title=home.display_title,
         asked_by=message.sender.name,
+        asker=message.sender.ref,
         text=message.text[:ORIGIN_CHARACTERS],
         audience=run.audience.narrowed(destination_of(home)),  # the title is current
     )

@@ -6,7 +6,15 @@ from pydantic import Field
 
 from skein.models.chats.chat import chat_partition
 from skein.models.common.audience import Audience
-from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.base import (
+    Identifier,
+    Instant,
+    MemberRef,
+    Stored,
+    Tenant,
+    Value,
+    key_part,
+)
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.run import ShownStaging
 
@@ -15,9 +23,16 @@ MAX_CHARACTERS = 2_000
 
 
 class BorrowedMessage(Value):
-    """A message of the other chat."""
+    """A message of the other chat.
+
+    Attributes:
+        author: The sender's name when the context was borrowed.
+        sender: The sender; None if the context was stored without it.
+        text: The text, at most 2,000 characters.
+    """
 
     author: str
+    sender: MemberRef | None = None
     text: Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from skein.models.common.base import Identifier, Value
+from skein.models.common.base import Identifier, MemberRef, Value
 
 
 class Audience(Value):
@@ -79,7 +79,8 @@ class Origin(Value):
     Attributes:
         chat_id: The chat in which the agent was asked.
         chat_title: The title of that chat at the time.
-        asked_by: The name of the member who asked.
+        asked_by: The name of the member who asked, at the time.
+        asker: The member who asked; None if the origin was stored without it.
         text: The request, at most 200 characters.
         audience: The audience of the request, which decides who may be shown this origin.
     """
@@ -87,5 +88,6 @@ class Origin(Value):
     chat_id: Identifier
     chat_title: str
     asked_by: str
+    asker: MemberRef | None = None
     text: str
     audience: Audience

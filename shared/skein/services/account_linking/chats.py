@@ -156,11 +156,22 @@ def _borrowed_with(
     return [
         Update(
             staged.key,
-            set={"audience": staged.audience.renamed(old.id, new.id).model_dump(mode="json")},
+            set=_staged_for(staged, old, new),
             condition=Is("staging", staged.staging),
         )
         for staged in map(BorrowedContext.from_item, found.values())
     ]
+
+
+def _staged_for(staged: BorrowedContext, old: MemberRef, new: NamedMember) -> Item:
+    """Return the changed attributes of a borrowed context with `old` replaced by `new`."""
+    messages = [
+        said.model_copy(update={"sender": new.ref}) if said.sender == old else said
+        for said in staged.messages
+    ]
+    audience = staged.audience.renamed(old.id, new.id)
+    changed = staged.model_copy(update={"messages": tuple(messages), "audience": audience})
+    return {name: changed.attributes()[name] for name in ("messages", "audience")}
 
 
 def _deliveries_with(table: Table, chat: Chat, old: MemberRef, new: NamedMember) -> list[Write]:
