@@ -4,13 +4,14 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from routes import chats, health, me, messages
+from routes import agent_directory, chats, health, me, messages
 from routes.app import Api
 from skein.logs import logged
 
 api = Api(scope="chat", public=frozenset({"/healthz"})).including(
     health.router,
     me.router,
+    agent_directory.router,
     chats.router,
     messages.router,
 )

@@ -435,6 +435,7 @@ KEYS: dict[str, Key] = {
     "`Run` of a plan or a service": run_key("agt_X"),
     "`Step`": run_key("chat_X", n=7),
     "`Agent`": agent.Agent.key_of(TENANT, AGENT),
+    "`DirectoryEntry`": agent.DirectoryEntry.key_of(TENANT, AGENT),
     "`Goal`": goal.Goal.key_of(TENANT, AGENT, None, "{goal}"),
     "`Goal` that has ended": goal.Goal.ended_key_of(TENANT, AGENT, None, "{goal}"),
     "`Goal` set in a direct chat": goal.Goal.key_of(TENANT, AGENT, "user:{id}", "{goal}"),

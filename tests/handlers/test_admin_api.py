@@ -59,6 +59,8 @@ def test_an_agent_from_its_beginning_to_its_end(admin: Client) -> None:
         "time_zone": "UTC",
         "max_prompt_tokens": None,
         "max_concurrent_runs": None,
+        "description": None,
+        "listed": False,
         "settings": {},
         "created_at": "2026-02-18T12:00:00.000Z",
         "warnings": [],

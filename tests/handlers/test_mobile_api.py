@@ -36,6 +36,53 @@ def ahmad(world: World) -> Client:
     return Client(world, sub=AHMAD.id, claims={"name": "Ahmad"})
 
 
+# ---------------------------------------------------------------------- the directory
+
+
+def test_directory_lists_agents_that_operators_list(world: World, husam: Client) -> None:
+    admin = operator(world)
+    assert husam.get("/v1/agents/directory").body == {"items": [], "next_cursor": None}
+    new = {"name": "Cook", "listed": True, "description": " Knows recipes "}
+    cook = admin.post("/v1/agents", new).body["id"]
+    admin.post("/v1/agents", {"name": "Hidden", "description": "Works elsewhere"})
+    admin.patch("/v1/agents/agt_a", {"listed": True})
+    assert husam.get("/v1/agents/directory").body["items"] == [
+        {"id": cook, "name": "Cook", "description": "Knows recipes"},
+        {"id": "agt_a", "name": "Coach", "description": None},
+    ]
+
+
+def test_directory_after_a_change_of_an_agent_shows_the_change(world: World, husam: Client) -> None:
+    admin = operator(world)
+    admin.patch("/v1/agents/agt_a", {"listed": True, "description": "Coaches"})
+    admin.patch("/v1/agents/agt_a", {"name": "Trainer", "description": None})
+    [entry] = husam.get("/v1/agents/directory").body["items"]
+    assert entry == {"id": "agt_a", "name": "Trainer", "description": None}
+
+
+@pytest.mark.parametrize("ending", ["unlist", "delete"])
+def test_directory_after_an_agent_is_unlisted_or_deleted_omits_it(
+    world: World, husam: Client, ending: str
+) -> None:
+    admin = operator(world)
+    admin.patch("/v1/agents/agt_a", {"listed": True})
+    if ending == "unlist":
+        admin.patch("/v1/agents/agt_a", {"listed": False})
+    else:
+        admin.delete("/v1/agents/agt_a")
+    assert husam.get("/v1/agents/directory").body["items"] == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_directory_in_pages_lists_each_agent_once(world: World, husam: Client, limit: int) -> None:
+    admin = operator(world)
+    made = [
+        admin.post("/v1/agents", {"name": f"Bot {n}", "listed": True}).body["id"] for n in range(5)
+    ]
+    listed = husam.all_pages("/v1/agents/directory", limit=limit)
+    assert [entry["id"] for entry in listed] == made
+
+
 # ---------------------------------------------------------------------- a conversation
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from skein.models.api.base import ChatChange
-from skein.models.api.directory import NewLine, NewUser
+from skein.models.api.directory import AgentChange, NewLine, NewUser
 from skein.models.api.services import NewService
 from skein.models.chats.chat import Membership, SmsAddress
 from skein.models.common.audience import OPEN as OPEN_TO_ALL
@@ -328,6 +328,11 @@ class _Furnisher:
         app = self.world.app
         for line in (self.line, self.bens.line):
             app.lines.create(TENANT, NewLine(phone=line, agent_id=self.coach.id))
+        app.agents.change(
+            TENANT,
+            self.coach.id,
+            AgentChange(listed=True, description=f"Grows citron{self.words}"),
+        )
         service = app.webhook_services.create(
             TENANT, NewService(name=f"Service citron{self.words}", agent_ids=(self.coach.id,))
         )

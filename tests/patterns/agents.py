@@ -198,6 +198,21 @@ def _change_agent(meter: Meter) -> None:
         world.app.agents.change(TENANT, "agt_a", AgentChange(system_prompt="Be brief."))
 
 
+@patterns.named("change or delete a listed agent")
+def _change_listed_agent(meter: Meter) -> None:
+    world = group()
+    world.app.agents.change(TENANT, "agt_a", AgentChange(listed=True))
+    with meter(world):
+        world.app.agents.change(TENANT, "agt_a", AgentChange(description="Coaches people"))
+
+
+@patterns.named("list the directory")
+def _list_directory(meter: Meter) -> None:
+    world = group(listed=True)
+    with meter(world):
+        world.app.agents.directory(TENANT)
+
+
 @patterns.named("make a person, a line or a service")
 def _make_line(meter: Meter) -> None:
     world = group()

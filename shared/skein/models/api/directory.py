@@ -8,7 +8,7 @@ from skein.models.api.base import EntityId, Request, Resource
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.base import Instant, Name
 from skein.models.common.free_fields import Profile, ProfileFieldNames
-from skein.models.common.json_types import NUMBER
+from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.time_zone import TimeZone
 from skein.models.config.overrides import ChatOverridesChange, TenantOverrides
@@ -17,6 +17,7 @@ from skein.models.directory.agent import (
     FORMER_TOOLS,
     PROFILE_FIELDS,
     Agent,
+    DirectoryEntry,
     HistoryFormat,
     ReplyMode,
     ToolName,
@@ -53,6 +54,12 @@ ToolNames = Annotated[
     Field(max_length=64),
     AfterValidator(current_tools),
 ]
+Description = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, max_length=500),
+    Field(description="What people read about the agent in the directory."),
+]
+Listed = Annotated[JsonBool, Field(description="Whether the directory lists the agent.")]
 Overridden = Annotated[
     ChatOverridesChange,
     Field(description="Settings of its own. Null in a field removes the setting."),
@@ -88,6 +95,8 @@ class NewAgent(Request):
     time_zone: Annotated[TimeZone, Field(description="IANA name.")] = "UTC"
     max_prompt_tokens: PromptTokens | None = None
     max_concurrent_runs: ConcurrentRuns | None = None
+    description: Description | None = None
+    listed: Listed = False
     settings: Overridden = ChatOverridesChange()
 
 
@@ -95,7 +104,8 @@ class AgentChange(Request):
     """Changes to an agent. Omitted fields stay unchanged.
 
     Null resets `model`, `reply_mode`, `history_format`, `summary_instruction`,
-    `max_prompt_tokens` and `max_concurrent_runs`. Null leaves the other fields unchanged.
+    `max_prompt_tokens`, `max_concurrent_runs` and `description`. Null leaves the other fields
+    unchanged.
     """
 
     clearable = frozenset(
@@ -106,6 +116,7 @@ class AgentChange(Request):
             "summary_instruction",
             "max_prompt_tokens",
             "max_concurrent_runs",
+            "description",
         }
     )
 
@@ -120,6 +131,8 @@ class AgentChange(Request):
     time_zone: TimeZone | None = None
     max_prompt_tokens: PromptTokens | None = None
     max_concurrent_runs: ConcurrentRuns | None = None
+    description: Description | None = None
+    listed: Listed | None = None
     settings: Overridden | None = None
 
 
@@ -138,6 +151,8 @@ class AgentResource(Resource):
     time_zone: str
     max_prompt_tokens: int | None
     max_concurrent_runs: int | None
+    description: str | None
+    listed: bool
     settings: dict[str, Any]
     created_at: Instant
 
@@ -164,6 +179,26 @@ class AgentDetail(AgentResource):
     def with_warnings(cls, agent: Agent, warnings: tuple[AgentWarning, ...]) -> Self:
         """Build the resource of an agent with its warnings."""
         return cls(**dict(AgentResource.of(agent)), warnings=warnings)
+
+
+class ListedAgent(Resource):
+    """An agent in the directory."""
+
+    id: str
+    name: str
+    description: str | None
+
+    @classmethod
+    def of(cls, entry: DirectoryEntry) -> Self:
+        """Build the resource of an entry of the directory."""
+        return cls.model_validate(entry, from_attributes=True)
+
+
+class DirectoryPage(Resource):
+    """A page of listed agents, oldest first."""
+
+    items: tuple[ListedAgent, ...]
+    next_cursor: str | None
 
 
 class AgentPage(Resource):

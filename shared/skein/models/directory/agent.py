@@ -1,7 +1,7 @@
 """An agent: an AI with a name, a system prompt, a model and tools."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -14,7 +14,7 @@ from skein.models.common.base import (
     Tenant,
     key_part,
 )
-from skein.models.common.storage import META, Item, Key
+from skein.models.common.storage import META, Item, Key, SortKeyPrefix
 from skein.models.config.overrides import ChatOverrides
 
 ReplyMode = Literal["tools", "text"]
@@ -105,6 +105,8 @@ class Agent(Stored):
         max_prompt_tokens: The maximum tokens of a prompt; None for the setting's value.
         max_concurrent_runs: The concurrency limit of the agent's runs; None for the setting's
             value.
+        description: What people read about the agent in the directory.
+        listed: Whether the directory lists the agent.
         settings: The agent's overrides of settings of its line, its tenant or the deployment.
         deleted_at: When the agent was deleted; its remaining runs are canceled.
     """
@@ -122,6 +124,8 @@ class Agent(Stored):
     time_zone: str = "UTC"
     max_prompt_tokens: int | None = None
     max_concurrent_runs: int | None = None
+    description: str | None = None
+    listed: Annotated[bool, Field(exclude_if=lambda listed: not listed)] = False
     settings: ChatOverrides = ChatOverrides()
     version: int = 1
     created_at: Instant
@@ -150,6 +154,37 @@ class Agent(Stored):
     def to_item(self) -> Item:
         """Return the agent as table attributes, listed under its tenant."""
         return self.attributes() | {"gsi1pk": agents_relation(self.tenant), "gsi1sk": self.id}
+
+
+class DirectoryEntry(Stored):
+    """A listed agent, as people find it in the directory."""
+
+    PREFIX: ClassVar = SortKeyPrefix("LISTED#")
+
+    tenant: Tenant
+    id: Identifier
+    name: Name
+    description: str | None = None
+
+    @classmethod
+    def of(cls, agent: Agent) -> "DirectoryEntry":
+        """Return the entry of an agent."""
+        return cls(tenant=agent.tenant, id=agent.id, name=agent.name, description=agent.description)
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str) -> Key:
+        """Return the key of an agent's entry."""
+        return Key(directory_partition(tenant), f"{DirectoryEntry.PREFIX}{key_part(agent_id)}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this entry."""
+        return self.key_of(self.tenant, self.id)
+
+
+def directory_partition(tenant: str) -> str:
+    """Return the partition key of a tenant's directory of agents."""
+    return f"{key_part(tenant)}#DIRECTORY"
 
 
 def agents_relation(tenant: str) -> str:

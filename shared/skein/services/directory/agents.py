@@ -6,12 +6,31 @@ from typing import TYPE_CHECKING
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat
 from skein.models.common.ownership import Reach, private_scope
-from skein.models.common.storage import Absent, Check, Exists, Missing, Put, all_of
-from skein.models.directory.agent import Agent, agents_relation
+from skein.models.common.storage import (
+    Absent,
+    Check,
+    Delete,
+    Exists,
+    Missing,
+    Put,
+    Write,
+    all_of,
+)
+from skein.models.directory.agent import (
+    Agent,
+    DirectoryEntry,
+    agents_relation,
+    directory_partition,
+)
 from skein.models.directory.user import User
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
-from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
+from skein.services.common.pagination import (
+    DEFAULT_PAGE,
+    Listing,
+    list_partition,
+    list_relation,
+)
 from skein.services.directory.display_names import Renaming
 
 if TYPE_CHECKING:
@@ -38,7 +57,7 @@ class Agents:
             created_at=self.clock.now(),
             **new.model_dump(),
         )
-        self.table.write(Put(agent.key, agent.to_item(), Missing()))
+        self._commit(Put(agent.key, agent.to_item(), Missing()), _entry_changed(None, agent))
         return agent
 
     def get(self, tenant: str, agent_id: str) -> Agent:
@@ -117,7 +136,7 @@ class Agents:
             if given.get("name", agent.name) != agent.name:
                 self.renaming.announce(tenant, agent.as_member.ref)
             revised, write = revise(agent, given)
-            self.table.write(write)
+            self._commit(write, _entry_changed(agent, revised))
             return revised
 
         return optimistic(self.clock, attempt)
@@ -134,16 +153,51 @@ class Agents:
         def attempt() -> None:
             agent = self._find(tenant, agent_id)
             if agent.deleted_at is None:
-                _, write = revise(agent, {"deleted_at": self.clock.now()}, also=NOT_LISTED)
-                self.table.write(write)
+                change = {"deleted_at": self.clock.now(), "listed": False}
+                revised, write = revise(agent, change, also=NOT_LISTED)
+                self._commit(write, _entry_changed(agent, revised))
 
         optimistic(self.clock, attempt)
+
+    def directory(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[DirectoryEntry]:
+        """List a page of a tenant's listed agents, oldest first.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        return list_partition(
+            self.table,
+            directory_partition(tenant),
+            (DirectoryEntry.PREFIX,),
+            DirectoryEntry.from_item,
+            limit=limit,
+            cursor=cursor,
+        )
+
+    def _commit(self, write: Write, entry: Write | None) -> None:
+        """Store an agent and, in the same transaction, the change of its directory entry."""
+        if entry is None:
+            self.table.write(write)
+        else:
+            self.table.transact([write, entry])
 
     def _find(self, tenant: str, agent_id: str) -> Agent:
         item = self.table.get(Agent.key_of(tenant, agent_id))
         if item is None:
             raise NotFound("agent not found")
         return Agent.from_item(item)
+
+
+def _entry_changed(before: Agent | None, after: Agent) -> Write | None:
+    """Return the write of an agent's directory entry; None if the agent was and is unlisted."""
+    if after.listed:
+        entry = DirectoryEntry.of(after)
+        return Put(entry.key, entry.attributes())
+    if before is not None and before.listed:
+        return Delete(DirectoryEntry.key_of(after.tenant, after.id))
+    return None
 
 
 def agent_is_there(tenant: str, agent_id: str) -> Check:
