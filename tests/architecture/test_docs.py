@@ -29,6 +29,7 @@ from skein.models.outbox import due
 from skein.models.planning import goal, plan
 from skein.models.privacy import audit, erasure
 from skein.models.quotas import limit
+from skein.models.recall import stored
 from skein.models.runs import run, step
 from skein.models.runs.completion import AnswerFault
 from skein.models.runs.trigger import Trigger
@@ -412,6 +413,11 @@ def audit_key() -> Key:
     return Key(found.pk.replace("2026-02-18", "{day}"), found.sk.replace(time, "{time}"))
 
 
+def blocks_key() -> Key:
+    found = stored.RecallBlock.key_of(TENANT, CHAT, AGENT, 7)
+    return Key(found.pk, found.sk.replace("000000007", "{number}"))
+
+
 def numbered(key: Key) -> Key:
     return Key(key.pk, key.sk.replace("000000000007", "{seq}"))
 
@@ -431,6 +437,7 @@ KEYS: dict[str, Key] = {
     "`IdempotencyRecord`": idempotency.IdempotencyRecord.key_of(TENANT, CHAT, PERSON, "{client}"),
     "`BorrowedContext`": borrowed.BorrowedContext.key_of(TENANT, CHAT, AGENT),
     "`Delivery`": delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"),
+    "`RecallBlock`": blocks_key(),
     "`Run`": run_key("chat_X"),
     "`Run` of a plan or a service": run_key("agt_X"),
     "`Step`": run_key("chat_X", n=7),
@@ -455,6 +462,7 @@ KEYS: dict[str, Key] = {
     "revision": memory.revision_key(TENANT, AGENT, None),
     "effect": ownership.effect_key(TENANT, AGENT, None, "{effect}"),
     "live run": live_key(),
+    "`Posting`": stored.Posting.key_of(TENANT, AGENT, None, "{stem}"),
     "permits": ConcurrencyLimit.key_of(TENANT, AGENT),
     "`User`": user.User.key_of(TENANT, "{id}"),
     "`Merge`": user.Merge.key_of(TENANT, "{id}"),

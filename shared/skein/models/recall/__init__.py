@@ -1,4 +1,4 @@
-"""Define the blocks of messages by which recall finds old messages."""
+"""Define the blocks of messages and the postings of words by which recall finds old messages."""
 
 __all__ = [
     "block",

@@ -37,6 +37,10 @@ class BlockLine:
         scale: The factor from `steps` to the weighted vector.
         near: The length of the sum of the weighted vectors of the messages within `NEAR`.
         wide: The same for `WIDE`.
+        created_at: When the message was posted, in whole seconds since 1970.
+        characters: The length of its text.
+        posted: The distinctive ones of `stems`: each has a posting that may refer to the message.
+        expires_at: When the message expires, in seconds since 1970; None if never.
     """
 
     seq: int
@@ -46,6 +50,10 @@ class BlockLine:
     scale: float
     near: float
     wide: float
+    created_at: int = 0
+    characters: int = 0
+    posted: tuple[str, ...] = ()
+    expires_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +89,20 @@ class IndexedText:
         sender_id: The id of the sender.
         stems: See `BlockLine`.
         embedding: The embedding of the text.
+        created_at: See `BlockLine`.
+        characters: See `BlockLine`.
+        posted: See `BlockLine`.
+        expires_at: See `BlockLine`.
     """
 
     seq: int
     sender_id: str
     stems: tuple[str, ...]
     embedding: Embedding
+    created_at: int = 0
+    characters: int = 0
+    posted: tuple[str, ...] = ()
+    expires_at: int | None = None
 
 
 def block_of(chat_id: str, number: int, model: str, texts: Sequence[IndexedText]) -> Block:
@@ -102,6 +118,10 @@ def block_of(chat_id: str, number: int, model: str, texts: Sequence[IndexedText]
             scale=weighted[position][1],
             near=_length(_sum(_window(vectors, position, NEAR))),
             wide=_length(_sum(_window(vectors, position, WIDE))),
+            created_at=text.created_at,
+            characters=text.characters,
+            posted=text.posted,
+            expires_at=text.expires_at,
         )
         for position, text in enumerate(texts)
     )
