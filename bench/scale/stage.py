@@ -22,6 +22,7 @@ from skein.ports import Table
 from skein.services.common.parallel import THREADS
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, shards_of
+from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics
 
 SPARE_SECONDS = 5  # as the functions have it
@@ -164,7 +165,7 @@ class Stage:
             due_scanner = DueScanner(
                 table=here,
                 clock=self.clock,
-                dispatch=Dispatch(queues=self.queues, metrics=self.metrics),
+                dispatch=Dispatch(queues=self.queues, metrics=self.metrics, settings=Settings()),
                 metrics=self.metrics,
                 parallel_map=Lanes(self.meter, self._shape.threads),
             )

@@ -353,7 +353,15 @@ class Settings(BaseModel):
         ),
     ] = 60
 
-    # Failures of outside services
+    # Failures of outside services and loops
+    max_job_hops: Annotated[
+        int,
+        Field(
+            description="Maximum number of jobs in a row that a job leads to at once; "
+            "then the tick continues.",
+            ge=20,
+        ),
+    ] = 1_000
     breaker_failures: Annotated[
         int,
         Field(description="Number of failures after which a circuit breaker opens.", ge=1),

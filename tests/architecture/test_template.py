@@ -4,7 +4,7 @@ import ast
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any
@@ -59,13 +59,24 @@ def permissions(logical_id: str) -> set[tuple[str, str]]:
     }
 
 
+def metrics_of(alarm: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the metrics of an alarm: its only one, or those of its expression."""
+    found = [
+        each["MetricStat"]["Metric"] for each in alarm.get("Metrics", ()) if "MetricStat" in each
+    ]
+    return found or [alarm]
+
+
 def alarms_on(metric: str, dimension: str) -> list[str]:
     """The alarms on a metric of one thing; `dimension` is the logical id it refers to."""
     return [
         name
         for name, alarm in ALARMS.items()
-        if alarm["MetricName"] == metric
-        and re.search(rf"'{dimension}['.]", str(alarm.get("Dimensions")))
+        if any(
+            found["MetricName"] == metric
+            and re.search(rf"'{dimension}['.]", str(found.get("Dimensions")))
+            for found in metrics_of(alarm)
+        )
     ]
 
 
@@ -108,6 +119,11 @@ def test_a_function_raises_an_alarm_when_it_fails(logical_id: str) -> None:
     assert alarms_on("Errors", logical_id)
 
 
+@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.queues], ids=str)
+def test_worker_whose_jobs_lambda_drops_raises_an_alarm(function: Function) -> None:
+    assert alarms_on("RecursiveInvocationsDropped", function.logical_id)
+
+
 @pytest.mark.parametrize("name", ALARMS)
 def test_an_alarm_tells_somebody(name: str) -> None:
     assert ALARMS[name]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
@@ -116,10 +132,10 @@ def test_an_alarm_tells_somebody(name: str) -> None:
 def test_what_waits_or_fails_and_a_silent_tick_raise_alarms() -> None:
     assert alarms_on("ApproximateAgeOfOldestMessage", "TurnsQueue")
     assert alarms_on("Invocations", "Tick")
-    reported = {alarm["MetricName"]: alarm for alarm in ALARMS.values()}
+    reported = {alarm["MetricName"]: alarm for alarm in ALARMS.values() if "MetricName" in alarm}
     variables = GLOBALS["Environment"]["Variables"]
     limits = ("TenantTokensNearLimit", "BackgroundOverBudget")
-    for metric in ("RunsFailed", "ConsolidationsStuck", *limits):
+    for metric in ("RunsFailed", "ConsolidationsStuck", "HopLimitReached", *limits):
         alarm = reported[metric]
         assert alarm["Namespace"] == variables["POWERTOOLS_METRICS_NAMESPACE"]
         assert alarm["Dimensions"] == [

@@ -4,11 +4,12 @@ All ports of the functions share one fuse. SQS gives a job again that was not ac
 comes every minute, and whoever sent a webhook sends it until it is answered.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from datetime import timedelta
+from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple, get_args
 
@@ -21,12 +22,14 @@ import sms_delivery
 import summary_worker
 import tick
 import upkeep_worker
+from local.template import Template
 from skein import bootstrap
 from skein.bootstrap import App, build_app
 from skein.errors import SkeinError
 from skein.models.common.storage import Item, Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_before, due_partition
 from skein.models.outbox.jobs import Job, QueueName
+from skein.ports import Queues
 from tests.support.api_client import Answer, Client, Context, recorded
 from tests.support.builders import World, tokens
 from tests.support.fakes import Fuse, Killed, in_turn
@@ -34,6 +37,8 @@ from tests.support.fakes import Fuse, Killed, in_turn
 TICK_SECONDS = 50
 WEBHOOK_SECONDS = 29
 MAX_MINUTES = 120
+# Lambda drops an event if one chain of events has invoked the function 16 times before.
+LINEAGE_INVOCATIONS = 16
 FADING_WITHIN = timedelta(days=1)
 
 PORTS = {
@@ -67,6 +72,53 @@ WORKERS: dict[QueueName, Worker] = {
     "reflections": Worker(reflection_worker, 900, 5_400),
     "erasures": Worker(erasure_worker, 900, 5_400),
 }
+
+
+@cache
+def recursive_functions() -> frozenset[str]:
+    """The modules of the functions that the template exempts from Lambda's loop detection."""
+    functions = dict(Template.load().resources("AWS::Serverless::Function")).values()
+    return frozenset(
+        str(function["Handler"]).removesuffix(".handler")
+        for function in functions
+        if function.get("RecursiveLoop") == "Allow"
+    )
+
+
+class Lineages:
+    """Lambda's detection of loops: each message names the functions that led to it, and how often.
+
+    Attributes:
+        allowed: The functions that may be in a loop.
+        current: The functions that led to the running invocation, and the running function.
+        dropped: The jobs whose function was not invoked.
+    """
+
+    def __init__(self, queues: Queues, allowed: frozenset[str]) -> None:
+        self.allowed = allowed
+        self.current: Counter[str] = Counter()
+        self.dropped: list[Job] = []
+        self._queues = queues
+        self._sent: dict[int, tuple[Job, Counter[str]]] = {}
+
+    def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
+        """See `skein.ports.Queues`; each job gets the lineage of the invocation that sends it."""
+        self._sent.update({id(job): (job, self.current) for job in jobs})
+        self._queues.send(jobs, delay_seconds=delay_seconds)
+
+    @contextmanager
+    def of_job(self, job: Job, function: str) -> Iterator[bool]:
+        """Invoke a function with a job in the block; tell the block whether Lambda drops it."""
+        before = self.current
+        _, led = self._sent.get(id(job), (job, Counter[str]()))
+        dropped = led[function] >= LINEAGE_INVOCATIONS and function not in self.allowed
+        if dropped:
+            self.dropped.append(job)
+        self.current = led + Counter([function])
+        try:
+            yield dropped
+        finally:
+            self.current = before
 
 
 class Strike(NamedTuple):
@@ -103,6 +155,7 @@ class Deployment(World):
         fuse: Counts every call that a function makes to the outside.
         deaths: How many functions have died.
         watchers: Look on whenever a function has answered, or died (None).
+        lineages: Applies Lambda's rule on loops to the jobs.
     """
 
     def __post_init__(self) -> None:
@@ -110,13 +163,15 @@ class Deployment(World):
         self.fuse = Fuse()
         self.deaths = 0
         self.watchers: list[Watcher] = []
+        self.lineages = Lineages(self.queues, recursive_functions())
         self._strikes: deque[Strike] = deque()
         self._container = self._cold_start()
 
     def _cold_start(self) -> App:
+        ports = {name: getattr(self.app.ports, name) for name in PORTS}
+        ports["queues"] = self.lineages
         fused = {
-            name: self.fuse.guard(getattr(self.app.ports, name), name, methods)
-            for name, methods in PORTS.items()
+            name: self.fuse.guard(ports[name], name, methods) for name, methods in PORTS.items()
         }
         others = {
             "clock": self.clock,
@@ -197,7 +252,10 @@ class Deployment(World):
         worked = False
         for queue, worker in WORKERS.items():
             for job in self.queues.ready(queue):
-                answer = self.invoke(worker.function, _event(job), seconds=worker.seconds)
+                with self.lineages.of_job(job, worker.function.__name__) as dropped:
+                    if dropped:
+                        continue
+                    answer = self.invoke(worker.function, _event(job), seconds=worker.seconds)
                 if answer is None or answer["batchItemFailures"]:
                     self.queues.give_again(job, seconds=worker.visibility_seconds)
                 worked = True

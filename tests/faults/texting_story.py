@@ -11,6 +11,7 @@ from skein.adapters.twilio_signature import TwilioSignature
 from skein.models.common.storage import Query
 from skein.models.directory.phone import PhoneChat, PhoneOwner
 from skein.models.runs.step import Step
+from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets
 from tests.faults.deployment import Deployment
 from tests.support.builders import LINE, PHONE, TENANT, bot, person
@@ -27,9 +28,9 @@ COACH = bot()
 class SmsLine(Deployment):
     """A deployment with an agent on a line, whose model never gives the same answer twice."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings = SMS_SETTINGS) -> None:
         verifier = TwilioSignature(MemorySecrets({"twilio": ACCOUNT}), SETTINGS)
-        super().__init__(SMS_SETTINGS, ScriptedModel(), {"verifier": verifier})
+        super().__init__(settings, ScriptedModel(), {"verifier": verifier})
         self.model.default = lambda _: f"Answer {len(self.model.requests)}"
         self.agent()
         self.line()

@@ -58,7 +58,9 @@ class ApiServices:
         """The service that sends jobs after a commit."""
         from skein.services.outbox.dispatch import Dispatch
 
-        return Dispatch(queues=self.ports.queues, metrics=self.ports.metrics)
+        return Dispatch(
+            queues=self.ports.queues, metrics=self.ports.metrics, settings=self.ports.settings
+        )
 
     @lazy
     def renaming(self) -> Renaming:

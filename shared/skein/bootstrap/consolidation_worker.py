@@ -27,7 +27,7 @@ def build_consolidator(ports: Ports) -> Consolidator:
     return Consolidator(
         table=table,
         clock=clock,
-        dispatch=Dispatch(queues=ports.queues, metrics=metrics),
+        dispatch=Dispatch(queues=ports.queues, metrics=metrics, settings=settings),
         agent_consolidation=agent_consolidation,
         budget=budget,
         settings=settings,

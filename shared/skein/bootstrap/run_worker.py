@@ -52,7 +52,7 @@ class RunWorker:
     def __init__(self, ports: Ports) -> None:
         table, clock, ids, metrics = ports.table, ports.clock, ports.ids, ports.metrics
         settings = ports.settings
-        dispatch = Dispatch(queues=ports.queues, metrics=metrics)
+        dispatch = Dispatch(queues=ports.queues, metrics=metrics, settings=settings)
         self.prompting = Prompting(ports)
 
         self.chats = Chats(table=table, clock=clock, ids=ids, dispatch=dispatch, settings=settings)

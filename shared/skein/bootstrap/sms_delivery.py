@@ -11,7 +11,7 @@ def build_sms_sender(ports: Ports) -> SmsSender:
         table=ports.table,
         clock=ports.clock,
         sms=ports.sms,
-        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics),
+        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics, settings=ports.settings),
         metrics=ports.metrics,
         settings=ports.settings,
     )

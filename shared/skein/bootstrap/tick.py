@@ -14,7 +14,7 @@ def build_tick(ports: Ports) -> Tick:
     due_scanner = DueScanner(
         table=table,
         clock=clock,
-        dispatch=Dispatch(queues=ports.queues, metrics=metrics),
+        dispatch=Dispatch(queues=ports.queues, metrics=metrics, settings=settings),
         metrics=metrics,
         parallel_map=ports.parallel_map,
     )

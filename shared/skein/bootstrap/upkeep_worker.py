@@ -12,7 +12,7 @@ def build_upkeep(ports: Ports) -> Upkeep:
     return Upkeep(
         table=table,
         clock=clock,
-        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics),
+        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics, settings=settings),
         budget=Budget(table=table, clock=clock, metrics=ports.metrics, settings=settings),
         settings=settings,
     )

@@ -1,6 +1,8 @@
 """Jobs: the versioned messages of the queues, which only name what to look at."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from skein.models.common.base import Identifier, Tenant, Value
 
@@ -13,11 +15,16 @@ MAX_DELAY_SECONDS = 900  # the longest delay of an SQS message
 
 
 class Job(Value):
-    """A message that names an item; the state of the item decides the work."""
+    """A message that names an item; the state of the item decides the work.
+
+    Attributes:
+        hops: How many jobs led to this one; 0 if no job did.
+    """
 
     queue: ClassVar[QueueName]
 
     v: Literal[1] = 1
+    hops: Annotated[int, Field(ge=0)] = 0
     tenant: Tenant
 
 

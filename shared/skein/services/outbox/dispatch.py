@@ -6,30 +6,48 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from skein.errors import Transient
+from skein.hops import next_hops
 from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Metrics, Queues
+from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """The fast path of the outbox; the tick is the slow path."""
+    """The fast path of the outbox; the tick is the slow path.
+
+    Args:
+        queues: The queues.
+        metrics: Counts the jobs that were not sent.
+        settings: The settings of the deployment.
+    """
 
     queues: Queues
     metrics: Metrics
+    settings: Settings
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
         """Send jobs of any kinds to their queues, with a delay of `delay_seconds`.
 
         This method never raises `Transient`. The work is already committed, so an error would tell
         the caller of a failure that did not happen. The tick finds an unsent job by the due pointer
-        of its item.
+        of its item. A job with more than `max_job_hops` hops is not sent either, so that no loop of
+        jobs runs at full speed. The tick's job has no hops.
         """
+        hops = next_hops()
         by_queue: dict[QueueName, list[Job]] = defaultdict(list)
         for job in jobs:
-            by_queue[job.queue].append(job)
+            by_queue[job.queue].append(job.model_copy(update={"hops": hops}))
         for queue, batch in by_queue.items():
+            if hops > self.settings.max_job_hops:
+                logger.warning(
+                    "hop limit reached, jobs left to the tick",
+                    extra={"queue": queue, "jobs": len(batch), "hops": hops},
+                )
+                self.metrics.count("HopLimitReached", len(batch))
+                continue
             try:
                 self.queues.send(batch, delay_seconds=delay_seconds)
             except Transient:

@@ -1,0 +1,56 @@
+"""Dispatch: jobs get their hops, and a job beyond the limit is left to the tick."""
+
+import pytest
+
+from skein.hops import handling
+from skein.models.outbox.jobs import Job, RunJob, UpkeepJob
+from skein.services.outbox.dispatch import Dispatch
+from skein.settings import Settings
+from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
+from tests.support.builders import NOON, TENANT
+
+RUN = RunJob(tenant=TENANT, run_id="run_1", agent_id="agt_a")
+UPKEEP = UpkeepJob(tenant=TENANT, chat_id="chat_1")
+LIMIT = 20
+
+
+class Outbox:
+    def __init__(self) -> None:
+        self.queues = MemoryQueues(FixedClock(NOON))
+        self.metrics = MemoryMetrics()
+        settings = Settings(max_job_hops=LIMIT)
+        self.dispatch = Dispatch(queues=self.queues, metrics=self.metrics, settings=settings)
+
+    @property
+    def hops(self) -> list[int]:
+        return [waiting.job.hops for waiting in self.queues.sent]
+
+
+def test_send_outside_of_a_job_gives_no_hops() -> None:
+    outbox = Outbox()
+    outbox.dispatch.send([RUN.model_copy(update={"hops": 7})])
+    assert outbox.hops == [0]
+
+
+def test_send_within_a_job_gives_one_hop_more_than_that_job_has() -> None:
+    outbox = Outbox()
+    with handling(LIMIT - 1):
+        outbox.dispatch.send([RUN, UPKEEP])
+    assert outbox.hops == [LIMIT, LIMIT]
+    assert not outbox.metrics.counts
+
+
+def test_send_beyond_the_limit_leaves_the_jobs_to_the_tick(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    outbox = Outbox()
+    jobs: list[Job] = [RUN, UPKEEP]
+    with handling(LIMIT):
+        outbox.dispatch.send(jobs)
+    assert not outbox.hops
+    assert outbox.metrics.counts == {"HopLimitReached": 2}
+    assert caplog.messages == ["hop limit reached, jobs left to the tick"] * 2
+
+
+def test_job_of_an_older_version_has_no_hops() -> None:
+    assert RunJob.model_validate_json(RUN.model_dump_json(exclude={"hops"})) == RUN
