@@ -146,8 +146,10 @@ class ClockControl:
     def _advance(self, left: timedelta, until: Deadline) -> None:
         early_rounds = 0
         while True:
-            self._settle(until)
+            moves = self._settle(until)
             moments = (self._poller.next_due(), self._schedules.next_useful())
+            if self._moves() != moves:
+                continue  # a message became due in real time, and was taken meanwhile
             hop = min((m - self._clock.now() for m in moments if m is not None), default=left)
             hop = min(max(hop, ZERO), left)
             self._turn(hop, until)

@@ -86,7 +86,8 @@ class Poller:
 
     def next_due(self) -> datetime | None:
         """Return when the earliest waiting message is due; None if no message waits."""
-        return self._inbox.next_due()
+        with self._changed:
+            return self._inbox.next_due()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -112,12 +113,17 @@ class Poller:
             self._changed.wait_for(lambda: self._stopping, seconds)
 
     def waiting(self) -> list[Held]:
-        """Return the messages that no batch has taken, due or not."""
-        return self._inbox.waiting()
+        """Return the messages that no batch has taken, due or not.
+
+        A message that is not returned is in a batch that `batches` counts already.
+        """
+        with self._changed:
+            return self._inbox.waiting()
 
     def shift(self, by: timedelta) -> int:
         """Change the due times of all waiting messages; return the number of messages."""
-        return self._inbox.shift(by)
+        with self._changed:
+            return self._inbox.shift(by)
 
     def running(self) -> dict[str, int]:
         """Return the number of running batches by function."""

@@ -1,7 +1,8 @@
-"""The drain, beside work that begins in real time."""
+"""The drain and a turn of the clock, beside work that begins in real time."""
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import cast
 
 from local.clock import TurnableClock
@@ -17,6 +18,9 @@ from tests.fakes.table import MemoryTable
 class IdleStack:
     """The poller, the schedules and the sandbox of a stack without work.
 
+    Args:
+        taken: Whether a message is taken while the queues are first read.
+
     Attributes:
         batches: How many batches were started.
         settled: How often somebody waited until the stack was idle.
@@ -25,9 +29,21 @@ class IdleStack:
     callbacks = 0
     stopping = False
 
-    def __init__(self) -> None:
+    def __init__(self, *, taken: bool) -> None:
         self.batches = 0
         self.settled = 0
+        self._taken = taken
+
+    def read(self) -> None:
+        if self._taken:
+            self._taken = False
+            self.batches += 1
+
+    def next_due(self) -> None:
+        self.read()
+
+    def next_useful(self) -> None:
+        return
 
     def settle(self, *, until: float) -> bool:
         self.settled += 1
@@ -58,38 +74,42 @@ class IdleStack:
 
 
 class Waits:
-    """Work that waits; a message is taken while it is first looked at."""
+    """Work that waits: none."""
 
-    def __init__(self, stack: IdleStack, *, taken: bool) -> None:
+    def __init__(self, stack: IdleStack) -> None:
         self._stack = stack
-        self._taken = taken
 
     def in_queues(self) -> Sequence[Waiting]:
-        if self._taken:
-            self._taken = False
-            self._stack.batches += 1
+        self._stack.read()
         return ()
 
     def report(self) -> tuple[list[dict[str, object]], int]:
         return [], 0
 
 
-def settled_times(*, taken: bool) -> int:
-    stack = IdleStack()
+def control_of(stack: IdleStack) -> ClockControl:
     no_items: list[Item] = []
-    control = ClockControl(
+    return ClockControl(
         TurnableClock(),
         poller=cast("Poller", stack),
         schedules=cast("Schedules", stack),
         sandbox=cast("TwilioSandbox", stack),
-        waiting=cast("WaitingWork", Waits(stack, taken=taken)),
+        waiting=cast("WaitingWork", Waits(stack)),
         table=MemoryTable(),
         all_items=lambda: no_items,
         restart=lambda: None,
     )
-    control.drain()
-    return stack.settled
 
 
 def test_drain_waits_for_a_message_that_is_taken_while_it_looks_at_the_queues() -> None:
-    assert settled_times(taken=True) == 2 * settled_times(taken=False)
+    busy, idle = IdleStack(taken=True), IdleStack(taken=False)
+    control_of(busy).drain()
+    control_of(idle).drain()
+    assert busy.settled == 2 * idle.settled
+
+
+def test_turn_waits_for_a_message_that_is_taken_while_the_next_time_is_chosen() -> None:
+    busy, idle = IdleStack(taken=True), IdleStack(taken=False)
+    control_of(busy).advance(timedelta(0))
+    control_of(idle).advance(timedelta(0))
+    assert busy.settled == idle.settled + 2  # the poller and the sandbox

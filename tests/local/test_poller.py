@@ -17,7 +17,7 @@ from local.aws.delays import keep_delays
 from local.aws.inbox import SqsInbox
 from local.clock import TurnableClock
 from local.functions import Functions
-from local.inbox import Inbox, PolledQueue
+from local.inbox import Held, Inbox, PolledQueue
 from local.poller import Poller
 from local.sqlite.database import Database
 from local.sqlite.queues import INSERT, SqliteInbox
@@ -351,6 +351,29 @@ def test_waiting_messages_are_listed_with_their_failures(bench: Bench) -> None:
     found = sorted((held.message.body, held.failures) for held in bench.poller.waiting())
     assert found == [("delayed", 0), ("failed", 1)]
     assert bench.poller.taken() == {"Worker": 1}
+
+
+def test_message_that_is_being_taken_is_waiting_or_counted_as_a_batch(
+    queues: Queues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(queues)
+    take, taken, looked = bench.inbox.take, threading.Event(), threading.Event()
+
+    def take_slowly(source: PolledQueue) -> list[Held]:
+        found = take(source)
+        if found:
+            taken.set()
+            looked.wait(0.2)  # time for a look between the take and the count
+        return found
+
+    monkeypatch.setattr(bench.inbox, "take", take_slowly)
+    bench.send("one")
+    bench.poller.start()
+    assert taken.wait(PATIENCE_SECONDS)
+    waiting, batches = bench.poller.waiting(), bench.poller.batches
+    looked.set()
+    bench.poller.stop(seconds=PATIENCE_SECONDS)
+    assert (waiting, batches) == ([], 1)
 
 
 def test_shift_moves_the_due_times_of_waiting_messages(bench: Bench) -> None:
