@@ -248,7 +248,15 @@ def test_fields_of_the_log_stand_in_operations() -> None:
 
 def test_sections_of_prompts_stand_in_operations() -> None:
     folder = ROOT / "shared" / "skein" / "agent"
-    makers = ("Section", "around", "documents_section", "listing", "prose", "remembered")
+    makers = (
+        "Section",
+        "around",
+        "documents_section",
+        "listing",
+        "one_line",
+        "prose",
+        "remembered",
+    )
     made = {
         name
         for path, tree in trees()

@@ -55,7 +55,7 @@ def test_reminder_set_by_sms_knows_its_person_and_arrives_by_sms(
         "touch my toes",
         "Dana has a stiff back.",
         "Remind Dana to stretch",
-        'Your plan "stretch" for this chat, set by Dana, was due at ',
+        'Your plan "stretch", set by Dana, was due at ',
     ):
         assert part in prompt
     assert client.texts()[-1] == "Time to stretch, Dana!"

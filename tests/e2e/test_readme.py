@@ -44,7 +44,7 @@ def test_the_first_conversation_goes_as_the_readme_tells_it(
     assert '"body": "The plank."' in done.stdout
     assert '"status": "delivered"' in done.stdout
     assert '"text": "Yes, but gently."' in done.stdout
-    assert "\nTRIGGER:\n" in done.stdout
+    assert "\nNOW: " in done.stdout
     assert re.search(r"^[0-9]+ TRIGGER$", done.stdout, flags=re.MULTILINE)
     assert '"phone": "+15005550100"' in done.stdout
     assert '"reason": "keyword"' in done.stdout

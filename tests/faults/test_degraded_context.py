@@ -203,6 +203,7 @@ def test_in_a_group_the_timeline_holds_what_is_to_be_answered_alone() -> None:
     assert [part.split(" (")[0].split(":")[0] for part in system.split("\n\n")] == [
         "IDENTITY",
         "INSTRUCTIONS",
+        "TODAY",
         "CHAT HISTORY",
         "NOW",
     ]

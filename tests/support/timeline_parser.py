@@ -64,8 +64,8 @@ SENTENCES = [
         r"You have not answered the last \d+ messages yet\.",
         rf"{CALLED} asked you to respond now(?: in {QUOTED})?\.",
         (
-            rf"Your plan (?P<plan>{QUOTED})(?: for (?:{QUOTED}|this chat))?, set by {CALLED}, "
-            r"was due at \d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\-0-9]+\."
+            rf"Your plan (?P<plan>{QUOTED})(?: for {QUOTED})?, set by {CALLED}, "
+            r"was due at (?:\d{4}-\d\d-\d\d )?\d\d:\d\d [A-Z+\-0-9]+\."
         ),
         rf"The service (?P<service>{QUOTED}) sent this webhook(?: in {QUOTED})?\.",
     )

@@ -60,7 +60,7 @@ def test_own_messages_are_the_assistants_and_the_clock_stands_just_before_the_qu
     ]
     assert role == "system"
     assert changing.startswith("TRIGGER:")
-    assert changing.endswith("NOW:\n  Wednesday 2026-02-18 13:00 in Europe/Berlin (12:00 UTC)")
+    assert changing.endswith("\n\nNOW: 13:00 in Europe/Berlin (12:00 UTC)")
     assert current == ("user", "[Husam (human)] How far today, @Coach?")
 
 
@@ -127,11 +127,12 @@ def test_run_stores_its_prompt() -> None:
         "IDENTITY",
         "INSTRUCTIONS",
         "PARTICIPANTS",
+        "TODAY",
         "CHAT HISTORY",
         "TRIGGER",
         "NOW",
     ]
-    assert view.prompt.sections[3].text == "user: [Husam (human)] Hello"
+    assert view.prompt.sections[4].text == "user: [Husam (human)] Hello"
     assert view.prompt.total_tokens == sum(s.tokens for s in view.prompt.sections)
     assert [step.text for step in view.steps] == ["Hello!"]
 
@@ -210,28 +211,45 @@ def test_a_prompt_that_is_too_large_to_store_keeps_its_form() -> None:
 # ---------------------------------------------------------------------- the time
 
 
-def _now_shown(kind: str, **person_fields: Any) -> str:
-    """The section NOW of a prompt in a chat of that kind with an agent in Berlin."""
+def _time_shown(kind: str, *, hour: int = 12, **person_fields: Any) -> tuple[str, str]:
+    """The sections TODAY and NOW of a prompt in a chat of that kind with an agent in Berlin."""
     world = _world()
+    world.clock.advance((hour - 12) * 3600)
     world.chat(HUSAM, COACH, kind=kind, visibility="private")
     new = NewUser.model_validate({"id": HUSAM.id, "name": "Husam"} | person_fields)
     world.app.users.create(TENANT, new)
     world.post("What time is it?", HUSAM)
     world.drain()
-    return world.model.prompt.partition("NOW:\n")[2].splitlines()[0]
+    record = world.app.run_views.get(TENANT, world.runs()[-1].id).prompt
+    assert record is not None
+    shown = {section.name: section.text for section in record.sections}
+    return shown["TODAY"], shown["NOW"]
 
 
 @pytest.mark.parametrize(
     ("kind", "person_fields", "shown"),
     [
-        ("direct", {"time_zone": "Asia/Tokyo"}, "Wednesday 2026-02-18 21:00 in Asia/Tokyo"),
-        ("direct", {"phones": ["+962791234567"]}, "Wednesday 2026-02-18 15:00 in Asia/Amman"),
-        ("direct", {"phones": ["+14155550123"]}, "Wednesday 2026-02-18 13:00 in Europe/Berlin"),
-        ("direct", {}, "Wednesday 2026-02-18 13:00 in Europe/Berlin"),
-        ("group", {"time_zone": "Asia/Tokyo"}, "Wednesday 2026-02-18 13:00 in Europe/Berlin"),
+        ("direct", {"time_zone": "Asia/Tokyo"}, "21:00 in Asia/Tokyo"),
+        ("direct", {"phones": ["+962791234567"]}, "15:00 in Asia/Amman"),
+        ("direct", {"phones": ["+14155550123"]}, "13:00 in Europe/Berlin"),
+        ("direct", {}, "13:00 in Europe/Berlin"),
+        ("group", {"time_zone": "Asia/Tokyo"}, "13:00 in Europe/Berlin"),
     ],
 )
 def test_now_is_in_the_persons_zone_in_their_direct_chat(
     kind: str, person_fields: dict[str, Any], shown: str
 ) -> None:
-    assert f"  {shown} (12:00 UTC)" == _now_shown(kind, **person_fields)
+    today, now = _time_shown(kind, **person_fields)
+    assert today == "TODAY: Wednesday 2026-02-18"
+    assert now == f"NOW: {shown} (12:00 UTC)"
+
+
+def test_today_is_the_date_in_the_zone_of_now() -> None:
+    assert _time_shown("direct", hour=16, time_zone="Asia/Tokyo") == (
+        "TODAY: Thursday 2026-02-19",
+        "NOW: 01:00 in Asia/Tokyo (2026-02-18 16:00 UTC)",
+    )
+
+
+def test_now_in_utc_names_the_zone_once() -> None:
+    assert _time_shown("direct", time_zone="UTC")[1] == "NOW: 12:00 UTC"

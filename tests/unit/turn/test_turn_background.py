@@ -99,7 +99,7 @@ def test_trigger_of_plan_states_who_set_it() -> None:
     plan(world)
     due(world)
     prompt = shown(world.model.requests[-1])
-    told = '  Your plan "Stretch" for this chat, set by Dana, was due at 2026-02-19 12:00 UTC.'
+    told = '  Your plan "Stretch", set by Dana, was due at 12:00 UTC.'
     assert told in prompt
     assert f'  instruction: "{REMINDER}"' in prompt
 

@@ -195,6 +195,7 @@ class PromptBuilder:
             sections.conversation(reading.chat, given.context.zone, self.tokens),
             elsewhere.conversation_summary(reading.history.before, summary, self.tokens),
             self._participants(given),
+            sections.today(reading.now, reading.zone, self.tokens),
         ]
         return [part for part in found if part is not None]
 

@@ -69,7 +69,10 @@ def _parts(situation: Situation) -> Iterator[str]:
         yield render("instructions_group")
     if situation.sms_characters is not None:
         yield render("instructions_sms", {"characters": str(situation.sms_characters)})
-    yield render(f"instructions_{situation.history_format}")
+    if situation.history_format == "timeline":
+        yield render("instructions_timeline")
+    else:
+        yield render("instructions_roles_group" if situation.group else "instructions_roles_direct")
     yield render("instructions_quoted")
     if situation.threads or SWITCH in tools or CREATE in tools:
         yield render("instructions_threads")

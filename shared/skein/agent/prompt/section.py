@@ -44,6 +44,12 @@ def prose(name: str, body: str, counter: TokenCounter) -> Section:
     return Section(name, text, counter.count(text + SEPARATOR))
 
 
+def one_line(name: str, fact: str, counter: TokenCounter) -> Section:
+    """Make a section of one line, which is never shortened."""
+    text = f"{name}: {fact}"
+    return Section(name, text, counter.count(text + SEPARATOR))
+
+
 def around(
     name: str,
     text: str,

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from skein.agent.prompt.names import Names
-from skein.agent.prompt.section import SEPARATOR, Section, around, listing, prose
+from skein.agent.prompt.section import Section, around, listing, one_line, prose
 from skein.agent.reading.other_chats import LiveRun, OwnChat
 from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
@@ -22,7 +22,6 @@ from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
 from skein.ports import TokenCounter
 from skein.services.common.quoting import minute_of, quoted, quoted_id
-from skein.services.common.schedule import local_time
 
 NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
 UTC = "UTC"
@@ -73,11 +72,9 @@ def active_chat(
     if chat is not None and home is not None and chat.id == home.id and not direct:
         return None
     if chat is not None:
-        text = f"ACTIVE CHAT: {quoted(chat.display_title)}"
-    else:
-        text = "ACTIVE CHAT: none"
-        text += " (call enter_chat to enter a chat first)" if may_enter else ""
-    return Section("ACTIVE CHAT", text, counter.count(text + SEPARATOR))
+        return one_line("ACTIVE CHAT", quoted(chat.display_title), counter)
+    advice = " (call enter_chat to enter a chat first)" if may_enter else ""
+    return one_line("ACTIVE CHAT", f"none{advice}", counter)
 
 
 def conversation(chat: Chat | None, zone: ZoneInfo, counter: TokenCounter) -> Section | None:
@@ -177,8 +174,18 @@ def active_runs(
     return listing("ACTIVE RUNS", lines, limit, counter, priority=RUNS_GIVE_WAY)
 
 
+def today(moment: datetime, zone: str, counter: TokenCounter) -> Section:
+    """Render the weekday and the date in the time zone of NOW.
+
+    The section stands before the history: within a day, the provider's cache serves both.
+    """
+    return one_line("TODAY", f"{moment.astimezone(ZoneInfo(zone)):%A %Y-%m-%d}", counter)
+
+
 def now(moment: datetime, zone: str, counter: TokenCounter) -> Section:
-    """Render the time to the minute, in a time zone and in UTC.
+    """Render the time of day to the minute, in a time zone and in UTC.
+
+    TODAY has the date; the time in UTC has its own if it differs.
 
     Args:
         moment: The time.
@@ -187,10 +194,10 @@ def now(moment: datetime, zone: str, counter: TokenCounter) -> Section:
     """
     utc = to_utc(moment)
     if zone == UTC:
-        return prose("NOW", f"  {utc:%A %Y-%m-%d %H:%M} UTC", counter)
+        return one_line("NOW", f"{utc:%H:%M} UTC", counter)
     local = moment.astimezone(ZoneInfo(zone))
     form = "%H:%M" if local.date() == utc.date() else "%Y-%m-%d %H:%M"
-    return prose("NOW", f"  {local_time(moment, zone)} ({utc:{form}} UTC)", counter)
+    return one_line("NOW", f"{local:%H:%M} in {zone} ({utc:{form}} UTC)", counter)
 
 
 def chat_name(chat: Chat) -> str:
@@ -236,11 +243,13 @@ def kept(sections: Sequence[Section], run: Run, reading: Reading) -> list[Sectio
     """Return the sections that a reading's prompt keeps, apart from the history.
 
     A full reading keeps all sections. A reading without context keeps IDENTITY and INSTRUCTIONS. A
-    degraded context also keeps NOW and, without a current message, TRIGGER.
+    degraded context also keeps TODAY, NOW and, without a current message, TRIGGER.
     """
     if reading.prompt_mark is None:
         return list(sections)
     names = set(PLAIN)
     if reading.prompt_mark == "context_unavailable":
-        names |= {"NOW"} if current_seq(run, reading.chat) is not None else {"NOW", "TRIGGER"}
+        names |= {"TODAY", "NOW"}
+        if current_seq(run, reading.chat) is None:
+            names.add("TRIGGER")
     return [section for section in sections if section.name in names]

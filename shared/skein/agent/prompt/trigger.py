@@ -1,7 +1,7 @@
 """The section TRIGGER, which states why the run exists, in sentences."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from skein.agent.prompt.names import Names
@@ -32,13 +32,16 @@ def trigger(
     counter: TokenCounter,
     *,
     zone: ZoneInfo,
-    shown: Collection[int],
+    shown: Sequence[int],
     roles: bool,
     priority: int,
     least: int,
     most_of_payload: int,
-) -> Section:
+) -> Section | None:
     """Render a run's trigger: who or what started the run, where, and how a wait ended.
+
+    None in a direct chat in roles if the last message of the history started the run and there is
+    no more to say. INSTRUCTIONS states this usual cause, so that the provider's cache serves it.
 
     Args:
         run: The run, with its trigger.
@@ -46,8 +49,8 @@ def trigger(
         names: The names in the prompt.
         counter: The exact token counter.
         zone: The time zone of the prompt.
-        shown: The messages of the active chat that the prompt shows, by seq. The text of the
-            trigger's message is repeated only if it is not among them.
+        shown: The messages of the active chat that the prompt shows, by seq, oldest first. The
+            text of the trigger's message is repeated only if it is not among them.
         roles: Whether the message to answer follows the section.
         priority: The priority of the section; see `Section`.
         least: The tokens that the section keeps when it is shortened.
@@ -56,10 +59,13 @@ def trigger(
     found = reading.trigger
     message = found.message if found.may_be_shown else None
     here = reading.chat is not None and found.home is not None and reading.chat.id == found.home.id
+    last = message is not None and here and message.seq in shown[-1:]
     lines = [
-        *(_causes(run, reading, names, zone, roles=roles) or [HIDDEN[run.trigger.type]]),
+        *_causes(run, reading, names, zone, roles=roles, last=last),
         *_of_resume(run, reading, names, roles=roles),
     ]
+    if not lines:
+        return None
     plan, service, text = run.trigger.plan, run.trigger.service, ""
     if found.may_be_shown and service is not None:
         text = payload_block(service.payload)
@@ -86,17 +92,28 @@ def trigger(
     return section.within(most_of_payload)
 
 
-def _causes(run: Run, reading: Reading, names: Names, zone: ZoneInfo, *, roles: bool) -> list[str]:
-    """Return the sentences on what started the run; none if they may not be shown."""
+def _causes(
+    run: Run, reading: Reading, names: Names, zone: ZoneInfo, *, roles: bool, last: bool
+) -> list[str]:
+    """Return the sentences on what started the run; none if INSTRUCTIONS say enough.
+
+    Args:
+        run: The run, with its trigger.
+        reading: The reading of the activation.
+        names: The names in the prompt.
+        zone: The time zone of the prompt.
+        roles: Whether the history is in roles.
+        last: Whether the trigger's message is the last of the history.
+    """
     home, message = reading.trigger.home, reading.trigger.message
     plan, service = run.trigger.plan, run.trigger.service
     where = f" in {quoted(home.display_title)}" if home is not None else ""
     if not reading.trigger.may_be_shown:
-        return []
+        return [HIDDEN[run.trigger.type]]
     if run.trigger.type == "chat_message" and home is not None:
         if message is None:
             return [f"A message{where} that is not there any more."]
-        return _of_message(run, reading, home, message, names, roles=roles)
+        return _of_message(run, reading, home, message, names, roles=roles, last=last)
     if plan is not None:
         return [_of_plan(run, plan, reading, names, zone, roles=roles)]
     if service is not None:
@@ -106,13 +123,23 @@ def _causes(run: Run, reading: Reading, names: Names, zone: ZoneInfo, *, roles: 
 
 
 def _of_message(
-    run: Run, reading: Reading, home: Chat, message: Message, names: Names, *, roles: bool
+    run: Run,
+    reading: Reading,
+    home: Chat,
+    message: Message,
+    names: Names,
+    *,
+    roles: bool,
+    last: bool,
 ) -> list[str]:
-    """Return the sentences on a message: who, where, whom it addresses, and who else was woken."""
+    """Return the sentences on a message: who, where, whom it addresses, and who else was woken.
+
+    None in a direct chat in roles if the message is the last one and there is no more to say.
+    """
     follows = roles and run.resumed is None and reading.chat is home
     what = "the message below" if follows else f"msg:{message.seq}"
     where = "" if follows and home.kind == "direct" else f" in {quoted(home.display_title)}"
-    sentence = f"{names[message.sender]} wrote {what}{where}"
+    plain = sentence = f"{names[message.sender]} wrote {what}{where}"
     roster = home.roster if reading.chat is home else ()
     agents = [each for each in roster if each.kind == "agent" and each.ref != names.agent]
     asked = [each for each in agents if _names(message, each)]
@@ -133,7 +160,8 @@ def _of_message(
     unanswered = _unanswered(run, reading, message) if follows else 0
     if unanswered > 1:
         lines.append(f"You have not answered the last {unanswered} messages yet.")
-    return lines
+    usual = follows and last and home.kind == "direct"
+    return [] if usual and lines == [f"{plain}."] else lines
 
 
 def _of_plan(
@@ -141,7 +169,7 @@ def _of_plan(
 ) -> str:
     """Return the sentence on a plan: its name, its chat, who set it, and when it was due.
 
-    In a direct chat in roles, ACTIVE CHAT has the title.
+    In a direct chat in roles, ACTIVE CHAT names the chat. On the same day, TODAY has the date.
     """
     home = reading.trigger.home
     setter = _member(home, run.trigger.user_id)
@@ -152,9 +180,11 @@ def _of_plan(
         by = "an operator"
     where = f" for {quoted(home.display_title)}" if home is not None else ""
     if home is not None and home.kind == "direct" and roles and reading.chat is home:
-        where = " for this chat"
+        where = ""
     at = plan.scheduled_at.astimezone(zone)
-    return f"Your plan {quoted(plan.name)}{where}, set by {by}, was due at {at:%Y-%m-%d %H:%M %Z}."
+    today = reading.now.astimezone(ZoneInfo(reading.zone)).date()
+    due = f"{at:%H:%M %Z}" if at.date() == today else f"{at:%Y-%m-%d %H:%M %Z}"
+    return f"Your plan {quoted(plan.name)}{where}, set by {by}, was due at {due}."
 
 
 def _of_resume(run: Run, reading: Reading, names: Names, *, roles: bool) -> list[str]:
