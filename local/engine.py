@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, Protocol
 from local.inbox import Inbox, PolledQueue
 from local.template import Template
 from skein.models.common.storage import Item
-from skein.ports import Clock, Queues, Secrets, Table
+from skein.ports import Clock, Queues, Secrets, Table, VectorIndex
 from skein.settings import Settings
 
 EngineName = Literal["sqlite", "dynamodb"]
@@ -17,6 +17,7 @@ class Adapters(NamedTuple):
     """The ports that an engine implements."""
 
     table: Table
+    vectors: VectorIndex
     queues: Queues
     secrets: Secrets
 

@@ -41,13 +41,13 @@ class Resolver:
         self._conditions = conditions
 
     def of(self, value: Any) -> Any:
-        """Evaluate all intrinsic functions in a value.
+        """Evaluate all intrinsic functions in a value; lists lose elements without a value.
 
         Raises:
             BadTemplateError: A reference has no local value, or a function is not supported.
         """
         if isinstance(value, list):
-            return [self.of(part) for part in value]
+            return [part for part in map(self.of, value) if part is not None]
         if not isinstance(value, dict):
             return value
         if len(value) == 1:

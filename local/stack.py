@@ -204,6 +204,7 @@ class Stack:
                 settings,
                 clock=clock,
                 table=table,
+                vectors=adapters.vectors,
                 queues=adapters.queues,
                 secrets=secrets,
                 model=reporting,

@@ -124,22 +124,46 @@ class Template:
     def table(self) -> tuple[str, dict[str, Any]]:
         """The table's logical id, and the arguments of `create_table` except the name.
 
+        The vector index is left out, which DynamoDB Local does not know.
+
         Raises:
             BadTemplateError: The template does not declare exactly one table.
         """
+        logical_id, properties = self._table
+        indexes = [
+            {part: index[part] for part in ("IndexName", "KeySchema", "Projection")}
+            for index in properties.get("GlobalSecondaryIndexes", ())
+        ]
+        schemas = [properties["KeySchema"], *(index["KeySchema"] for index in indexes)]
+        keys = {key["AttributeName"] for schema in schemas for key in schema}
+        return logical_id, {
+            "AttributeDefinitions": [
+                definition
+                for definition in properties["AttributeDefinitions"]
+                if definition["AttributeName"] in keys
+            ],
+            "KeySchema": properties["KeySchema"],
+            "GlobalSecondaryIndexes": indexes,
+            "BillingMode": "PAY_PER_REQUEST",
+        }
+
+    @cached_property
+    def vectors(self) -> dict[str, Any]:
+        """The arguments of `create_table` for an engine that knows vector indexes, too.
+
+        They replace those of `table` with the same names.
+        """
+        _, properties = self._table
+        names = ("AttributeDefinitions", "VectorIndexes")
+        return {name: properties[name] for name in names if properties.get(name)}
+
+    @cached_property
+    def _table(self) -> tuple[str, dict[str, Any]]:
         tables = list(self.resources("AWS::DynamoDB::Table"))
         if len(tables) != 1:
             raise BadTemplateError(f"the template must define one table, not {len(tables)}")
         logical_id, properties = tables[0]
-        return logical_id, {
-            "AttributeDefinitions": properties["AttributeDefinitions"],
-            "KeySchema": properties["KeySchema"],
-            "GlobalSecondaryIndexes": [
-                {part: index[part] for part in ("IndexName", "KeySchema", "Projection")}
-                for index in properties.get("GlobalSecondaryIndexes", ())
-            ],
-            "BillingMode": "PAY_PER_REQUEST",
-        }
+        return logical_id, self.resolve(properties, {})
 
     @cached_property
     def queues(self) -> tuple[Queue, ...]:

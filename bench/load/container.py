@@ -30,6 +30,7 @@ from local.template import Function, Template
 from skein import bootstrap
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
+from skein.adapters.dynamodb_vectors import DynamoVectorIndex
 from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.adapters.tokens import Tokens
@@ -71,13 +72,14 @@ def wire(setup: Setup, storm: Storm) -> None:
     """Build the app."""
     settings = Settings.from_environment(setup.skein)
     clock = SharedClock(Path(setup.clock))
-    table, queues, secrets = _adapters(setup, settings, clock, storm)
+    adapters = _adapters(setup, settings, clock, storm)
     app = bootstrap.build_app(
         settings,
         clock=clock,
-        table=table,
-        queues=queues,
-        secrets=LocalSecrets(secrets, MODEL_KEY),
+        table=adapters.table,
+        vectors=adapters.vectors,
+        queues=adapters.queues,
+        secrets=LocalSecrets(adapters.secrets, MODEL_KEY),
     )
     bootstrap.use(app)
 
@@ -95,6 +97,7 @@ def _adapters(setup: Setup, settings: Settings, clock: Clock, storm: Storm) -> A
     keep_delays(sqs, clock, setup.delays, sent=lambda: None)
     return Adapters(
         table=DynamoTable(dynamodb, settings.table_name, clock),
+        vectors=DynamoVectorIndex(dynamodb, settings.table_name, settings.vector_index, clock),
         queues=SqsQueues(sqs, settings.queue_urls()),
         secrets=SecretsManager(secrets_client(aws), clock),
     )

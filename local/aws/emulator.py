@@ -1,8 +1,9 @@
-"""The emulator of SQS and Secrets Manager, in a child process."""
+"""The emulator of AWS services, in a child process."""
 
 import json
 import logging
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from local.children import Child, free_port
@@ -20,10 +21,12 @@ class Emulator:
 
     Args:
         folder: The folder of the emulator's state and log.
+        services: The AWS services.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, services: Sequence[str] = SERVICES) -> None:
         self._folder = folder
+        self._services = services
         self._states = folder / "state"
         self._child: Child | None = None
         self._ready = False
@@ -37,7 +40,7 @@ class Emulator:
             DamagedDataError: The emulator's state is damaged. Without this check, the emulator
                 would start empty and overwrite the old state.
         """
-        for service in SERVICES:
+        for service in self._services:
             if (path := self._state(service)).exists():
                 read_whole(path, _an_object)
         port = free_port()
@@ -54,7 +57,7 @@ class Emulator:
                 "PERSIST_STATE": "1",
                 "STATE_DIR": str(self._states),
                 "TMPDIR": str(temporary),
-                "SERVICES": ",".join(SERVICES),
+                "SERVICES": ",".join(self._services),
                 # Disabled because these services would listen on every network interface.
                 "IOT_MTLS_ENABLED": "0",
                 "SFTP_ENABLED": "0",
@@ -81,10 +84,10 @@ class Emulator:
         """
         if self._child is None:
             return
-        before = {service: _changed(self._state(service)) for service in SERVICES}
+        before = {service: _changed(self._state(service)) for service in self._services}
         self._child.stop()
         self._child = None
-        unsaved = [name for name in SERVICES if _changed(self._state(name)) == before[name]]
+        unsaved = [name for name in self._services if _changed(self._state(name)) == before[name]]
         if unsaved and self._ready:
             logger.error(
                 "failed to save %s in %s (is the disk full?): all changes since the"

@@ -26,6 +26,7 @@ from local.template import Template
 from skein.adapters.attributes import unmarshal_item
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
+from skein.adapters.dynamodb_vectors import DynamoVectorIndex
 from skein.adapters.secrets import SecretsManager, secrets_client
 from skein.adapters.sqs import SqsQueues, sqs_client
 from skein.models.common.storage import Item
@@ -102,6 +103,7 @@ class AwsEngine:
         )
         return Adapters(
             table=DynamoTable(dynamodb, settings.table_name, clock),
+            vectors=DynamoVectorIndex(dynamodb, settings.table_name, settings.vector_index, clock),
             queues=SqsQueues(sqs, settings.queue_urls()),
             secrets=SecretsManager(secrets_client(aws), clock),
         )

@@ -9,12 +9,11 @@ from pathlib import Path
 from local.errors import DamagedDataError
 from skein.errors import Ambiguous, StorageFull, Throttled, Unavailable
 
-SCHEMA_VERSION = 1
 BUSY_SECONDS = 10.0  # another process may hold the lock for so long
 MAX_WAL_BYTES = 16 * 1024 * 1024
 MEMORY = ":memory:"
 
-SCHEMA = """
+TABLE_AND_QUEUES = """
 CREATE TABLE items (
   pk TEXT NOT NULL,
   sk TEXT NOT NULL,
@@ -44,6 +43,28 @@ CREATE TABLE messages (
 );
 CREATE INDEX messages_due ON messages (queue, due_at, id);
 """
+VECTORS = """
+CREATE TABLE vectors (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  partition TEXT NOT NULL,
+  model TEXT NOT NULL,
+  pk TEXT NOT NULL,
+  sk TEXT NOT NULL,
+  first_at REAL NOT NULL,
+  last_at REAL NOT NULL,
+  vector BLOB NOT NULL,
+  UNIQUE (pk, sk)
+);
+CREATE INDEX vectors_partition ON vectors (partition, model, id);
+CREATE TABLE vector_partitions (
+  partition TEXT NOT NULL,
+  model TEXT NOT NULL,
+  changed INTEGER NOT NULL,
+  removed INTEGER NOT NULL,
+  PRIMARY KEY (partition, model)
+) WITHOUT ROWID;
+"""
+SCHEMAS = (TABLE_AND_QUEUES, VECTORS)  # a file of version n has the first n
 
 
 class Database:
@@ -87,11 +108,10 @@ class Database:
             [version] = connection.execute("PRAGMA user_version").fetchone()
             if version == 0:
                 connection.execute("PRAGMA journal_mode = WAL")
-                connection.executescript(
-                    f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-                )
-            elif version != SCHEMA_VERSION or not _is_sound(connection):
+            elif version > len(SCHEMAS) or not _is_sound(connection):
                 raise _damaged(self._path)
+            if version < len(SCHEMAS):
+                _upgrade(connection)
         return connection
 
     def limit(self, max_pages: int | None) -> None:
@@ -193,6 +213,20 @@ class Database:
             if self._max_pages is not None:
                 connection.execute(f"PRAGMA max_page_count = {self._max_pages}")
         return connection
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    """Create the missing tables; another process may do the same at the same time."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        [version] = connection.execute("PRAGMA user_version").fetchone()
+        for statement in "".join(SCHEMAS[version:]).split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(SCHEMAS)}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from local.intrinsics import queue_arn, table_arn
 from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues, messages_in
 from local.sqlite.table import SqliteTable
+from local.sqlite.vectors import SqliteVectors
 from local.template import Template
 from skein.models.common.storage import Item
 from skein.ports import Clock
@@ -66,6 +67,7 @@ class SqliteEngine:
         """See `local.engine.Engine`; works in other processes, too, without a start."""
         return Adapters(
             table=SqliteTable(self.database, clock),
+            vectors=SqliteVectors(self.database, clock),
             queues=SqliteQueues(self.database, clock, settings.queue_urls(), sent=self._sent),
             secrets=KeptSecrets({TWILIO_SECRET: self.twilio_account()}),
         )

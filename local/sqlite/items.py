@@ -4,8 +4,10 @@ Items keep DynamoDB's spelling, so that `True`, `1` and `"1"` differ where they 
 numbers keep all their digits.
 """
 
+import json
+from base64 import b64decode, b64encode
 from decimal import Decimal
-from typing import assert_never
+from typing import Any, assert_never
 
 from skein.adapters.attributes import (
     AttributeValue,
@@ -34,6 +36,34 @@ MAX_ITEM_BYTES = 400 * 1024
 MAX_TRANSACTION_BYTES = 4 * 1024 * 1024
 COLLECTION_OVERHEAD = 3
 ELEMENT_OVERHEAD = 1
+
+
+def to_text(item: StoredItem) -> str:
+    """Return an item as the text that is stored."""
+    return json.dumps(item, ensure_ascii=False, separators=(",", ":"), default=_as_text)
+
+
+def from_text(text: str, *, without: str | None = None) -> StoredItem:
+    """Return the item of a stored text, without one of its attributes."""
+    item: StoredItem = json.loads(text)
+    if without is not None:
+        item.pop(without, None)
+    return _with_bytes(item) if '{"B":' in text else item
+
+
+def _as_text(value: bytes) -> str:
+    return b64encode(value).decode()
+
+
+def _with_bytes(value: Any) -> Any:
+    """Return attribute values in which the bytes are no longer text."""
+    if isinstance(value, list):
+        return [_with_bytes(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"B"} and isinstance(value["B"], str):
+        return {"B": b64decode(value["B"])}
+    return {name: _with_bytes(inner) for name, inner in value.items()}
 
 
 def changed(write: Put | Update | Delete, before: StoredItem | None) -> StoredItem | None:

@@ -1,20 +1,21 @@
 """The table on SQLite, which behaves as DynamoDB does, as far as Skein uses it."""
 
-import json
 import math
 import sqlite3
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
 
+from local.sqlite.calls import Call
 from local.sqlite.database import Database
 from local.sqlite.items import (
     MAX_ITEM_BYTES,
     MAX_TRANSACTION_BYTES,
     changed,
+    from_text,
     holds,
     item_size,
+    to_text,
 )
+from local.sqlite.vectors import drop_expired_vectors, write_vector
 from skein.adapters.attributes import StoredItem, unmarshal_item
 from skein.adapters.rules import (
     INDEXES,
@@ -41,20 +42,6 @@ PUT = (
     f" VALUES ({', '.join('?' * (len(COLUMNS) + 2))})"
 )
 DELETE = "DELETE FROM items WHERE pk = ? AND sk = ?"
-
-
-class Call(NamedTuple):
-    """One call of the table.
-
-    Attributes:
-        method: The method; `query_index` is a `query` of an index.
-        items: The number of items read or written; 0 for a refused write.
-        bytes: The size of these items by DynamoDB's rules.
-    """
-
-    method: str
-    items: int
-    bytes: int
 
 
 class SqliteTable:
@@ -125,7 +112,7 @@ class SqliteTable:
         """Return all stored items in the order of their keys, expired ones included."""
         with self._database.reading() as connection:
             rows = connection.execute("SELECT item FROM items ORDER BY pk, sk").fetchall()
-        items = [unmarshal_item(_loaded(text)) for (text,) in rows]
+        items = [unmarshal_item(from_text(text)) for (text,) in rows]
         return {Key(item["pk"], item["sk"]): item for item in items}
 
     def all_stored(self) -> dict[Key, str]:
@@ -146,7 +133,9 @@ class SqliteTable:
     def delete_expired(self) -> None:
         """Delete the expired items, as DynamoDB does some time after they expire."""
         with self._database.writing() as connection:
-            connection.execute("DELETE FROM items WHERE expires_at <= ?", [self._now()])
+            now = self._now()
+            drop_expired_vectors(connection, now)
+            connection.execute("DELETE FROM items WHERE expires_at <= ?", [now])
 
     def _now(self) -> float:
         return -math.inf if self._clock is None else self._clock.now().timestamp()
@@ -159,7 +148,7 @@ class SqliteTable:
                 for key in keys
                 for row in connection.execute(f"{GET} AND {LIVING}", [*key, now])
             ]
-        return [(size, _loaded(text)) for size, text in rows]
+        return [(size, from_text(text)) for size, text in rows]
 
     def _query_table(self, query: Query) -> list[tuple[int, StoredItem]]:
         condition = f"pk = ? AND sk BETWEEN ? AND ? AND {LIVING}"
@@ -173,7 +162,7 @@ class SqliteTable:
                 f"SELECT size, item FROM items WHERE {condition} ORDER BY sk {order} LIMIT ?",  # noqa: S608
                 [*parameters, NO_LIMIT if query.limit is None else query.limit],
             ).fetchall()
-        return [(size, _loaded(text)) for size, text in rows]
+        return [(size, from_text(text)) for size, text in rows]
 
     def _query_index(self, query: Query) -> list[tuple[int, StoredItem]]:
         pk, sk = schema_of(query)
@@ -232,13 +221,14 @@ def _apply(
         if item is None:
             connection.execute(DELETE, key)
         else:
-            connection.execute(PUT, [*_columns(item), sizes[key], _text(item)])
+            connection.execute(PUT, [*_columns(item), sizes[key], to_text(item)])
+        write_vector(connection, key, before[key], item)
     return size
 
 
 def _stored(connection: sqlite3.Connection, key: Key) -> StoredItem | None:
     row = connection.execute(GET, key).fetchone()
-    return None if row is None else _loaded(row[1])
+    return None if row is None else from_text(row[1])
 
 
 def _columns(item: StoredItem) -> Iterator[str | float | None]:
@@ -248,27 +238,3 @@ def _columns(item: StoredItem) -> Iterator[str | float | None]:
             yield None if value is None or "N" not in value else float(value["N"])
         else:
             yield None if value is None else value["S"]
-
-
-def _text(item: StoredItem) -> str:
-    return json.dumps(item, ensure_ascii=False, separators=(",", ":"), default=_as_text)
-
-
-def _as_text(value: bytes) -> str:
-    return b64encode(value).decode()
-
-
-def _loaded(text: str) -> StoredItem:
-    item: StoredItem = json.loads(text)
-    return _with_bytes(item) if '{"B":' in text else item
-
-
-def _with_bytes(value: Any) -> Any:
-    """Return attribute values in which the bytes are no longer text."""
-    if isinstance(value, list):
-        return [_with_bytes(inner) for inner in value]
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"B"} and isinstance(value["B"], str):
-        return {"B": b64decode(value["B"])}
-    return {name: _with_bytes(inner) for name, inner in value.items()}

@@ -8,6 +8,7 @@ from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import Job
 from skein.models.recall.block import Embedding
+from skein.models.recall.vector_search import VectorSearch
 from skein.models.runs.completion import ModelAnswer, ModelRequest
 
 T = TypeVar("T")
@@ -168,6 +169,20 @@ class Embeddings(Protocol):
 
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Return the embedding of each text, in order."""
+        ...
+
+
+class VectorIndex(Protocol):
+    """The index of the vectors of blocks. A write of a block enters the index soon afterwards."""
+
+    def nearest(self, search: VectorSearch) -> list[Item]:
+        """Return the blocks nearest to a vector by cosine, nearest first, without their vectors.
+
+        Raises:
+            NoVectorIndex: The table has no vector index, or the index is not ready.
+            Throttled: The index asks Skein to slow down.
+            Unavailable: The index was not reached.
+        """
         ...
 
 

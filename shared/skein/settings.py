@@ -40,6 +40,9 @@ class Settings(BaseModel):
 
     # Locations
     table_name: Annotated[str, Field(description="Name of the DynamoDB table.")] = "skein"
+    vector_index: Annotated[
+        str, Field(description="Name of the table's vector index; unset if it has none.")
+    ] = ""
     turns_queue_url: Annotated[str, Field(description="URL of the queue of agent runs.")] = ""
     deliveries_queue_url: Annotated[str, Field(description="URL of the queue of deliveries.")] = ""
     upkeep_queue_url: Annotated[str, Field(description="URL of the queue of chat upkeep.")] = ""

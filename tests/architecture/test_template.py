@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from local.template import ROOT, Function, Template
+from skein.adapters.rules import VECTORS
 from skein.models.chats.chat import Chat
 from skein.models.privacy.audit import AuditEntry
+from skein.models.recall.vector_search import DIMENSIONS
 from skein.services.outbox.due_scanner import ALL_SHARDS, shards_of
 from skein.settings import PREFIX, Settings, variable
 
@@ -214,6 +216,7 @@ def test_no_function_may_scan_or_change_the_table_itself() -> None:
         "dynamodb:GetItem",
         "dynamodb:PutItem",
         "dynamodb:Query",
+        "dynamodb:SearchVectors",
         "dynamodb:UpdateItem",
     }
 
@@ -324,3 +327,57 @@ def test_the_dashboard_and_the_guide_show_every_metric_that_the_code_counts() ->
     }
     assert shown == counted
     assert not [name for name in shown if f"`{name}`" not in guide]
+
+
+def table_with(vector_index: str) -> dict[str, Any]:
+    """The table's properties with the parameter `VectorIndex`."""
+    (_, found), *_ = TEMPLATE.resources("AWS::DynamoDB::Table")
+    resolved: dict[str, Any] = TEMPLATE.resolve(found, {"VectorIndex": vector_index})
+    return resolved
+
+
+def used_attributes(table: Mapping[str, Any]) -> set[str]:
+    schemas = [table["KeySchema"]]
+    schemas += [index["KeySchema"] for index in table["GlobalSecondaryIndexes"]]
+    schemas += [index["SearchSchema"] for index in table["VectorIndexes"] or ()]
+    return {attribute["AttributeName"] for schema in schemas for attribute in schema}
+
+
+@pytest.mark.parametrize("vector_index", ["on", "off"])
+def test_table_defines_exactly_the_attributes_that_its_indexes_use(vector_index: str) -> None:
+    table = table_with(vector_index)
+    defined = [definition["AttributeName"] for definition in table["AttributeDefinitions"]]
+    assert sorted(defined) == sorted(used_attributes(table))
+
+
+def test_vector_index_has_the_attributes_that_the_adapters_use() -> None:
+    table = table_with("on")
+    [index] = table["VectorIndexes"]
+    kinds = {
+        element["AttributeName"]: element["SearchSchemaElementType"]
+        for element in index["SearchSchema"]
+    }
+    filters = (VECTORS.model, VECTORS.first_at, VECTORS.last_at)
+    assert kinds == {VECTORS.partition: "HASH", **dict.fromkeys(filters, "INLINE_FILTER")}
+    assert index["VectorAttribute"] == {"AttributeName": VECTORS.vector}
+    assert (index["Dimensions"], index["DistanceFunction"]) == (DIMENSIONS, "COSINE")
+
+
+def test_vector_index_can_be_switched_off() -> None:
+    assert table_with("off")["VectorIndexes"] is None
+    name = GLOBALS["Environment"]["Variables"]["SKEIN_VECTOR_INDEX"]
+    assert TEMPLATE.resolve(name, {"VectorIndex": "off"}) == ""
+    [index] = table_with("on")["VectorIndexes"]
+    assert TEMPLATE.resolve(name, {"VectorIndex": "on"}) == index["IndexName"]
+
+
+def test_only_functions_that_recall_may_search_the_vector_index() -> None:
+    searching = {
+        name
+        for name in FUNCTIONS
+        if {"Ref": "SearchRecall"} in properties(name).get("Policies", ())
+    }
+    assert searching == {"AdminApi", "RunWorker", "ConsolidationWorker", "ReflectionWorker"}
+    [statement] = properties("SearchRecall")["PolicyDocument"]["Statement"]
+    assert statement["Action"] == "dynamodb:SearchVectors"
+    assert statement["Resource"] == {"Fn::Sub": "${Table.Arn}/index/recall"}

@@ -11,12 +11,15 @@ from moto import mock_aws
 
 from bench.scale.metered import MeteredTable
 from local.aws.dynamodb_local import DynamoDbLocal, missing
+from local.aws.emulator import Emulator
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
+from local.sqlite.vectors import SqliteVectors
 from local.template import Template
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
-from skein.ports import Table
+from skein.adapters.dynamodb_vectors import DynamoVectorIndex
+from skein.ports import Table, VectorIndex
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 TABLE_NAME = Settings().table_name
+VECTOR_INDEX = "recall"
 METERED = pytest.param("metered", marks=pytest.mark.slow)
 ENGINE = pytest.param("engine", marks=pytest.mark.engine)
 
@@ -76,6 +80,42 @@ def table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
 def exact_table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     """The tables that follow DynamoDB where moto does not."""
     return _table(request, clock)
+
+
+@pytest.fixture(scope="session")
+def emulator_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator["DynamoDBClient"]:
+    """A client of the emulator, which knows vector indexes, with the table in place."""
+    folder = tmp_path_factory.mktemp("emulator")
+    emulator = Emulator(folder, services=["dynamodb"])
+    emulator.start()
+    client = _client(emulator.endpoint_url)
+    template = Template.load()
+    client.create_table(TableName=TABLE_NAME, **{**template.table[1], **template.vectors})
+    yield client
+    client.close()
+    emulator.stop()
+
+
+@pytest.fixture(params=["memory", "sqlite", "emulator"])
+def vector_engine(
+    request: pytest.FixtureRequest, clock: FixedClock
+) -> Iterator[tuple[Table, VectorIndex]]:
+    """Every table that has a vector index, with the index."""
+    if request.param == "memory":
+        memory = MemoryTable(clock)
+        yield memory, memory.vectors
+        return
+    if request.param == "emulator":
+        client: DynamoDBClient = request.getfixturevalue("emulator_client")
+        yield (
+            DynamoTable(client, TABLE_NAME, clock),
+            DynamoVectorIndex(client, TABLE_NAME, VECTOR_INDEX, clock),
+        )
+        return
+    database = Database(request.getfixturevalue("tmp_path") / "table.db")
+    database.create()
+    yield SqliteTable(database, clock), SqliteVectors(database, clock)
+    database.close()
 
 
 def _table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:

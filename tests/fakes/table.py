@@ -1,7 +1,9 @@
 """The table in memory, for fast tests: the local stack's own, with a log of its calls."""
 
+from local.sqlite.calls import Call
 from local.sqlite.database import Database
-from local.sqlite.table import Call, SqliteTable
+from local.sqlite.table import SqliteTable
+from local.sqlite.vectors import SqliteVectors
 from skein.ports import Clock
 
 
@@ -13,11 +15,13 @@ class MemoryTable(SqliteTable):
 
     Attributes:
         log: All calls so far, for tests of costs.
+        vectors: The vector index of the table.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.log: list[Call] = []
         super().__init__(Database(), clock, called=self._log)
+        self.vectors = SqliteVectors(self._database, clock, called=self._log)
 
     def _log(self, call: Call) -> None:
         self.log.append(call)
@@ -26,3 +30,4 @@ class MemoryTable(SqliteTable):
         """Replace all items by those of another table."""
         with other._database.reading() as source, self._database.reading() as target:
             source.backup(target)
+        self.vectors.forget()

@@ -43,6 +43,7 @@ FADING_WITHIN = timedelta(days=1)
 
 PORTS = {
     "table": ("get", "get_many", "query", "write", "transact"),
+    "vectors": ("nearest",),
     "queues": ("send",),
     "sms": ("send", "find"),
     "model": ("complete",),

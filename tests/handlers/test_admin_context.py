@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import admin_api
-from local.sqlite.table import Call
+from local.sqlite.calls import Call
 from tests.support.api_client import Answer, Client, everything, operator, recorded
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, says

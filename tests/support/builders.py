@@ -70,12 +70,14 @@ class World:
         self.metrics = MemoryMetrics()
         self.sms = MemorySms(self.clock)
         self.model_list = MemoryModelList()
+        table = self.overrides.get("table", self.table)
         self.app: AllServices = build_services(
             self.settings,
             **{
                 "clock": self.clock,
                 "ids": self.ids,
                 "table": self.table,
+                "vectors": getattr(table, "vectors", self.table.vectors),
                 "queues": self.queues,
                 "metrics": self.metrics,
                 "sms": self.sms,
@@ -91,6 +93,7 @@ class World:
             self.app.ports.table, MemoryTable
         ):  # a test's own table goes by this clock, too
             self.app.ports.table._clock = self.clock
+            self.app.ports.table.vectors._clock = self.clock
 
     # ------------------------------------------------------------------ putting things there
 

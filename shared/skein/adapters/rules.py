@@ -18,6 +18,7 @@ from skein.models.common.storage import (
     Write,
 )
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS, Job
+from skein.models.recall.vector_search import DIMENSIONS, MAX_NEAREST, VectorSearch
 
 MAX_PK_BYTES = 2048
 MAX_SK_BYTES = 1024
@@ -30,7 +31,21 @@ class KeySchema(NamedTuple):
     sk: str
 
 
+class VectorSchema(NamedTuple):
+    """The names of the attributes by which the vector index finds items.
+
+    An item without the vector or without the partition is not in the index.
+    """
+
+    partition: str
+    model: str
+    first_at: str
+    last_at: str
+    vector: str
+
+
 TABLE = KeySchema("pk", "sk")
+VECTORS = VectorSchema("recall_scope", "recall_model", "first_at", "last_at", "vector")
 INDEXES: dict[IndexName, KeySchema] = {
     name: KeySchema(f"{name}pk", f"{name}sk") for name in get_args(IndexName)
 }
@@ -133,6 +148,20 @@ def check_jobs(jobs: Sequence[Job], delay_seconds: int) -> None:
         raise ValueError("jobs of different kinds cannot be sent together")
     if not 0 <= delay_seconds <= MAX_DELAY_SECONDS:
         raise ValueError(f"a delay is 0 to {MAX_DELAY_SECONDS} seconds, not {delay_seconds}")
+
+
+def check_search(search: VectorSearch) -> None:
+    """Check that every engine accepts a vector search.
+
+    Raises:
+        ValueError: The limit is not 1 to 100, or the vector has another number of dimensions.
+    """
+    if not 1 <= search.limit <= MAX_NEAREST:
+        raise ValueError(f"a search finds 1 to {MAX_NEAREST} blocks, not {search.limit}")
+    if len(search.vector) != DIMENSIONS:
+        raise ValueError(
+            f"the index has vectors of {DIMENSIONS} dimensions, not {len(search.vector)}"
+        )
 
 
 def _check_update(update: Update) -> None:

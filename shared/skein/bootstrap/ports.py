@@ -15,6 +15,8 @@ from skein.bootstrap.lazy import lazy
 from skein.settings import Settings
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
     from skein.adapters.aws import Aws
     from skein.adapters.openai_model import OpenAIModel
     from skein.ports import (
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
         Secrets,
         Sms,
         Table,
+        VectorIndex,
         WebhookVerifier,
     )
     from skein.services.common.parallel import ParallelMap
@@ -36,6 +39,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "clock": "system",
     "ids": "system",
     "table": "dynamodb",
+    "vectors": "dynamodb_vectors",
     "queues": "sqs",
     "model": "openai_model",
     "model_list": "openai_model",
@@ -113,11 +117,27 @@ class Ports:
         return Aws(self.settings)
 
     @lazy
+    def dynamodb(self) -> DynamoDBClient:
+        """The client of the table and its vector index, which share the connections."""
+        from skein.adapters.dynamodb import dynamo_client
+
+        return dynamo_client(self.aws)
+
+    @lazy
     def table(self) -> Table:
         """The single table."""
-        from skein.adapters.dynamodb import DynamoTable, dynamo_client
+        from skein.adapters.dynamodb import DynamoTable
 
-        return DynamoTable(dynamo_client(self.aws), self.settings.table_name, self.clock)
+        return DynamoTable(self.dynamodb, self.settings.table_name, self.clock)
+
+    @lazy
+    def vectors(self) -> VectorIndex:
+        """The index of the vectors of blocks."""
+        from skein.adapters.dynamodb_vectors import DynamoVectorIndex
+
+        return DynamoVectorIndex(
+            self.dynamodb, self.settings.table_name, self.settings.vector_index, self.clock
+        )
 
     @lazy
     def parallel_map(self) -> ParallelMap:

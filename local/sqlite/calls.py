@@ -1,0 +1,17 @@
+"""A record of one call of the table or of its vector index, for tests of costs."""
+
+from typing import NamedTuple
+
+
+class Call(NamedTuple):
+    """One call of the table or of its vector index.
+
+    Attributes:
+        method: The method; `query_index` is a `query` of an index.
+        items: The number of items read or written; 0 for a refused write.
+        bytes: The size of these items by DynamoDB's rules.
+    """
+
+    method: str
+    items: int
+    bytes: int

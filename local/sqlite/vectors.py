@@ -1,0 +1,235 @@
+"""The vector index on SQLite: a side table, searched by cosine.
+
+A write of an item changes the side table in the same transaction. A process keeps the vectors of
+the partitions that it searched in memory, and reads again only what has changed.
+"""
+
+import heapq
+import math
+import sqlite3
+import threading
+from array import array
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from simsimd import cdist
+
+from local.sqlite.calls import Call
+from local.sqlite.database import Database
+from local.sqlite.items import from_text
+from skein.adapters.attributes import StoredItem, unmarshal_item
+from skein.adapters.rules import VECTORS, check_search
+from skein.models.common.storage import Item, Key
+from skein.models.recall.vector_search import DIMENSIONS, VectorSearch
+from skein.ports import Clock
+
+COMPONENT_BYTES = 4
+VECTOR_BYTES = DIMENSIONS * COMPONENT_BYTES
+MAX_CACHED_VECTORS = 200_000  # 200 MB
+
+ADD = (
+    "INSERT OR REPLACE INTO vectors (partition, model, pk, sk, first_at, last_at, vector)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+MARK_CHANGED = (
+    "INSERT INTO vector_partitions VALUES (?, ?, random(), random())"
+    " ON CONFLICT DO UPDATE SET changed = random()"
+)
+MARK_REMOVED = (
+    "UPDATE vector_partitions SET changed = random(), removed = random()"
+    " WHERE partition = ? AND model = ?"
+)
+MARK_EXPIRED = (
+    "UPDATE vector_partitions SET changed = random(), removed = random() WHERE (partition, model)"
+    " IN (SELECT partition, model FROM vectors JOIN items USING (pk, sk) WHERE expires_at <= ?)"
+)
+DROP_EXPIRED = (
+    "DELETE FROM vectors WHERE (pk, sk) IN (SELECT pk, sk FROM items WHERE expires_at <= ?)"
+)
+MARKS = "SELECT changed, removed FROM vector_partitions WHERE partition = ? AND model = ?"
+NEW_ROWS = (
+    "SELECT id, pk, sk, first_at, last_at, vector FROM vectors"
+    " WHERE partition = ? AND model = ? AND id > ? ORDER BY id"
+)
+LIVING_ITEM = (
+    "SELECT size, item FROM items"
+    " WHERE pk = ? AND sk = ? AND (expires_at IS NULL OR expires_at > ?)"
+)
+
+
+class _Row(NamedTuple):
+    """What the side table holds of one item."""
+
+    partition: str
+    model: str
+    first_at: float
+    last_at: float
+    vector: bytes
+
+
+def write_vector(
+    connection: sqlite3.Connection, key: Key, before: StoredItem | None, after: StoredItem | None
+) -> None:
+    """Bring the side table in line with a write of an item, in the same transaction.
+
+    Raises:
+        ValueError: The vector has another number of dimensions than the index.
+    """
+    old, new = _row(before), _row(after)
+    if old == new:
+        return
+    if old is not None and (new is None or old[:2] != new[:2]):
+        connection.execute("DELETE FROM vectors WHERE pk = ? AND sk = ?", key)
+        connection.execute(MARK_REMOVED, old[:2])
+    if new is not None:
+        connection.execute(ADD, [*new[:2], *key, *new[2:]])
+        connection.execute(MARK_CHANGED, new[:2])
+
+
+def drop_expired_vectors(connection: sqlite3.Connection, now: float) -> None:
+    """Delete the vectors of expired items; the items must still be there."""
+    connection.execute(MARK_EXPIRED, [now])
+    connection.execute(DROP_EXPIRED, [now])
+
+
+def _row(item: StoredItem | None) -> _Row | None:
+    if item is None or VECTORS.vector not in item or VECTORS.partition not in item:
+        return None
+    vector = array("f", (float(component["N"]) for component in item[VECTORS.vector]["L"]))
+    if len(vector) != DIMENSIONS:
+        raise ValueError(f"a vector needs {DIMENSIONS} dimensions, not {len(vector)}")
+    return _Row(
+        item[VECTORS.partition]["S"],
+        item[VECTORS.model]["S"],
+        float(item[VECTORS.first_at]["N"]),
+        float(item[VECTORS.last_at]["N"]),
+        vector.tobytes(),
+    )
+
+
+class _Partition:
+    """The vectors of one partition and model in memory."""
+
+    def __init__(self) -> None:
+        self.changed: int | None = None
+        self._removed: int | None = None
+        self._last_id = 0
+        self._clear()
+
+    def _clear(self) -> None:
+        self._last_id = 0
+        self._vectors = bytearray()
+        self._keys: list[Key] = []
+        self._times: list[tuple[float, float]] = []
+        self._positions: dict[Key, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def refresh(self, connection: sqlite3.Connection, name: tuple[str, str]) -> None:
+        """Read what has changed: new rows only, or all rows if some were removed."""
+        # The marks are read first. A write in between is read now and once more later.
+        changed, removed = connection.execute(MARKS, name).fetchone() or (None, None)
+        if changed == self.changed:
+            return
+        if removed != self._removed:
+            self._clear()
+        for row_id, pk, sk, first_at, last_at, vector in connection.execute(
+            NEW_ROWS, [*name, self._last_id]
+        ):
+            self._last_id = row_id
+            self._keep(Key(pk, sk), (first_at, last_at), vector)
+        self.changed, self._removed = changed, removed
+
+    def _keep(self, key: Key, times: tuple[float, float], vector: bytes) -> None:
+        position = self._positions.setdefault(key, len(self._keys))
+        if position == len(self._keys):
+            self._keys.append(key)
+            self._times.append(times)
+            self._vectors += vector
+        else:
+            self._times[position] = times
+            self._vectors[position * VECTOR_BYTES : (position + 1) * VECTOR_BYTES] = vector
+
+    def nearest(self, search: VectorSearch) -> list[Key]:
+        """Return the keys of the nearest vectors, nearest first."""
+        if not self._keys:
+            return []
+        first_at = -math.inf if search.first_at is None else search.first_at
+        last_at = math.inf if search.last_at is None else search.last_at
+        positions: Sequence[int] = range(len(self._keys))
+        if search.first_at is not None or search.last_at is not None:
+            positions = [
+                position
+                for position, (first, last) in enumerate(self._times)
+                if first <= last_at and last >= first_at
+            ]
+        distances = self._distances(search.vector)
+        near = heapq.nsmallest(search.limit, positions, key=distances.__getitem__)
+        near.sort(key=lambda position: (distances[position], self._keys[position]))
+        return [self._keys[position] for position in near]
+
+    def _distances(self, vector: Sequence[float]) -> list[float]:
+        query = memoryview(array("f", vector).tobytes()).cast("f", (1, DIMENSIONS))
+        # All views of the vectors must be released, or they could not grow.
+        with (
+            memoryview(self._vectors) as stored,
+            stored.cast("f", (len(self._keys), DIMENSIONS)) as matrix,
+        ):
+            found: Any = cdist(query, matrix, "cosine")
+        rows: Any = memoryview(found).tolist()
+        distances: list[float] = rows[0]
+        return distances
+
+
+class SqliteVectors:
+    """A `VectorIndex` on SQLite, for several threads and processes; never behind the table.
+
+    Args:
+        database: The database of the table.
+        clock: The clock by which items expire; without a clock, no item expires.
+        called: Receives each search after the search.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock | None = None,
+        *,
+        called: Callable[[Call], None] = lambda _: None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._called = called
+        self._lock = threading.Lock()
+        self._partitions: OrderedDict[tuple[str, str], _Partition] = OrderedDict()
+
+    def nearest(self, search: VectorSearch) -> list[Item]:
+        """See `skein.ports.VectorIndex`."""
+        check_search(search)
+        now = -math.inf if self._clock is None else self._clock.now().timestamp()
+        with self._database.reading() as connection:
+            with self._lock:
+                keys = self._partition(connection, search).nearest(search)
+            rows = [connection.execute(LIVING_ITEM, [*key, now]).fetchone() for key in keys]
+        found = [row for row in rows if row is not None]
+        self._called(Call("nearest", len(found), sum(size for size, _ in found)))
+        return [unmarshal_item(from_text(text, without=VECTORS.vector)) for _, text in found]
+
+    def forget(self) -> None:
+        """Forget all vectors in memory; needed after the file was replaced by another one."""
+        with self._lock:
+            self._partitions.clear()
+
+    def _partition(self, connection: sqlite3.Connection, search: VectorSearch) -> _Partition:
+        name = (search.partition, search.model)
+        partition = self._partitions.setdefault(name, _Partition())
+        self._partitions.move_to_end(name)
+        partition.refresh(connection, name)
+        while len(self._partitions) > 1 and self._cached() > MAX_CACHED_VECTORS:
+            self._partitions.popitem(last=False)
+        return partition
+
+    def _cached(self) -> int:
+        return sum(map(len, self._partitions.values()))

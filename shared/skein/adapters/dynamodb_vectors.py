@@ -1,0 +1,147 @@
+"""The vector index of the table on DynamoDB.
+
+DynamoDB's documentation allows ranges of the attributes for times, but an engine that refuses them
+was seen. A refused range is therefore applied here, to the nearest 100 blocks.
+"""
+
+import logging
+import math
+from typing import TYPE_CHECKING, Any
+
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+
+from skein.adapters.attributes import marshal, unmarshal_item
+from skein.adapters.aws_errors import AWS_ERRORS, meaning_of
+from skein.adapters.dynamodb import BACKOFF
+from skein.adapters.expiry import living
+from skein.adapters.expressions import Expression, Request
+from skein.adapters.rules import VECTORS, check_search
+from skein.errors import NoVectorIndex, Throttled, Unavailable
+from skein.models.common.storage import Item
+from skein.models.recall.vector_search import BLOCK_ATTRIBUTES, MAX_NEAREST, VectorSearch
+from skein.ports import Clock
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TRIES = 2  # a prompt waits for the search, and does without it if necessary
+RETRY_SECONDS = 300.0  # after which a missing index is looked for again
+# A region without vector indexes does not know the operation.
+MISSING = frozenset({"ResourceNotFoundException", "UnknownOperationException"})
+
+logger = logging.getLogger(__name__)
+
+
+class DynamoVectorIndex:
+    """A `VectorIndex` on DynamoDB.
+
+    Args:
+        client: A client that never retries, such as one of `dynamo_client`.
+        table_name: The name of the table.
+        index_name: The name of the vector index; empty if the table has none.
+        clock: The clock that waits between the attempts of a call.
+    """
+
+    def __init__(
+        self, client: "DynamoDBClient", table_name: str, index_name: str, clock: Clock
+    ) -> None:
+        self._client = client
+        self._table_name = table_name
+        self._index_name = index_name
+        self._clock = clock
+        self._ranges = True
+        self._logged = False
+        self._missing_until = -math.inf
+
+    def nearest(self, search: VectorSearch) -> list[Item]:
+        """See `skein.ports.VectorIndex`."""
+        check_search(search)
+        if not self._index_name:
+            raise self._no_index("the table has none")
+        if self._now() < self._missing_until:
+            raise NoVectorIndex("the table had no usable vector index minutes ago")
+        ranged = search.first_at is not None or search.last_at is not None
+        if not ranged:
+            return self._search(search, ranges=False)
+        if self._ranges:
+            try:
+                return self._search(search, ranges=True)
+            except ValueError:
+                found = self._search(search, ranges=False)
+                self._ranges = False
+                return found
+        return self._search(search, ranges=False)
+
+    def _search(self, search: VectorSearch, *, ranges: bool) -> list[Item]:
+        request = self._request(search, ranges=ranges)
+        retrying = Retrying(
+            stop=stop_after_attempt(TRIES),
+            wait=BACKOFF,
+            retry=retry_if_exception_type((Throttled, Unavailable)),
+            sleep=self._clock.sleep,
+            reraise=True,
+        )
+        try:
+            response = retrying(lambda: self._call(request))
+        except ValueError as error:
+            if ranges:
+                raise
+            # The request is valid, so the index is missing or not ready.
+            raise self._no_index(str(error)) from error
+        items = [unmarshal_item(result["Item"]) for result in response["SearchResults"]]
+        kept = [item for item in living(items, self._clock.now()) if _overlaps(item, search)]
+        return kept[: search.limit]
+
+    def _call(self, request: Request) -> Any:
+        try:
+            return self._client.search_vectors(**request)
+        except AWS_ERRORS as error:
+            code = getattr(error, "response", {}).get("Error", {}).get("Code", "")
+            if code in MISSING:
+                raise self._no_index(str(error)) from error
+            meaning = meaning_of(error, writing=False)
+            if meaning is error:
+                raise
+            raise meaning from error
+
+    def _request(self, search: VectorSearch, *, ranges: bool) -> Request:
+        expression = Expression()
+        terms: list[tuple[str, str, str | float]] = [
+            (VECTORS.partition, "=", search.partition),
+            (VECTORS.model, "=", search.model),
+        ]
+        if ranges and search.last_at is not None:
+            terms.append((VECTORS.first_at, "<=", search.last_at))
+        if ranges and search.first_at is not None:
+            terms.append((VECTORS.last_at, ">=", search.first_at))
+        condition = " AND ".join(
+            f"{expression.name(name)} {operator} {expression.value(marshal(value))}"
+            for name, operator, value in terms
+        )
+        projection = ", ".join(map(expression.name, BLOCK_ATTRIBUTES))
+        filtered_here = not ranges and (search.first_at, search.last_at) != (None, None)
+        return {
+            "TableName": self._table_name,
+            "IndexName": self._index_name,
+            "SearchVector": [marshal(component) for component in search.vector],
+            "SearchConditionExpression": condition,
+            "ProjectionExpression": projection,
+            "TopK": MAX_NEAREST if filtered_here else search.limit,
+            **expression.placeholders(),
+        }
+
+    def _no_index(self, reason: str) -> NoVectorIndex:
+        self._missing_until = self._now() + RETRY_SECONDS
+        if not self._logged:
+            self._logged = True
+            logger.warning("no vector index, so recall searches by words only: %s", reason)
+        return NoVectorIndex(reason)
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+
+def _overlaps(item: Item, search: VectorSearch) -> bool:
+    first_at = -math.inf if search.first_at is None else search.first_at
+    last_at = math.inf if search.last_at is None else search.last_at
+    return bool(item[VECTORS.first_at] <= last_at and item[VECTORS.last_at] >= first_at)
