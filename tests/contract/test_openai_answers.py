@@ -164,22 +164,43 @@ def test_message_about_another_fault_rejects_the_request(
     assert type(raised.value) is ModelRejected
 
 
+@pytest.mark.parametrize("status", [400, 403])
 @pytest.mark.parametrize(
     "fields",
     [
         {"code": "content_filter", "param": "prompt"},
         {"type": "content_policy_violation"},
         {"code": 400, "innererror": {"code": "ResponsibleAIPolicyViolation"}},
+        {"code": 403, "metadata": {"reasons": ["violence"], "flagged_input": "What is"}},
+        {"code": 403, "metadata": {"error_type": "content_policy_violation"}},
     ],
 )
 def test_request_that_a_content_filter_refuses_is_told_apart(
-    server: ScriptedOpenAI, model: OpenAIModel, fields: dict[str, object]
+    server: ScriptedOpenAI, model: OpenAIModel, fields: dict[str, object], status: int
 ) -> None:
     body = json.dumps({"error": {"message": "The prompt triggered the filter", **fields}})
-    server.then(Answer(status=400, raw=body.encode()))
-    with pytest.raises(ModelFiltered):
+    server.then(Answer(status=status, raw=body.encode()))
+    with pytest.raises(ModelFiltered) as raised:
         model.complete(_request(None))
+    assert "What is" not in str(raised.value)
     assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"message": "content_filter", "code": 403},
+        {"message": "no", "code": "permission_denied", "metadata": {"provider_name": "x"}},
+        {"message": "no", "metadata": "flagged_input reasons"},
+        "content_filter",
+    ],
+)
+def test_refusal_with_403_without_a_filters_code_is_a_refused_key(
+    server: ScriptedOpenAI, model: OpenAIModel, error: object
+) -> None:
+    server.then(Answer(status=403, raw=json.dumps({"error": error}).encode()))
+    with pytest.raises(KeyRefused):
+        model.complete(_request(None))
 
 
 def test_address_without_server_is_unreachable() -> None:

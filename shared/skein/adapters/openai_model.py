@@ -53,6 +53,7 @@ SLOW_DOWN = frozenset({402, 429})
 NO_SUCH_CALL = frozenset({404, 405, 501})
 RETRIABLE = frozenset({408, 409})
 BAD_REQUEST = 400
+MAY_BE_FILTERED = frozenset({400, 403})
 SERVER_ERRORS = 500
 # The codes and types of an unknown model, for providers that answer 400 in place of 404.
 UNKNOWN_MODEL = frozenset(
@@ -71,8 +72,18 @@ UNKNOWN_MODEL_MESSAGE = re.compile(
 )
 # The codes and types of a request that a content filter refuses.
 FILTERED = frozenset(
-    {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "invalid_prompt"}
+    {
+        "content_filter",
+        "content_moderation",
+        "content_policy_violation",
+        "data_inspection_failed",
+        "invalid_prompt",
+        "moderation_blocked",
+        "responsibleaipolicyviolation",
+    }
 )
+# With these fields, OpenRouter tells of a flagged prompt (openrouter.ai/docs/errors).
+MODERATION_FIELDS = frozenset({"flagged_input", "reasons"})
 PROBE_TOKENS = 1
 # Names of models that reason before they answer. An unknown one is found by its token counts.
 REASONING_MODEL = re.compile(
@@ -266,7 +277,7 @@ def _error_of(error: APIError) -> SkeinError:
     found: SkeinError = Unavailable(reason)
     if status in NO_SUCH_CALL or (status is not None and _names_model(error)):
         found = ModelUnknown(f"the model or its address is unknown: {reason}")
-    elif status == BAD_REQUEST and _is_filtered(error):
+    elif status in MAY_BE_FILTERED and _is_filtered(error):
         found = ModelFiltered(f"the content filter refuses the request: {reason}")
     elif status in KEY_REFUSALS:
         found = KeyRefused(f"the API key is refused: {reason}")
@@ -298,11 +309,23 @@ def _names_model(error: APIError) -> bool:
 
 
 def _is_filtered(error: APIError) -> bool:
-    """Return whether a content filter refused the request; Azure nests a second code."""
+    """Return whether a content filter refused the request, by the fields of the error.
+
+    Azure nests a second code in `innererror`. OpenRouter has the status as its code, and a type or
+    the moderation's findings in `metadata`.
+    """
+    inner, metadata = _part(error, "innererror"), _part(error, "metadata")
+    codes = (error.code, error.type, inner.get("code"), metadata.get("error_type"))
+    if any(str(code or "").lower() in FILTERED for code in codes):
+        return True
+    return metadata.keys() >= MODERATION_FIELDS
+
+
+def _part(error: APIError, name: str) -> dict[str, object]:
+    """Return an object in the body of an error; an empty one if there is none."""
     body: object = error.body
-    inner = body.get("innererror") if isinstance(body, dict) else None
-    nested = inner.get("code") if isinstance(inner, dict) else None
-    return any(str(code or "").lower() in FILTERED for code in (error.code, error.type, nested))
+    found = body.get(name) if isinstance(body, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _no_long_pause(response: Response) -> None:

@@ -90,7 +90,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
     if step.fault == "unspoken":
         return Ending(None, Reason.UNSPOKEN_TEXT)
     if step.fault is not None:
-        return _failure(claim, step, step.fault, reading)
+        return _failure(claim, step.fault, reading)
     names, posts = speakers_in(reading), speaks_in_text(reading) or step.model == FIXED_ANSWER
     text = spoken(step.text, names)
     if not text or reading.chat is None or not posts:
@@ -140,22 +140,11 @@ def _silence(step: Step, text: str, names: frozenset[str], reading: Reading) -> 
     return Reason.NO_CHAT if reading.chat is None else Reason.TOOLS_MODE_TEXT
 
 
-def _failure(claim: Claim, step: Step, fault: AnswerFault, reading: Reading) -> Ending:
-    """Return the end of a run whose model gave no usable answer, with a notice to its person."""
-    run, reason = claim.run, FAILURES[fault]
-    waits = run.trigger.by_person and answer_expected(run, claim.chat, reading)
-    notice = None
-    if claim.chat is not None and waits and not has_answered(run):
-        notice = NewMessage(
-            tenant=run.tenant,
-            chat_id=claim.chat.id,
-            sender=claim.agent,
-            kind="notice",
-            text=render(NOTICES[fault]),
-            client_id=f"{run.id}:{step.n}",
-            run_id=run.id,
-        )
-    return Ending(notice, reason, failed=True)
+def _failure(claim: Claim, fault: AnswerFault, reading: Reading) -> Ending:
+    """Return the end of a run whose model gave no usable answer, with the notice of it."""
+    waits = answer_expected(claim.run, claim.chat, reading)
+    notice = NOTICES[fault] if waits else None
+    return Ending(None, FAILURES[fault], failed=True, notice=notice)
 
 
 def _retried(step: Step) -> bool:

@@ -303,7 +303,7 @@ class Turns:
         reading: Reading,
         step_recording: Recording | None = None,
     ) -> None:
-        """End a run with its final message, or without one.
+        """End a run with its final message, with a notice or without either.
 
         Args:
             activation: The activation.
@@ -315,6 +315,8 @@ class Turns:
         ending = ending_of(claim, step, reading)
         if step_recording is not None and not ends_in_one_transaction(claim, ending):
             activation.claim, step_recording = self.activations.record(step_recording), None
+        if ending.notice is not None:
+            self.failure_notices.failed(claim, ending.notice)
         try:
             self.final_messages.end(claim, ending, step_recording, snapshot=reading.snapshot)
         except LostLease:

@@ -7,6 +7,7 @@ from skein.models.chats.chat import SmsAddress
 from skein.models.common.reason import Reason
 from skein.prompts import render
 from skein.settings import Settings
+from tests.support.agents import AHMAD, the_run, waiting_here
 from tests.support.builders import LINE, PHONE, World, bot, person, statuses
 from tests.support.fakes import ScriptedModel
 
@@ -62,8 +63,11 @@ def test_run_that_no_person_asked_for_fails_without_a_notice() -> None:
     assert world.texts("chat_2") == ["Hello Coach"]
 
 
-def test_group_gets_one_notice_of_failed_runs_until_the_agent_answers() -> None:
+@pytest.mark.parametrize("unusable", [False, True], ids=["rejected", "empty"])
+def test_group_gets_one_notice_of_failed_runs_until_the_agent_answers(unusable: bool) -> None:
     world = failing(ModelRejected("no"))
+    if unusable:
+        world.model.default = ""
     world.agent("agt_b", "Bob")
     world.chat(bot(), bot("agt_b", "Bob"), person(), person("usr_ann", "Ann"), chat_id="chat_2")
 
@@ -79,3 +83,11 @@ def test_group_gets_one_notice_of_failed_runs_until_the_agent_answers() -> None:
     assert world.membership(bot(), "chat_2").failed_since is None
     world.model.default = failing_model
     assert notices(60) == 3
+
+
+def test_run_that_fails_after_the_reply_to_its_question_leaves_a_notice() -> None:
+    world = waiting_here(ModelRejected("no"))
+    world.post("Yes", AHMAD)
+    world.drain()
+    assert the_run(world).status == "failed"
+    assert world.texts()[-2:] == ["Yes", render("notice_no_answer")]

@@ -24,14 +24,16 @@ class Ending:
     """How a run ends with the model's last answer.
 
     Attributes:
-        message: The final message, or a notice that there is no answer; None for neither.
+        message: The final message; None if there is no answer.
         reason: Why there is no answer; None if `message` is the answer.
         failed: Whether the run fails, because the model gave no usable answer.
+        notice: The prompt file of the notice that is posted before a failed run ends, if any.
     """
 
     message: NewMessage | None
     reason: Reason | None = None
     failed: bool = False
+    notice: str | None = None
 
     def outcome(self, run: Run) -> Outcome:
         """Return the outcome of the run; a run that has answered before has no reason."""
@@ -56,7 +58,7 @@ class FinalMessages:
         *,
         snapshot: ChatSnapshot | None = None,
     ) -> None:
-        """Post a run's final message or its notice, and end the run.
+        """Post a run's final message, if there is one, and end the run.
 
         In the run's own chat, one transaction posts the message and ends the run; it can also
         record the model's last answer. In another chat, or if other agents follow in the chain, the
@@ -72,7 +74,6 @@ class FinalMessages:
         Raises:
             LostLease: Another worker has taken the run over.
             ReadersChanged: Someone joined the chat that the prompt showed; nothing was written.
-                A notice holds no content of the prompt, so it is posted all the same.
             Rejected: The chat does not accept the message; nothing was written.
             Contention: Too many other writers changed the chat at once; nothing was written.
         """
@@ -86,15 +87,14 @@ class FinalMessages:
         tries = count()
 
         def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
-            if ending.reason is None:
-                check_post(claim.run, snapshot)
+            check_post(claim.run, snapshot)
             if not together:
                 return (claim.guard,)
             seq = snapshot.chat.last_seq + 1
             named = _with_final_message(claim, message.chat_id, seq)
             completed = self.completion.ended_in(
                 snapshot,
-                claim if ending.reason else named,
+                named,
                 outcome,
                 step_recording,
                 again=next(tries) > 0,
@@ -110,12 +110,12 @@ class FinalMessages:
             earlier = self.chats.earlier(message)
             if earlier is None:
                 raise
-            self._end_posted(claim, ending, earlier, step_recording)
+            self._end_posted(claim, earlier, step_recording)
             return
         if together and posted.created:
             self.completion.over(claim.run, outcome, jobs)
         else:  # the message is posted, here or by an earlier attempt; the run is not ended yet
-            self._end_posted(claim, ending, posted.message, step_recording)
+            self._end_posted(claim, posted.message, step_recording)
 
     def _end(self, claim: Claim, outcome: Outcome, step_recording: Recording | None) -> None:
         """End a run without a final message."""
@@ -124,13 +124,8 @@ class FinalMessages:
             claim, status, reason=reason, error=error, step_recording=step_recording
         )
 
-    def _end_posted(
-        self, claim: Claim, ending: Ending, message: Message, step_recording: Recording | None
-    ) -> None:
-        """End a run whose final message or notice is posted already."""
-        if ending.reason is not None:
-            self._end(claim, ending.outcome(claim.run), step_recording)
-            return
+    def _end_posted(self, claim: Claim, message: Message, step_recording: Recording | None) -> None:
+        """End a run whose final message is posted already."""
         elsewhere = claim.run.chat_id is not None and message.chat_id != claim.run.chat_id
         reason = reason_of_done(claim.run, Reason.ANSWERED_ELSEWHERE) if elsewhere else None
         named = _with_final_message(claim, message.chat_id, message.seq)
@@ -154,6 +149,8 @@ def ends_in_one_transaction(claim: Claim, ending: Ending) -> bool:
     """
     shown = claim.run.shown
     at_home = shown is None or shown.chat_id == claim.run.chat_id
+    if ending.notice is not None:
+        return False
     return at_home and (ending.message is None or _one_transaction(claim, ending.message))
 
 

@@ -34,7 +34,7 @@ from skein.services.config.resolution import effective_in
 from skein.services.quotas.rate_limits import OverLimit, RateLimiter
 from skein.services.quotas.token_budget import payer_of
 from skein.services.runs.claim import Claim
-from skein.services.runs.reasons import has_posted
+from skein.services.runs.reasons import has_answered
 from skein.settings import Settings
 
 NOTICE_PAUSE = timedelta(hours=1)  # between two notices of failed runs in a group
@@ -159,7 +159,7 @@ class FailureNotices:
         """Post a notice for a run that is about to end as failed (idempotent).
 
         There is a notice only if a person triggered the run in a chat, and the run has posted
-        nothing there since. The notice is an SMS for a person on SMS.
+        nothing there since it was asked. The notice is an SMS for a person on SMS.
 
         Args:
             claim: The claim of the run.
@@ -172,7 +172,7 @@ class FailureNotices:
         run, chat = claim.run, claim.chat
         if chat is None or not run.trigger.by_person:
             return
-        if has_posted(run, chat.id, after=run.trigger.seq or 0):
+        if has_answered(run):
             return
         notice = NewMessage(
             tenant=run.tenant,
