@@ -4,10 +4,11 @@ Items keep DynamoDB's spelling, so that `True`, `1` and `"1"` differ where they 
 numbers keep all their digits.
 """
 
-import json
-from base64 import b64decode, b64encode
+from base64 import urlsafe_b64decode
 from decimal import Decimal
 from typing import Any, assert_never
+
+from pydantic_core import from_json, to_json
 
 from skein.adapters.attributes import (
     AttributeValue,
@@ -40,19 +41,15 @@ ELEMENT_OVERHEAD = 1
 
 def to_text(item: StoredItem) -> str:
     """Return an item as the text that is stored."""
-    return json.dumps(item, ensure_ascii=False, separators=(",", ":"), default=_as_text)
+    return to_json(item, bytes_mode="base64").decode()
 
 
 def from_text(text: str, *, without: str | None = None) -> StoredItem:
     """Return the item of a stored text, without one of its attributes."""
-    item: StoredItem = json.loads(text)
+    item: StoredItem = from_json(text)
     if without is not None:
         item.pop(without, None)
     return _with_bytes(item) if '{"B":' in text else item
-
-
-def _as_text(value: bytes) -> str:
-    return b64encode(value).decode()
 
 
 def _with_bytes(value: Any) -> Any:
@@ -62,7 +59,8 @@ def _with_bytes(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if value.keys() == {"B"} and isinstance(value["B"], str):
-        return {"B": b64decode(value["B"])}
+        # Earlier versions wrote the standard alphabet.
+        return {"B": urlsafe_b64decode(value["B"].replace("+", "-").replace("/", "_"))}
     return {name: _with_bytes(inner) for name, inner in value.items()}
 
 
@@ -130,23 +128,33 @@ def item_size(stored: StoredItem) -> int:
     See "DynamoDB Item sizes and formats" in the developer guide. Its rule for numbers is an
     approximation, too.
     """
-    return sum(len(name.encode()) + _size(value) for name, value in stored.items())
+    return sum([_text_size(name) + _size(value) for name, value in stored.items()])
 
 
 def _size(spelled: AttributeValue) -> int:
     ((kind, value),) = spelled.items()
+    if kind == "S":  # most values are strings
+        return _text_size(value)
     match kind:
-        case "S":
-            return len(value.encode())
         case "B":
             return len(value)
         case "N":
-            digits = len(Decimal(value).normalize().as_tuple().digits)
-            return (digits + 1) // 2 + 1
+            return (_digits(value) + 1) // 2 + 1
         case "M":
-            inner = sum(len(n.encode()) + _size(v) + ELEMENT_OVERHEAD for n, v in value.items())
+            inner = sum([_text_size(n) + _size(v) + ELEMENT_OVERHEAD for n, v in value.items()])
             return COLLECTION_OVERHEAD + inner
         case "L":
-            return COLLECTION_OVERHEAD + sum(_size(v) + ELEMENT_OVERHEAD for v in value)
+            return COLLECTION_OVERHEAD + sum([_size(v) + ELEMENT_OVERHEAD for v in value])
         case _:
             return 1
+
+
+def _digits(number: str) -> int:
+    """Return the number of digits between the first and the last that is not zero."""
+    if number.isdecimal():
+        return len(number.strip("0")) or 1
+    return len(Decimal(number).normalize().as_tuple().digits)
+
+
+def _text_size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())

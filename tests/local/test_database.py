@@ -1,12 +1,15 @@
 """The SQLite file: durable, one writer at a time, and honest about a full disk."""
 
+import json
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from local.sqlite.database import Database
+from local.sqlite.items import item_size
 from local.sqlite.queues import SqliteQueues, messages_in
 from local.sqlite.table import SqliteTable
 from skein.errors import StorageFull, Unavailable
@@ -121,3 +124,23 @@ def test_expired_items_are_deleted(database: Database) -> None:
     table.write(Put(Key("p", "kept"), {}))
     table.delete_expired()
     assert [key.sk for key in table.all_keys()] == ["kept", "new"]
+
+
+def test_bytes_in_both_alphabets_of_base64_are_read(database: Database) -> None:
+    data = b"\xfb\xff" * 30  # + and / in the standard alphabet
+    table, key = SqliteTable(database), Key("P#1", "S#1")
+    table.write(Put(key, {"data": data}))
+    assert table.get(key) == {"pk": key.pk, "sk": key.sk, "data": data}
+    stored = {"pk": {"S": key.pk}, "sk": {"S": key.sk}, "data": {"B": b64encode(data).decode()}}
+    old = json.dumps(stored, separators=(",", ":"))
+    with database.writing() as connection:
+        connection.execute("UPDATE items SET item = ?", [old])
+    assert table.get(key) == {"pk": key.pk, "sk": key.sk, "data": data}
+
+
+@pytest.mark.parametrize(
+    ("number", "size"),
+    [("0", 2), ("7", 2), ("100", 2), ("123", 3), ("1200", 2), ("-12.5", 3), ("0.01", 2)],
+)
+def test_size_of_a_number_follows_its_significant_digits(number: str, size: int) -> None:
+    assert item_size({"n": {"N": number}}) == 1 + size

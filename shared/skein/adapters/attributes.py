@@ -22,6 +22,7 @@ COMPARABLE = frozenset({"S", "N", "B"})
 _NUMBERS = Context(
     prec=38, Emin=-128, Emax=126, traps=[Clamped, Overflow, Inexact, Rounded, Underflow]
 )
+_EXACT = 10**38  # whole numbers below have at most 38 digits
 
 
 def marshal(value: Any) -> AttributeValue:
@@ -32,6 +33,11 @@ def marshal(value: Any) -> AttributeValue:
             pair, or a name in a mapping is empty.
         TypeError: DynamoDB has no type for the value.
     """
+    # Most values are strings and whole numbers.
+    if type(value) is str:
+        return {"S": _unicode(value)}
+    if type(value) is int and abs(value) < _EXACT:
+        return {"N": str(value)}
     match value:
         case None:
             spelled: AttributeValue = {"NULL": True}
@@ -40,8 +46,7 @@ def marshal(value: Any) -> AttributeValue:
         case int() | float() | Decimal():
             spelled = {"N": _number(value)}
         case str():
-            value.encode()  # raises for text that is not Unicode, which engines handle differently
-            spelled = {"S": value}
+            spelled = {"S": _unicode(value)}
         case bytes():
             spelled = {"B": value}
         case Mapping():
@@ -56,12 +61,13 @@ def marshal(value: Any) -> AttributeValue:
 def unmarshal(spelled: Mapping[str, Any]) -> Any:
     """Convert a DynamoDB attribute value to Python; whole numbers are ints, others floats."""
     ((kind, value),) = spelled.items()
+    if kind == "S":  # most values are strings
+        return value
     match kind:
         case "NULL":
             return None
         case "N":
-            number = Decimal(value)
-            return int(number) if number == number.to_integral_value() else float(number)
+            return int(value) if value.isdecimal() else _to_python(Decimal(value))
         case "M":
             return {name: unmarshal(inner) for name, inner in value.items()}
         case "L":
@@ -90,6 +96,16 @@ def marshal_item(item: Mapping[str, Any]) -> StoredItem:
 def unmarshal_item(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Convert the attribute values of an item to Python values."""
     return {name: unmarshal(value) for name, value in stored.items()}
+
+
+def _to_python(number: Decimal) -> float:
+    return int(number) if number == number.to_integral_value() else float(number)
+
+
+def _unicode(text: str) -> str:
+    if not text.isascii():
+        text.encode()  # raises for text that is not Unicode, which engines handle differently
+    return text
 
 
 def _name(name: str) -> str:
