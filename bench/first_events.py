@@ -40,6 +40,7 @@ from skein.models.outbox.jobs import (
     DeliveryJob,
     ErasureJob,
     Job,
+    RecallJob,
     ReflectionJob,
     RunJob,
     SummaryJob,
@@ -168,6 +169,7 @@ class _Story:
             "consolidation_worker": ConsolidationJob(**where),
             "reflection_worker": ReflectionJob(tenant=TENANT, agent_id=agent.id),
             "erasure_worker": ErasureJob(tenant=TENANT, erasure_id=erasure.id),
+            "recall_worker": RecallJob(**where),
         }
         schedules = ("tick", "consolidation_finder", "reflection_finder")
         events = {

@@ -135,6 +135,7 @@ WORKERS = {
     "ConsolidationsConcurrency": "chats remembered at once",
     "ReflectionsConcurrency": "agents reflecting at once",
     "ErasuresConcurrency": "people erased at once",
+    "RecallConcurrency": "batches of messages indexed at once",
 }
 
 

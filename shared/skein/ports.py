@@ -186,6 +186,14 @@ class VectorIndex(Protocol):
         ...
 
 
+class Vocabulary(Protocol):
+    """The common words of a language; other words are rare."""
+
+    def holds(self, word: str) -> bool:
+        """Tell whether a word is common; `word` has no capital letters."""
+        ...
+
+
 class Sms(Protocol):
     """The SMS provider."""
 

@@ -54,6 +54,9 @@ class Settings(BaseModel):
         ""
     )
     erasures_queue_url: Annotated[str, Field(description="URL of the queue of erasures.")] = ""
+    recall_queue_url: Annotated[
+        str, Field(description="URL of the queue of the index of recall.")
+    ] = ""
     aws_endpoint_url: Annotated[
         str | None,
         Field(description="Endpoint of DynamoDB, SQS and Secrets Manager; unset on AWS."),

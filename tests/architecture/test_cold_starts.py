@@ -18,13 +18,14 @@ WEBHOOKS = {"sms_webhook", "sms_status", "service_webhook"}
 OFTEN = WEBHOOKS | {"admin_api", "mobile_api", "run_worker"}  # the others are tried more rarely
 WAITED_FOR = {"run_worker", "sms_delivery"}  # and what they call has a large library
 BATCHES = WAITED_FOR | {
-    f"{name}_worker" for name in ("consolidation", "erasure", "reflection", "summary", "upkeep")
+    f"{name}_worker"
+    for name in ("consolidation", "erasure", "recall", "reflection", "summary", "upkeep")
 }
 
 # Who may load what is heavy or none of their business, and who surely does.
 LOADED_BY = {
     "boto3": set[str](),
-    "lunr": set[str](),
+    "lunr": {"recall_worker"},
     "markdown_it": set[str](),
     "openai": {"run_worker", "summary_worker"},
     "tiktoken": {"run_worker"},
@@ -54,6 +55,7 @@ MOST = {
     "consolidation_worker": 90,
     "erasure_worker": 102,
     "mobile_api": 92,
+    "recall_worker": 100,
     "reflection_finder": 60,
     "reflection_worker": 80,
     "run_worker": 200,

@@ -84,7 +84,7 @@ def alarms_on(metric: str, dimension: str) -> list[str]:
 
 def test_every_queue_of_work_has_a_queue_for_dead_letters_of_its_own() -> None:
     dead = [queue.dead_letters for queue in WORK_QUEUES]
-    assert len(WORK_QUEUES) == 7
+    assert len(WORK_QUEUES) == 8
     assert len(set(dead)) == len(dead)
     assert set(dead) | {queue.logical_id for queue in WORK_QUEUES} == set(QUEUES)
 

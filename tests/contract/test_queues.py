@@ -22,6 +22,7 @@ from skein.models.outbox.jobs import (
     ErasureJob,
     Job,
     QueueName,
+    RecallJob,
     ReflectionJob,
     RunJob,
     SummaryJob,
@@ -42,6 +43,7 @@ KINDS: dict[QueueName, type[Job]] = {
     "consolidations": ConsolidationJob,
     "erasures": ErasureJob,
     "reflections": ReflectionJob,
+    "recall": RecallJob,
 }
 NAMES: tuple[QueueName, ...] = get_args(QueueName)
 BATCH_BYTES = 256 * 1024
@@ -154,6 +156,7 @@ def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
         "consolidations": ConsolidationJob(tenant="demo", chat_id="chat_1"),
         "erasures": ErasureJob(tenant="demo", erasure_id="era_1"),
         "reflections": ReflectionJob(tenant="demo", agent_id="agt_1", scope="user:usr_1"),
+        "recall": RecallJob(tenant="demo", chat_id="chat_1", first_seq=8, last_seq=9),
     }
     for job in jobs.values():
         receiving.queues.send([job])

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, get_args
 import consolidation_worker
 import erasure_worker
 import mobile_api
+import recall_worker
 import reflection_worker
 import run_worker
 import sms_delivery
@@ -72,6 +73,7 @@ WORKERS: dict[QueueName, Worker] = {
     "consolidations": Worker(consolidation_worker, 900, 5_400),
     "reflections": Worker(reflection_worker, 900, 5_400),
     "erasures": Worker(erasure_worker, 900, 5_400),
+    "recall": Worker(recall_worker, 300, 1_800),
 }
 
 

@@ -128,4 +128,5 @@ def test_only_functions_that_continue_their_own_jobs_are_exempt() -> None:
         "sms_delivery",
         "consolidation_worker",
         "erasure_worker",
+        "recall_worker",
     }

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, get_args
 
+from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
 from skein.models.chats.chat import Chat, Membership, Message, SmsAddress, chat_partition
 from skein.models.common.base import MemberRef, NamedMember
@@ -23,6 +24,7 @@ from skein.models.outbox.jobs import (
     DeliveryJob,
     ErasureJob,
     QueueName,
+    RecallJob,
     ReflectionJob,
     RunJob,
     SummaryJob,
@@ -52,6 +54,12 @@ LONG_INVOCATION = timedelta(seconds=900)
 def tokens() -> Tokens:
     """The real tokenizer, loaded once for all tests."""
     return Tokens()
+
+
+@cache
+def embeddings() -> StaticEmbeddings:
+    """The real embeddings, loaded once for all tests."""
+    return StaticEmbeddings()
 
 
 @dataclass
@@ -85,6 +93,8 @@ class World:
                 "model": self.model,
                 "model_list": self.model_list,
                 "tokens": tokens(),
+                "embeddings": embeddings(),
+                "vocabulary": embeddings(),
                 "parallel_map": in_turn,
             }
             | self.overrides,
@@ -197,6 +207,10 @@ class World:
         for erasure in self.queues.ready("erasures"):
             assert isinstance(erasure, ErasureJob)
             self.app.eraser.carry_on(erasure, deadline=self.clock.now() + LONG_INVOCATION)
+            played += 1
+        for recall in self.queues.ready("recall"):
+            assert isinstance(recall, RecallJob)
+            self.app.recall_worker.take(recall, deadline=self.clock.now() + LONG_INVOCATION)
             played += 1
         return played
 

@@ -12,6 +12,7 @@ from skein.bootstrap.consolidation_worker import build_consolidator
 from skein.bootstrap.erasure_worker import build_eraser
 from skein.bootstrap.memory_finders import build_consolidation_finder, build_reflection_finder
 from skein.bootstrap.ports import Ports
+from skein.bootstrap.recall_worker import build_recall_worker
 from skein.bootstrap.reflection_worker import build_reflection
 from skein.bootstrap.run_worker import RunWorker
 from skein.bootstrap.sms_delivery import build_sms_sender
@@ -28,6 +29,7 @@ from skein.services.memory.reflection_worker import Reflection
 from skein.services.outbox.tick import Tick
 from skein.services.privacy.erasure_worker import Eraser
 from skein.services.quotas.token_budget import TokenBudgets
+from skein.services.recall.recall_worker import RecallWorker
 from skein.services.replies.user_notices import Apologies
 from skein.services.runs.activations import Activations
 from skein.services.runs.completion import RunCompletion
@@ -119,6 +121,10 @@ class AllServices(App, ApiServices):
     @property
     def eraser(self) -> Eraser:
         return self.get(build_eraser)
+
+    @property
+    def recall_worker(self) -> RecallWorker:
+        return self.get(build_recall_worker)
 
     @property
     def sms_receiver(self) -> SmsReceiver:

@@ -20,6 +20,7 @@ from skein.models.recall.block import Embedding
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+LIBRARIES = ("tokenizers",)
 WEIGHTS, TOKENS = "l2_supercat_256.safetensors", "l2_supercat_tokenizer.json"
 FOLDER_VARIABLE = "SKEIN_EMBEDDINGS_DIR"
 LAYER_FOLDER = Path("/opt/embeddings")
@@ -28,6 +29,7 @@ HEAD_BYTES = 8  # a safetensors file begins with the length of its JSON head
 COMPONENT_BYTES = 2
 MAX_TOKENS = 2_000  # of a text; later ones do not change its mean noticeably
 CACHED_ROWS = 8_000
+WORD_START = "\u2581"  # stands for a space before a token
 
 
 class StaticEmbeddings:
@@ -47,6 +49,11 @@ class StaticEmbeddings:
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """See `skein.ports.Embeddings`; twenty tokens take less than a millisecond."""
         return [self._embed(text) for text in texts]
+
+    def holds(self, word: str) -> bool:
+        """See `skein.ports.Vocabulary`: a common word is one token, in lower case or as a name."""
+        tokens = (f"{WORD_START}{spelled}" for spelled in (word, word.capitalize()))
+        return any(self._tokenizer.token_to_id(token) is not None for token in tokens)
 
     def _embed(self, text: str) -> Embedding:
         total: list[float] = [0.0] * self.dimensions

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     from skein.adapters.aws import Aws
     from skein.adapters.openai_model import OpenAIModel
+    from skein.adapters.static_embeddings import StaticEmbeddings
     from skein.ports import (
         Clock,
+        Embeddings,
         Ids,
         LanguageModel,
         Metrics,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         Sms,
         Table,
         VectorIndex,
+        Vocabulary,
         WebhookVerifier,
     )
     from skein.services.common.parallel import ParallelMap
@@ -48,6 +51,8 @@ ADAPTERS = {  # port -> module of its real adapter
     "verifier": "twilio_signature",
     "secrets": "secrets",
     "metrics": "metrics",
+    "embeddings": "static_embeddings",
+    "vocabulary": "static_embeddings",
 }
 OVERRIDABLE = frozenset({*ADAPTERS, "parallel_map"})
 SHARED = ("clock", "ids", "table", "queues", "metrics")  # the ports that every function needs
@@ -187,6 +192,23 @@ class Ports:
         from skein.adapters.tokens import Tokens
 
         return Tokens()
+
+    @lazy
+    def static_embeddings(self) -> StaticEmbeddings:
+        """The embeddings that are computed inside the function."""
+        from skein.adapters.static_embeddings import StaticEmbeddings
+
+        return StaticEmbeddings()
+
+    @lazy
+    def embeddings(self) -> Embeddings:
+        """The embeddings of messages."""
+        return self.static_embeddings
+
+    @lazy
+    def vocabulary(self) -> Vocabulary:
+        """The common words, in contrast to which others are rare."""
+        return self.static_embeddings
 
     @lazy
     def sms(self) -> Sms:

@@ -7,7 +7,14 @@ from pydantic import Field
 from skein.models.common.base import Identifier, Tenant, Value
 
 QueueName = Literal[
-    "turns", "deliveries", "upkeep", "summaries", "consolidations", "reflections", "erasures"
+    "turns",
+    "deliveries",
+    "upkeep",
+    "summaries",
+    "consolidations",
+    "reflections",
+    "erasures",
+    "recall",
 ]
 
 
@@ -92,3 +99,25 @@ class ErasureJob(Job):
     queue = "erasures"
 
     erasure_id: Identifier
+
+
+class RecallJob(Job):
+    """Messages of a chat may be missing in the index of recall, or no longer belong there.
+
+    Without a chat, all chats of the agent, or of the tenant, are to be indexed again.
+
+    Attributes:
+        chat_id: The chat; None for all chats.
+        first_seq: The first message to look at.
+        last_seq: The last message to look at; None for the newest.
+        agent_id: The agent whose index to look at; None for all agents.
+        after: Where to continue in a list of chats; None for its start.
+    """
+
+    queue = "recall"
+
+    chat_id: Identifier | None = None
+    first_seq: int = 1
+    last_seq: int | None = None
+    agent_id: Identifier | None = None
+    after: str | None = None

@@ -2,5 +2,6 @@
 
 __all__ = [
     "block",
+    "stored",
     "vector_search",
 ]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import mul
 
 BLOCK_MESSAGES = 8
@@ -105,27 +105,44 @@ class IndexedText:
     expires_at: int | None = None
 
 
+def line_of(text: IndexedText) -> BlockLine:
+    """Build the line of one message; `assembled` sets the lengths of its windows."""
+    steps, scale = _rounded(text.embedding)
+    return BlockLine(
+        seq=text.seq,
+        sender_id=text.sender_id,
+        stems=text.stems,
+        steps=bytes(step % 256 for step in steps),
+        scale=scale,
+        near=0.0,
+        wide=0.0,
+        created_at=text.created_at,
+        characters=text.characters,
+        posted=text.posted,
+        expires_at=text.expires_at,
+    )
+
+
 def block_of(chat_id: str, number: int, model: str, texts: Sequence[IndexedText]) -> Block:
     """Build a block from the messages of its range; windows do not cross its ends."""
-    weighted = [_rounded(text.embedding) for text in texts]
-    vectors = [[scale * step for step in steps] for steps, scale in weighted]
-    lines = tuple(
-        BlockLine(
-            seq=text.seq,
-            sender_id=text.sender_id,
-            stems=text.stems,
-            steps=bytes(step % 256 for step in weighted[position][0]),
-            scale=weighted[position][1],
+    return assembled(chat_id, number, model, [line_of(text) for text in texts])
+
+
+def assembled(chat_id: str, number: int, model: str, lines: Sequence[BlockLine]) -> Block:
+    """Build a block from its lines, which need no embedding then.
+
+    The vector of the block and the lengths of the windows follow from the lines.
+    """
+    vectors = [[line.scale * step for step in memoryview(line.steps).cast("b")] for line in lines]
+    windowed = tuple(
+        replace(
+            line,
             near=_length(_sum(_window(vectors, position, NEAR))),
             wide=_length(_sum(_window(vectors, position, WIDE))),
-            created_at=text.created_at,
-            characters=text.characters,
-            posted=text.posted,
-            expires_at=text.expires_at,
         )
-        for position, text in enumerate(texts)
+        for position, line in enumerate(lines)
     )
-    return Block(chat_id, number, model, unit(_sum(vectors)), lines)
+    return Block(chat_id, number, model, unit(_sum(vectors)), windowed)
 
 
 def unit(vector: Sequence[float]) -> Vector:

@@ -36,20 +36,34 @@ class Dispatch:
         of its item. A job with more than `max_job_hops` hops is not sent either, so that no loop of
         jobs runs at full speed. The tick's job has no hops.
         """
-        hops = next_hops()
-        by_queue: dict[QueueName, list[Job]] = defaultdict(list)
-        for job in jobs:
-            by_queue[job.queue].append(job.model_copy(update={"hops": hops}))
-        for queue, batch in by_queue.items():
-            if hops > self.settings.max_job_hops:
-                logger.warning(
-                    "hop limit reached, jobs left to the tick",
-                    extra={"queue": queue, "jobs": len(batch), "hops": hops},
-                )
-                self.metrics.count("HopLimitReached", len(batch))
-                continue
+        for queue, batch in self._stamped(jobs).items():
             try:
                 self.queues.send(batch, delay_seconds=delay_seconds)
             except Transient:
                 logger.warning("failed to send jobs", extra={"queue": queue, "jobs": len(batch)})
                 self.metrics.count("JobsNotSent", len(batch))
+
+    def send_surely(self, jobs: Sequence[Job]) -> None:
+        """Send jobs that no due pointer covers, so that only the caller can retry.
+
+        Raises:
+            Transient: A queue did not accept some or all of its jobs.
+        """
+        for batch in self._stamped(jobs).values():
+            self.queues.send(batch)
+
+    def _stamped(self, jobs: Sequence[Job]) -> dict[QueueName, list[Job]]:
+        """Return the jobs by queue, with their hops; those over the limit are left out."""
+        hops = next_hops()
+        by_queue: dict[QueueName, list[Job]] = defaultdict(list)
+        for job in jobs:
+            by_queue[job.queue].append(job.model_copy(update={"hops": hops}))
+        if hops <= self.settings.max_job_hops:
+            return by_queue
+        for queue, batch in by_queue.items():
+            logger.warning(
+                "hop limit reached, jobs left to the tick",
+                extra={"queue": queue, "jobs": len(batch), "hops": hops},
+            )
+            self.metrics.count("HopLimitReached", len(batch))
+        return {}

@@ -14,19 +14,20 @@ def stems_of(text: str) -> tuple[str, ...]:
     English words have stems by Porter's algorithm. Words of other languages stay as they are. In
     scripts without spaces, each character and each pair of adjacent characters is a word.
     """
-    fillers = _fillers()
-    return tuple(_stem(word) for word in words_of(text) if word not in fillers)
+    left_out = fillers()
+    return tuple(stem_of(word) for word in words_of(text) if word not in left_out)
 
 
 @lru_cache(maxsize=10_000)
-def _stem(word: str) -> str:
+def stem_of(word: str) -> str:
+    """Return the stem of an English word in lower case; other words stay as they are."""
     if len(word) < MIN_STEMMED or not (word.isascii() and word.isalpha()):
         return word
     return _stemmer()(word)
 
 
 @lru_cache(maxsize=1)
-def _fillers() -> frozenset[str]:
+def fillers() -> frozenset[str]:
     """Return the English words that say nothing about the subject of a text."""
     from lunr.stop_word_filter import WORDS  # noqa: PLC0415
 

@@ -1,0 +1,60 @@
+"""Rare words of a message: names, numbers and words outside the common vocabulary.
+
+Each of them gets a posting, so their number is limited. The choice follows from the text alone and
+costs no read.
+"""
+
+import re
+from collections.abc import Iterator
+
+from skein.ports import Vocabulary
+from skein.services.memory.search import words_of
+from skein.services.recall.words import fillers, stem_of
+
+LEAST, MOST = 6, 24  # rare words of a message, by its length
+WORDS_EACH = 25  # this many words allow for one rare word more
+MAX_LETTERS = 64  # of a rare word; longer ones are rather keys and addresses
+
+_WORD = re.compile(r"[^\W_]+")
+_SENTENCE_END = frozenset('.!?:\n"\u201c(')
+
+
+def rare_stems(text: str, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Return the stems of a text's rare words, those of numbers and names first.
+
+    A word with a capital letter inside a sentence counts as a name. In scripts without spaces,
+    where single characters are words, only numbers and words in other scripts count.
+
+    Returns:
+        At most 6 stems, and one more for each 25 words, up to 24.
+    """
+    names = set(_names_in(text))
+    ranked: list[tuple[int, str]] = []
+    count = 0
+    for word in words_of(text):
+        count += 1
+        if len(word) > MAX_LETTERS or word in fillers():
+            continue
+        if any(character.isdigit() for character in word):
+            ranked.append((0, word))
+        elif word in names:
+            ranked.append((1, word))
+        elif len(word) > 1 and _spaced(word) and not vocabulary.holds(word):
+            ranked.append((2, word))
+    stems = dict.fromkeys(stem_of(word) for _, word in sorted(ranked, key=lambda pair: pair[0]))
+    return tuple(stems)[: min(MOST, LEAST + count // WORDS_EACH)]
+
+
+def _names_in(text: str) -> Iterator[str]:
+    """Yield the capitalised words that do not begin a sentence, in lower case."""
+    end = 0
+    for match in _WORD.finditer(text):
+        between = text[end : match.start()]
+        if end and match[0][0].isupper() and _SENTENCE_END.isdisjoint(between):
+            yield from words_of(match[0])
+        end = match.end()
+
+
+def _spaced(word: str) -> bool:
+    """Tell whether a word comes from a script with spaces between words."""
+    return word.isascii() or len(list(words_of(word))) == 1

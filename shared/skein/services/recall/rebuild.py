@@ -1,0 +1,119 @@
+"""Rebuild of the index of recall: send the jobs that index chats again.
+
+Chats are found through their people, and open chats without people through their agents. A chat of
+several people gets one job.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from skein.errors import NotFound
+from skein.models.chats.chat import Chat, member_relation, past_relation, related_chat
+from skein.models.common.base import MemberRef
+from skein.models.directory.agent import Agent, agents_relation
+from skein.models.directory.user import users_relation
+from skein.models.outbox.jobs import RecallJob
+from skein.ports import Clock, Table
+from skein.services.common.pagination import pages_of_relation
+from skein.services.outbox.dispatch import Dispatch
+
+MARGIN = timedelta(seconds=30)  # before the deadline, for the chats of one person
+AGENTS, PEOPLE = "agents", "people"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRebuilds:
+    """Operators' requests to index chats again.
+
+    Nothing is taken away first: old blocks answer until new ones replace them.
+    """
+
+    table: Table
+    dispatch: Dispatch
+
+    def request(
+        self, tenant: str, *, chat_id: str | None = None, agent_id: str | None = None
+    ) -> RecallJob:
+        """Request a rebuild for a chat, for an agent or, without both, for a tenant (idempotent).
+
+        Raises:
+            NotFound: The chat or the agent does not exist.
+            Transient: The queue did not accept the job.
+        """
+        if chat_id is not None and self.table.get(Chat.key_of(tenant, chat_id)) is None:
+            raise NotFound("chat not found")
+        if agent_id is not None and self.table.get(Agent.key_of(tenant, agent_id)) is None:
+            raise NotFound("agent not found")
+        job = RecallJob(tenant=tenant, chat_id=chat_id, agent_id=agent_id)
+        self.dispatch.send_surely([job])
+        return job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRebuild:
+    """Sends a job for each chat of a tenant or an agent."""
+
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+
+    def send_jobs(self, job: RecallJob, *, deadline: datetime) -> None:
+        """Send the jobs of a rebuild until 30 seconds before the deadline (idempotent).
+
+        Another job continues with the rest.
+
+        Raises:
+            Transient: The table or the queue failed. The job can be repeated.
+        """
+        for position, chats in self._found(job):
+            self.dispatch.send_surely(
+                [
+                    RecallJob(tenant=job.tenant, chat_id=chat.id, agent_id=job.agent_id)
+                    for chat in chats
+                ]
+            )
+            if self.clock.now() + MARGIN >= deadline:
+                self.dispatch.send_surely([job.model_copy(update={"after": position})])
+                return
+
+    def _found(self, job: RecallJob) -> Iterator[tuple[str, list[Chat]]]:
+        """Yield the chats of each agent, then of each person, with the position to go on after."""
+        stage, _, after = (job.after or AGENTS).partition(" ")
+        if stage == AGENTS:
+            for agent_id in self._ids(agents_relation(job.tenant), after):
+                if job.agent_id in {None, agent_id}:
+                    yield f"{AGENTS} {agent_id}", list(self._without_people(job.tenant, agent_id))
+            after = ""
+        for user_id in self._ids(users_relation(job.tenant), after):
+            yield f"{PEOPLE} {user_id}", list(self._of_person(job.tenant, user_id))
+
+    def _ids(self, relation: str, after: str) -> Iterator[str]:
+        for rows in pages_of_relation(self.table, relation, after=after or None):
+            yield from (str(row["gsi1sk"]) for row in rows)
+
+    def _without_people(self, tenant: str, agent_id: str) -> Iterator[Chat]:
+        relation = member_relation(tenant, MemberRef(kind="agent", id=agent_id))
+        for chat in self._chats(tenant, relation):
+            if not _people(chat):
+                yield chat
+
+    def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
+        """Yield the chats of which this person is the first, and former ones without people."""
+        member = MemberRef(kind="user", id=user_id)
+        for chat in self._chats(tenant, member_relation(tenant, member)):
+            if _people(chat)[:1] == [user_id]:
+                yield chat
+        for chat in self._chats(tenant, past_relation(tenant, user_id)):
+            if not _people(chat):
+                yield chat
+
+    def _chats(self, tenant: str, relation: str) -> Iterator[Chat]:
+        for rows in pages_of_relation(self.table, relation):
+            keys = [Chat.key_of(tenant, related_chat(row)) for row in rows]
+            found = self.table.get_many(list(dict.fromkeys(keys))) if keys else {}
+            yield from (Chat.from_item(found[key]) for key in keys if key in found)
+
+
+def _people(chat: Chat) -> list[str]:
+    return [member.id for member in chat.roster if member.kind == "user"]

@@ -1,0 +1,358 @@
+"""Indexing brings blocks and postings in line with a chat's messages and memberships."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from skein.errors import Unavailable
+from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Delete, Put, Query, Update
+from skein.models.outbox.jobs import RecallJob
+from skein.models.recall.stored import Posting, RecallBlock
+from tests.support.api_client import everything
+from tests.support.builders import NOON, TENANT, World
+
+ANN = NamedMember(kind="user", id="usr_ann", name="Ann")
+BEN = NamedMember(kind="user", id="usr_ben", name="Ben")
+COACH = NamedMember(kind="agent", id="agt_a", name="Coach")
+CLERK = NamedMember(kind="agent", id="agt_b", name="Clerk")
+LONG = timedelta(seconds=900)
+
+
+@dataclass
+class Indexed(World):
+    """A world in which messages are stored without runs, and indexed by jobs."""
+
+    last_seq: int = field(default=0, init=False)
+
+    def said(
+        self, *texts: str, sender: NamedMember = ANN, chat_id: str = "chat_1", **more: object
+    ) -> None:
+        """Store messages, the next numbers of the chat."""
+        for text in texts:
+            item = self.table.get(Chat.key_of(TENANT, chat_id))
+            assert item is not None
+            seq = int(item["last_seq"]) + 1
+            message = Message(
+                tenant=TENANT,
+                chat_id=chat_id,
+                id=f"msg_{seq}",
+                seq=seq,
+                text=text,
+                sender=sender,
+                client_id=f"c{seq}",
+                created_at=NOON + timedelta(minutes=seq),
+                **more,
+            )
+            self.table.write(Put(message.key, message.to_item()))
+            self.table.write(Update(Chat.key_of(TENANT, chat_id), set={"last_seq": seq}))
+
+    def index(self, first: int = 1, last: int | None = None, **more: object) -> None:
+        values: dict[str, object] = {"tenant": TENANT, "chat_id": "chat_1"}
+        job = RecallJob(first_seq=first, last_seq=last, **(values | more))
+        self.app.recall_worker.take(job, deadline=self.clock.now() + LONG)
+
+    def blocks(self, agent_id: str = "agt_a", chat_id: str = "chat_1") -> list[RecallBlock]:
+        query = Query.under(chat_partition(TENANT, chat_id), RecallBlock.prefix_of(agent_id))
+        return [RecallBlock.from_item(item) for item in self.table.query(query).items]
+
+    def seqs(self, agent_id: str = "agt_a") -> list[int]:
+        return [line.seq for block in self.blocks(agent_id) for line in block.lines]
+
+    def postings(self, scope: str | None = None, agent_id: str = "agt_a") -> dict[str, list[int]]:
+        page = self.table.query(Query(Posting.partition_of(TENANT, agent_id, scope)))
+        found = map(Posting.from_item, page.items)
+        return {posting.stem: [ref.seq for ref in posting.refs] for posting in found}
+
+    def change(self, seq: int, **changes: object) -> None:
+        key = Message.key_of(TENANT, "chat_1", seq)
+        self.table.write(Update(key, set=changes))
+
+    def member(self, member: NamedMember, **changes: object) -> None:
+        self.table.write(Update(Membership.key_of(TENANT, "chat_1", member.ref), set=changes))
+
+
+@pytest.fixture
+def world() -> Indexed:
+    world = Indexed()
+    world.agent()
+    world.chat(ANN, BEN, COACH, kind="group", visibility="open")
+    return world
+
+
+def test_index_of_messages_has_a_block_for_each_eight_numbers(world: Indexed) -> None:
+    world.said(*(f"We talk about number {4000 + seq}" for seq in range(1, 18)))
+    world.index()
+    assert [[line.seq for line in block.lines] for block in world.blocks()] == [
+        list(range(1, 8)),
+        list(range(8, 16)),
+        [16, 17],
+    ]
+    assert world.postings()["4008"] == [8]
+
+
+def test_block_holds_what_recall_needs_of_its_messages(world: Indexed) -> None:
+    world.said("Dr. Okonkwo wants 250 euros", sender=BEN, expires_at=2_000_000_000)
+    world.index()
+    [block] = world.blocks()
+    [line] = block.lines
+    assert block.names == {"usr_ben": "Ben"}
+    assert (block.recall_scope, block.scope) == (f"{TENANT}#AGENT#agt_a", None)
+    assert block.first_at == block.last_at == line.created_at
+    assert block.expires_at == 2_000_000_000
+    assert set(line.posted) == {"okonkwo", "250", "euro"}
+    assert line.characters == len("Dr. Okonkwo wants 250 euros")
+    assert len(block.vector) == len(line.steps) == 256
+
+
+def test_index_that_is_repeated_writes_nothing(world: Indexed) -> None:
+    world.said("Room 4711", "Room 4712")
+    world.index()
+    before = everything(world)
+    world.index()
+    world.index(2, 2)
+    assert everything(world) == before
+
+
+def test_message_that_follows_joins_its_block(world: Indexed) -> None:
+    world.said("Room 4711")
+    world.index(1, 1)
+    world.said("Room 4711 again")
+    world.index(2, 2)
+    assert world.seqs() == [1, 2]
+    assert world.postings()["4711"] == [2, 1]
+
+
+def test_index_out_of_order_has_the_same_result(world: Indexed) -> None:
+    world.said(*(f"Room {4700 + seq}" for seq in range(1, 20)))
+    world.index(17, 19)
+    world.index(9, 12)
+    world.index(1, 8)
+    other = Indexed()
+    other.agent()
+    other.chat(ANN, BEN, COACH, kind="group", visibility="open")
+    other.said(*(f"Room {4700 + seq}" for seq in range(1, 20)))
+    other.index()
+
+    def shown(indexed: Indexed) -> list[object]:
+        return [block.model_copy(update={"version": 1}) for block in indexed.blocks()]
+
+    assert shown(world) == shown(other)
+    assert world.postings() == other.postings()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "erased", "text": ""},
+        {"kind": "keyword"},
+        {"kind": "notice"},
+        {"resets": True},
+        {"text": "  "},
+        {"expires_at": 1},
+    ],
+)
+def test_message_that_is_no_text_any_more_leaves_the_index(
+    world: Indexed, change: dict[str, object]
+) -> None:
+    world.said("Room 4711", "Room 4712")
+    world.index()
+    world.change(1, **change)
+    world.index(1, 1)
+    assert world.seqs() == [2]
+    assert "4711" not in world.postings()
+
+
+def test_block_without_messages_is_deleted(world: Indexed) -> None:
+    world.said("Room 4711")
+    world.index()
+    world.table.write(Delete(Message.key_of(TENANT, "chat_1", 1)))
+    world.index(1, 1)
+    assert world.blocks() == []
+    assert world.postings() == {}
+
+
+def test_agent_has_only_messages_of_its_membership(world: Indexed) -> None:
+    world.said(*(f"Room {4700 + seq}" for seq in range(1, 6)))
+    world.member(COACH, joined_seq=1, left_seq=3)
+    world.index()
+    assert world.seqs() == [2, 3]
+
+
+def test_agents_have_blocks_of_their_own(world: Indexed) -> None:
+    world.chat(ANN, COACH, CLERK, kind="group", visibility="open")
+    world.said("Room 4711", "Room 4712")
+    world.member(CLERK, joined_seq=1)
+    world.index()
+    assert world.seqs("agt_a") == [1, 2]
+    assert world.seqs("agt_b") == [2]
+    world.change(2, kind="erased", text="")
+    world.index(agent_id="agt_b")
+    assert world.seqs("agt_a") == [1, 2]
+    assert world.seqs("agt_b") == []
+
+
+def test_rejoining_agent_loses_the_messages_before_its_return(world: Indexed) -> None:
+    world.said("Room 4711", "Room 4712", "Room 4713")
+    world.index()
+    world.member(COACH, joined_seq=2)
+    world.index(1, 2, agent_id="agt_a")
+    assert world.seqs() == [3]
+    assert set(world.postings()) == {"4713"}
+
+
+def test_blocks_of_an_agent_without_membership_are_deleted(world: Indexed) -> None:
+    world.said("Room 4711")
+    world.index()
+    world.table.write(Delete(Membership.key_of(TENANT, "chat_1", COACH.ref)))
+    world.index(agent_id="agt_a")
+    assert world.blocks() == []
+
+
+def test_private_chats_have_postings_by_scope(world: Indexed) -> None:
+    world.chat(ANN, COACH, chat_id="chat_1", kind="direct", visibility="private")
+    world.chat(ANN, BEN, COACH, chat_id="chat_2", kind="group", visibility="private")
+    world.said("Room 4711", chat_id="chat_1")
+    world.said("Room 4712", chat_id="chat_2")
+    world.index(chat_id="chat_1")
+    world.index(chat_id="chat_2")
+    assert set(world.postings("user:usr_ann")) == {"4711"}
+    assert set(world.postings("chat:chat_2")) == {"4712"}
+    assert world.postings() == {}
+
+
+def test_chat_whose_scope_changes_moves_its_postings(world: Indexed) -> None:
+    world.chat(ANN, COACH, kind="direct", visibility="private")
+    world.said(*(f"Room {4700 + seq}" for seq in range(1, 12)))
+    world.index()
+    chat = world.chat(
+        BEN,
+        COACH,
+        kind="direct",
+        visibility="private",
+        formerly={"usr_ann": "usr_ben"},
+        last_seq=11,
+    )
+    world.index()
+    assert world.postings("user:usr_ann") == {}
+    assert len(world.postings("user:usr_ben")) == 11
+    assert {block.scope for block in world.blocks()} == {"user:usr_ben"}
+    assert {line.sender_id for block in world.blocks() for line in block.lines} == {"usr_ben"}
+    assert chat.formerly
+
+
+def test_discarded_chat_leaves_the_index(world: Indexed) -> None:
+    world.said("Room 4711")
+    world.index()
+    world.table.write(
+        Update(Chat.key_of(TENANT, "chat_1"), set={"discarded_at": "2026-02-18T13:00:00.000Z"})
+    )
+    world.index()
+    assert world.blocks() == []
+    assert world.postings() == {}
+
+
+def test_chat_that_does_not_exist_is_passed_over(world: Indexed) -> None:
+    world.index(chat_id="chat_none")
+
+
+def test_word_of_too_many_messages_becomes_common(world: Indexed) -> None:
+    world.said(*(f"Kwaku {seq}" for seq in range(1, 71)))
+    world.index()
+    key = Posting.key_of(TENANT, "agt_a", None, "kwaku")
+    item = world.table.get(key)
+    assert item is not None
+    posting = Posting.from_item(item)
+    assert posting.common
+    assert posting.refs == ()
+    world.said("Kwaku 71")
+    world.index(71, 71)
+    assert world.table.get(key) == item
+
+
+def test_common_word_starts_over_when_a_message_leaves(world: Indexed) -> None:
+    world.said(*(f"Kwaku {seq}" for seq in range(1, 71)))
+    world.index()
+    world.change(5, kind="erased", text="")
+    world.index(5, 5)
+    assert "kwaku" not in world.postings()
+    world.said("Kwaku 71")
+    world.index(71, 71)
+    assert world.postings()["kwaku"] == [71]
+
+
+def test_word_of_a_private_group_keeps_the_newest_messages(world: Indexed) -> None:
+    """A mark would tell people who joined later that the word was common before."""
+    world.chat(ANN, BEN, COACH, kind="group", visibility="private")
+    world.said(*(f"Kwaku {seq}" for seq in range(1, 71)))
+    world.index()
+    assert world.postings("chat:chat_1")["kwaku"] == list(range(70, 6, -1))
+
+
+def test_block_with_more_words_than_a_transaction_holds_is_indexed(world: Indexed) -> None:
+    long = [" ".join(f"{seq}x{word}" for word in range(600)) for seq in range(1, 8)]
+    world.said(*long)
+    world.index()
+    assert len(world.postings()) == 7 * 24
+    for seq in range(1, 8):
+        world.change(seq, kind="erased", text="")
+    world.index()
+    assert world.postings() == {}
+    assert world.blocks() == []
+
+
+def test_range_that_takes_too_long_continues_in_another_job(world: Indexed) -> None:
+    world.said(*(f"Room {4000 + seq}" for seq in range(1, 31)))
+    job = RecallJob(tenant=TENANT, chat_id="chat_1")
+    world.app.recall_worker.take(job, deadline=world.clock.now())
+    [rest] = world.queues.ready("recall")
+    assert rest == job
+    assert world.blocks() == []
+
+
+def test_job_whose_rest_cannot_be_sent_is_repeated(world: Indexed) -> None:
+    world.said("Room 4711")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Unavailable("down")
+
+    world.queues.send = refuse  # type: ignore[method-assign]
+    with pytest.raises(Unavailable):
+        world.app.recall_worker.take(
+            RecallJob(tenant=TENANT, chat_id="chat_1"), deadline=world.clock.now()
+        )
+
+
+def test_indexing_uses_stored_embeddings_of_unchanged_messages(world: Indexed) -> None:
+    embedded: list[str] = []
+    real = world.app.ports.embeddings
+
+    class Counting:
+        name, dimensions = real.name, real.dimensions
+
+        def embed(self, texts: list[str]) -> object:
+            embedded.extend(texts)
+            return real.embed(texts)
+
+    counting = Indexed(overrides={"embeddings": Counting()})
+    counting.agent()
+    counting.chat(ANN, COACH)
+    counting.said("Room 4711")
+    counting.index()
+    counting.said("Room 4712")
+    counting.index()
+    assert embedded == ["Room 4711", "Room 4712"]
+
+
+def test_change_of_the_model_embeds_messages_again(world: Indexed) -> None:
+    world.said("Room 4711")
+    world.index()
+    [block] = world.blocks()
+    old = block.model_copy(update={"recall_model": "old", "vector": (1.0, *[0.0] * 255)})
+    world.table.write(Put(old.key, old.to_item()))
+    world.index()
+    [again] = world.blocks()
+    assert again.recall_model == world.app.ports.embeddings.name
+    assert again.lines == block.lines
