@@ -16,7 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools import packages, ranks
+from tools import packages
+from tools.ranks import RANKS
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "requirements" / "runtime.txt"
@@ -131,11 +132,11 @@ def build(target: Path) -> None:
     compile_bytecode(site / "skein", version)
     shutil.copytree(ROOT / "prompts", target / "prompts", dirs_exist_ok=True)
     (target / "tiktoken").mkdir(parents=True, exist_ok=True)
-    if not all(one.target.is_file() for one in ranks.ALL):
-        ranks.install()
-    for one in ranks.ALL:
-        shutil.copy(one.target, target / "tiktoken")
+    if not all(file.is_file() for file in RANKS.targets):
+        RANKS.install()
+    for file in RANKS.targets:
+        shutil.copy(file, target / "tiktoken")
 
 
 if __name__ == "__main__":
-    build(Path(sys.argv[1]).resolve())
+    sys.exit(packages.report_errors(lambda: build(Path(sys.argv[1]).resolve())))

