@@ -311,7 +311,8 @@ class Settings(BaseModel):
     user_chat_changes_per_hour: Annotated[
         int,
         Field(
-            description="Opened chats and member changes per person and hour; 0 for no limit.",
+            description="Opened chats, member changes and own record changes per person and hour; "
+            "0 for no limit.",
             ge=0,
         ),
     ] = 60

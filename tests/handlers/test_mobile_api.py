@@ -221,6 +221,7 @@ def test_me_is_the_record_or_what_the_sign_in_says(world: World, husam: Client) 
         "phones": [],
         "time_zone": None,
         "quiet_hours": None,
+        "strangers_may_add": True,
         "profile": {},
         "tenant": TENANT,
         "scopes": ["chat"],

@@ -64,6 +64,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "NewThread": {"concern": "Something new"},
     "NewSkill": {"name": "new", "text": "Something new"},
     "NewUser": {"id": "usr_new", "name": "New", "phones": ["+15005559100"]},
+    "OwnChange": {"time_zone": "Europe/Berlin"},
     "Pinning": {"pinned_thread_id": "{thread_id}"},
     "ReadReceipt": {"seq": 1},
     "RespondNow": {"agent_id": "{agent_id}"},

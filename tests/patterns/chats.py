@@ -4,9 +4,9 @@ from contextlib import suppress
 
 import pytest
 
-from skein.errors import RateLimited
+from skein.errors import NotFound, RateLimited
 from skein.models.api.base import ChatChange, NewChat
-from skein.models.api.directory import AgentChange, NewUser, UserChange
+from skein.models.api.directory import AgentChange, NewUser, OwnChange, UserChange
 from skein.models.api.services import NewService
 from skein.models.delivery.sms import InboundSms
 from skein.models.workspace.document import DocumentReach, Folder
@@ -14,10 +14,12 @@ from skein.services.chats.post_message import NewMessage
 from skein.services.inbound.webhook_signature import sign
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, direct, group
-from tests.support.builders import LINE, NOON, PHONE, TENANT, World
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person
 from tests.support.sms import Texting
 
 patterns = Patterns()
+
+AHMAD = person("usr_ahmad", "Ahmad")
 
 
 def text_message(body: str = "Hi", sid: str = "SM1") -> InboundSms:
@@ -227,6 +229,31 @@ def _let_in(meter: Meter) -> None:
     world.agent("agt_b", "Analyst")
     with meter(world):
         world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANALYST.ref)
+
+
+@patterns.named("let somebody in whom strangers may not add")
+def _let_in_an_acquaintance(meter: Meter) -> None:
+    world = group()
+    world.chat(HUSAM, AHMAD, chat_id="chat_2")
+    world.app.users.change_own(TENANT, AHMAD, OwnChange(strangers_may_add=False))
+    with meter(world):
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+
+
+@patterns.named("refuse to let somebody in whom the caller does not know")
+def _refuse_a_stranger(meter: Meter) -> None:
+    world = group()
+    world.app.users.change_own(TENANT, AHMAD, OwnChange(strangers_may_add=False))
+    with meter(world), pytest.raises(NotFound):
+        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+
+
+@patterns.named("change one's own record")
+def _change_own_record(meter: Meter) -> None:
+    world = group()
+    world.known(HUSAM)
+    with meter(world):
+        world.app.users.change_own(TENANT, HUSAM, OwnChange(time_zone="Asia/Amman"))
 
 
 @patterns.named("let somebody go")

@@ -250,6 +250,26 @@ class UserChange(Request):
     profile: Profile | None = None
 
 
+class OwnChange(Request):
+    """Changes to the caller's own record. Omitted fields stay; null removes a field.
+
+    Null leaves `name` and `strangers_may_add` unchanged.
+    """
+
+    clearable = frozenset({"time_zone", "quiet_hours"})
+
+    name: Name | None = None
+    time_zone: TimeZone | None = None
+    quiet_hours: OwnQuietHours = None
+    strangers_may_add: Annotated[
+        JsonBool | None,
+        Field(
+            description="If false, the caller counts as unknown for people who share no chat with "
+            "them and want to add them to one."
+        ),
+    ] = None
+
+
 class UserResource(Resource):
     """A user."""
 
@@ -258,6 +278,10 @@ class UserResource(Resource):
     phones: tuple[str, ...]
     time_zone: str | None
     quiet_hours: OwnQuietHours
+    strangers_may_add: Annotated[
+        bool,
+        Field(description="Whether people who share no chat with the user may add them to one."),
+    ]
     profile: dict[str, Any]
 
     @classmethod
@@ -284,13 +308,16 @@ class ProfileSourceResource(Resource):
 
 
 class ProfileChangeResource(Resource):
-    """An agent's change of a user's name, time zone or profile field."""
+    """A change of a user's name, time zone or profile field, by an agent or by the user."""
 
     id: str
     field: str
     before: Annotated[Any, Field(description="Null if the field had no value.")]
     value: Annotated[Any, Field(description="Null if the field was removed.")]
-    source: ProfileSourceResource
+    source: Annotated[
+        ProfileSourceResource | None,
+        Field(description="Null if the user made the change in the app."),
+    ]
     at: Instant
     undone_at: Annotated[
         Instant | None, Field(description="When an operator undid the change; null if not undone.")
@@ -303,13 +330,13 @@ class ProfileChangeResource(Resource):
 
 
 class UserDetail(UserResource):
-    """A user, with the changes that agents made to the profile."""
+    """A user, with the changes of the profile by agents and by the user."""
 
     profile_changes: Annotated[
         tuple[ProfileChangeResource, ...],
         Field(
             description="Newest first, at most 30. A field's value is an agent's if its newest "
-            "change, apart from undone ones, set it."
+            "change, apart from undone ones, set it and has a source."
         ),
     ]
 

@@ -166,7 +166,10 @@ class TenantLimits(Overrides):
     ] = None
     user_chat_changes_per_hour: Annotated[
         int | None,
-        Field(description="Opened chats and member changes per person and hour.", ge=0),
+        Field(
+            description="Opened chats, member changes and own record changes per person and hour.",
+            ge=0,
+        ),
         NUMBER,
     ] = None
     tenant_messages_per_minute: Annotated[

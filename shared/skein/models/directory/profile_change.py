@@ -1,4 +1,4 @@
-"""Changes of a person's fields by agents: what each value was, is, and comes from."""
+"""Changes of a person's fields by agents or the person: old value, new value and source."""
 
 from typing import Any, Literal
 
@@ -29,14 +29,14 @@ class ProfileSource(Value):
 
 
 class ProfileChange(Value):
-    """An agent's change of a person's name, time zone or profile field.
+    """A change of a person's name, time zone or profile field, by an agent or the person.
 
     Attributes:
         id: `pch_<ulid>`.
         field: The name of the field.
         before: The value before the change; None if there was none.
         value: The value after the change; None if the field was removed.
-        source: Where the value comes from.
+        source: Where an agent's value comes from; None if the person set the value in the app.
         at: When the value was set.
         undone_at: When an operator undid the change.
     """
@@ -45,6 +45,6 @@ class ProfileChange(Value):
     field: str
     before: Any = None
     value: Any = None
-    source: ProfileSource
+    source: ProfileSource | None = None
     at: Instant
     undone_at: Instant | None = None

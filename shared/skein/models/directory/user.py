@@ -30,7 +30,9 @@ class User(Stored):
         phones: The phone numbers that are linked to this person.
         profile: Free fields about the person; name and time zone are fields of the user.
         quiet_hours: The person's own quiet hours; None for the tenant's.
-        profile_changes: Agents' changes of the profile, the name and the time zone, oldest first.
+        strangers_may_add: Whether people who share no chat with this person may add them to a chat.
+        profile_changes: Changes of the profile, the name and the time zone by agents and by the
+            person, oldest first.
         by_phone: Whether this is a caller, whose record was made by an SMS.
         former_ids: Ids of users that were merged into this one; older messages still have them.
         former_phones: Former phone numbers of this person, under which chats may still be stored.
@@ -45,6 +47,7 @@ class User(Stored):
     phones: tuple[E164, ...] = ()
     time_zone: str | None = None
     quiet_hours: QuietHours | None = None
+    strangers_may_add: Annotated[bool, Field(exclude_if=lambda may: may)] = True
     profile: dict[str, Any] = Field(default_factory=dict)
     profile_changes: Annotated[
         tuple[ProfileChange, ...], Field(exclude_if=lambda changes: not changes)

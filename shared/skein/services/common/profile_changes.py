@@ -1,7 +1,7 @@
 """Changes of a person's profile: merge fields, record sources, protect people's own values.
 
-A value is an agent's value if the newest change of its field set it. All other values were set by
-an operator, or by the person through the API. Consolidation never overwrites those.
+A value is an agent's value if the newest change of its field is an agent's and set it. All other
+values were set by an operator or by the person. Consolidation never overwrites those.
 """
 
 import json
@@ -106,11 +106,50 @@ def set_by_agent(
     return given | {"profile_changes": kept_changes([*user.profile_changes, made])}
 
 
+def set_by_person(
+    user: User, given: Mapping[str, Any], *, change_id: str, now: datetime
+) -> dict[str, Any]:
+    """Return the changed fields of a user after the person's own change, with its records.
+
+    Earlier changes by agents stay recorded with their sources. Of the person's own changes of a
+    field, only the newest is recorded.
+
+    Args:
+        user: The user as read.
+        given: The new values of fields of the user.
+        change_id: The beginning of the ids of the records.
+        now: The current time.
+
+    Returns:
+        The changed fields, with `profile_changes`; nothing if all values are already the person's.
+    """
+    changed = {name: value for name, value in given.items() if getattr(user, name) != value}
+    made = [
+        ProfileChange(
+            id=f"{change_id}_{field}",
+            field=field,
+            before=value_of(user, field),
+            value=given[field],
+            source=None,
+            at=now,
+        )
+        for field in OWN_FIELDS
+        if field in given and (field in changed or newest_change(user, field) is not None)
+    ]
+    if not made:
+        return changed
+    fields = {each.field for each in made}
+    earlier = [
+        each for each in user.profile_changes if each.source is not None or each.field not in fields
+    ]
+    return changed | {"profile_changes": kept_changes([*earlier, *made])}
+
+
 def set_by_operator(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changed fields of a user after an operator's change; see `changes_of`.
 
-    The values that are given are the operator's from then on: agents' changes of these fields are
-    no longer recorded.
+    The values that are given are the operator's from then on: changes of these fields by agents and
+    by the person are no longer recorded.
 
     Raises:
         Unprocessable: The profile as a whole would be too large.
@@ -129,7 +168,9 @@ def newest_change(user: User, field: str) -> ProfileChange | None:
     """
     changes = (made for made in reversed(user.profile_changes) if made.field == field)
     newest = next((made for made in changes if made.undone_at is None), None)
-    return newest if newest is not None and newest.value == value_of(user, field) else None
+    if newest is None or newest.source is None or newest.value != value_of(user, field):
+        return None
+    return newest
 
 
 def may_fill(user: User, field: str) -> bool:
@@ -155,7 +196,7 @@ def may_set(user: User, field: str, value: Any, said_at: datetime) -> bool:
     if not may_fill(user, field) or any(_same(made.value, value) for made in undone):
         return False
     made = newest_change(user, field)
-    return made is None or made.source.said_at < said_at
+    return made is None or made.source is None or made.source.said_at < said_at
 
 
 def undone(user: User, made: ProfileChange, *, now: datetime) -> dict[str, Any]:
@@ -167,9 +208,11 @@ def undone(user: User, made: ProfileChange, *, now: datetime) -> dict[str, Any]:
         now: The current time.
 
     Raises:
-        Conflict: The field has changed since.
+        Conflict: The person made the change, or the field has changed since.
         Unprocessable: The profile with the earlier value would be too large.
     """
+    if made.source is None:
+        raise Conflict("the person made this change, so it cannot be undone")
     if newest_change(user, made.field) != made:
         raise Conflict("the field has changed since")
     given = changes_of(user, field_values(made.field, made.before))

@@ -3,9 +3,10 @@
 A member's own record holds the name. The roster of each chat holds a copy.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from skein.errors import Conflict, NotFound
 from skein.models.chats.chat import Chat, member_relation, related_chat
@@ -15,10 +16,11 @@ from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import UpkeepJob
 from skein.ports import Table
-from skein.services.common.pagination import rows_after
+from skein.services.common.pagination import pages_of_relation, rows_after
 from skein.services.outbox.dispatch import Dispatch
 
 MAX_CHATS = 100  # whose rosters are updated soon after a new name
+SEARCHED_PAGES = 5  # of 100 chats each, in which people must meet to be no strangers
 SEEN_AFTER_SECONDS = 30  # longer than an API request may take
 
 
@@ -32,7 +34,8 @@ def named_members(
     """Read the members' names in one batch, in the given order.
 
     If the signed-in person is among the members and has no record, this function creates the record
-    with the name from the sign-in. All other members must exist.
+    with the name from the sign-in. All other members must exist. A person who may not be added by
+    strangers counts as unknown if the signed-in person shares no chat with them.
 
     Args:
         table: The table with the records.
@@ -43,7 +46,8 @@ def named_members(
 
     Raises:
         NoSuchAgent: An agent does not exist or was deleted; `details` has the ids.
-        NotFound: A person does not exist; `details` has the ids.
+        NotFound: A person does not exist, or may not be added by this caller; `details` has the
+            ids.
         Conflict: One of the people is being erased.
         ConditionFailed: Another request created the signed-in person's record; try again.
     """
@@ -57,13 +61,15 @@ def named_members(
     ]
     if unknown:
         raise NoSuchAgent("agent not found", details={"agent_ids": unknown})
-    strangers = [
-        member.id
-        for member in members
-        if member.kind == "user" and member.id != caller.id and keys[member] not in found
-    ]
-    if strangers:
-        raise NotFound("user not found", details={"user_ids": strangers})
+    people = {each for each in members if each.kind == "user" and each.id != caller.id}
+    unknown_people = {each for each in people if keys[each] not in found}
+    refusing = {each for each in people - unknown_people if _refuses_strangers(found[keys[each]])}
+    # Unknown people are looked for as well, so that the time tells nothing about a person.
+    met = people_in_shared_chats(table, tenant, caller.ref, unknown_people | refusing)
+    hidden = unknown_people | (refusing - met)
+    if hidden:
+        ids = [member.id for member in members if member in hidden]
+        raise NotFound("user not found", details={"user_ids": ids})
     named: list[NamedMember] = []
     for member in members:
         item = found.get(keys[member])
@@ -78,6 +84,40 @@ def named_members(
             table.write(Put(user.key, user.to_item(), Missing()))
             named.append(user.as_member)
     return tuple(named)
+
+
+def _refuses_strangers(item: Item) -> bool:
+    return not User.from_item(item).strangers_may_add
+
+
+def people_in_shared_chats(
+    table: Table, tenant: str, person: MemberRef, wanted: Set[MemberRef]
+) -> Set[MemberRef]:
+    """Return those of `wanted` who are members of one of a person's newest 500 chats now.
+
+    Discarded chats do not count. The reads depend only on the person's own chats, unless someone is
+    found.
+
+    Args:
+        table: The table.
+        tenant: The tenant.
+        person: The person whose chats to search.
+        wanted: The people to look for.
+    """
+    met: set[MemberRef] = set()
+    if not wanted:
+        return met
+    rows = pages_of_relation(table, member_relation(tenant, person), newest_first=True)
+    for page in islice(rows, SEARCHED_PAGES):
+        keys = [Chat.key_of(tenant, related_chat(row)) for row in page]
+        for item in table.get_many(keys).values() if keys else ():
+            chat = Chat.from_item(item)
+            members = {member.ref for member in chat.roster}
+            if person in members and chat.discarded_at is None:
+                met |= wanted & members
+        if met == wanted:
+            break
+    return met
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skein.errors import ConditionFailed, Conflict, NotFound
-from skein.models.api.directory import NewUser, UserChange
+from skein.models.api.directory import NewUser, OwnChange, UserChange
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_kept_until, effect_key
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
@@ -15,7 +15,12 @@ from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
-from skein.services.common.profile_changes import set_by_agent, set_by_operator, undone
+from skein.services.common.profile_changes import (
+    set_by_agent,
+    set_by_operator,
+    set_by_person,
+    undone,
+)
 from skein.services.directory.display_names import Renaming
 from skein.services.directory.number_detach import detach_elsewhere, take_away
 
@@ -73,6 +78,39 @@ class Users:
         except NotFound:
             now = self.clock.now()
             return User(tenant=tenant, id=person.id, name=person.name, created_at=now)
+
+    def change_own(self, tenant: str, person: NamedMember, change: OwnChange) -> User:
+        """Change some fields of the signed-in user, who gets a record if there is none.
+
+        A new name is copied into the rosters of the user's chats.
+
+        Raises:
+            Conflict: The user is being erased.
+        """
+        change_id = f"pch_{self.ids.ulid()}"
+        return optimistic(
+            self.clock, lambda: self._change_own_once(tenant, person, change, change_id)
+        )
+
+    def _change_own_once(
+        self, tenant: str, person: NamedMember, change: OwnChange, change_id: str
+    ) -> User:
+        now = self.clock.now()
+        item = self.table.get(User.key_of(tenant, person.id))
+        new = User(tenant=tenant, id=person.id, name=person.name, created_at=now)
+        user = User.from_item(item) if item is not None else new
+        if user.erasure_id is not None:
+            raise Conflict("this user is being erased", details={"user_id": user.id})
+        given = set_by_person(user, change.given, change_id=change_id, now=now)
+        if not given:
+            return user
+        if given.get("name", user.name) != user.name:
+            self.renaming.announce(tenant, person.ref)
+        revised, write = revise(user, given)
+        self.table.write(
+            write if item is not None else Put(revised.key, revised.to_item(), Missing())
+        )
+        return revised
 
     def list(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None

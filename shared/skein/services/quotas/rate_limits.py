@@ -166,9 +166,9 @@ class RateLimiter:
             raise refusal
 
     def admit_change(self, tenant: str, user_id: str) -> None:
-        """Take one change of chats or members from a person's bucket.
+        """Take one change of chats, members or the own record from a person's bucket.
 
-        A change is a chat opened, or a member added or removed.
+        A change is a chat opened, a member added or removed, or the own record changed.
 
         Raises:
             RateLimited: The bucket is empty.
@@ -187,7 +187,7 @@ class RateLimiter:
         if wait:
             self.metrics.count("OverLimit")
             raise RateLimited(
-                "too many chats opened or members changed",
+                "too many changes of chats, members or the own record",
                 retry_after_seconds=max(1, ceil(wait.total_seconds())),
             )
         full_at = rate.after(allowance.changes_full_at, 1, now)
