@@ -13,8 +13,10 @@ from skein.models.api.base import (
     ChatPage,
     ChatResource,
     LastMessageResource,
+    MemberPage,
     NewChat,
     OwnChatResource,
+    ReadingMember,
 )
 from skein.models.common.base import MemberKind, MemberRef
 from skein.services.chats.views import OwnChat
@@ -98,6 +100,25 @@ def discard_chat(chat_id: ChatId) -> Response[None]:
     """Nothing can be posted in a discarded chat. Its members can still read the chat."""
     services().chat_admin.discard(router.caller.tenant, chat_id, router.caller.person.ref)
     return no_content()
+
+
+@router.get(
+    "/v1/chats/<chat_id>/members",
+    summary="List a chat's members with their read marks",
+    tags=["members"],
+    responses=documented(200, MemberPage, 400, 404),
+    middlewares=unaudited(CONVERSATION),
+)
+def list_members(
+    chat_id: ChatId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+) -> MemberPage:
+    """Agents come before people. A person's mark moves by posting and by `POST .../read`."""
+    caller = router.caller
+    page = services().views.members(
+        caller.tenant, caller.user_id, chat_id, limit=limit, cursor=cursor
+    )
+    items = tuple(map(ReadingMember.of_membership, page.items))
+    return MemberPage(items=items, next_cursor=page.next_cursor)
 
 
 @router.put(

@@ -49,6 +49,8 @@ def seen_by(stage: Stage, person: str) -> list[View]:
         if status == 200:
             messages = client.get(f"/v1/chats/{chat_id}/messages", limit=100)
             views.append((f"the messages in {titled(chat_id)}", _body(messages)))
+            members = client.get(f"/v1/chats/{chat_id}/members")
+            views.append((f"the read marks in {titled(chat_id)}", _body(members)))
     texts = [sms.body for sms, _ in stage.sms.taken if _owner(stage, sms.phone) == person]
     views.append(("the texts on their phone", "\n".join(texts)))
     exported = operator(stage).get(f"/v1/users/{person}/export")

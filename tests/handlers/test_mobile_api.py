@@ -83,6 +83,51 @@ def test_directory_in_pages_lists_each_agent_once(world: World, husam: Client, l
     assert [entry["id"] for entry in listed] == made
 
 
+# ---------------------------------------------------------------------- read marks
+
+
+def test_members_are_listed_with_their_read_marks(
+    world: World, husam: Client, ahmad: Client
+) -> None:
+    for number in range(3):
+        husam.post(MESSAGES, {"text": f"Message {number}", "client_id": str(number)})
+    ahmad.post("/v1/chats/chat_1/read", {"seq": 2})
+    assert husam.get("/v1/chats/chat_1/members").body == {
+        "items": [
+            {"kind": "agent", "id": "agt_a", "name": "Coach", "seen_seq": 0},
+            {"kind": "user", "id": "usr_ahmad", "name": "Ahmad", "seen_seq": 2},
+            {"kind": "user", "id": "usr_husam", "name": "Husam", "seen_seq": 3},
+        ],
+        "next_cursor": None,
+    }
+    ahmad.post("/v1/chats/chat_1/read", {"seq": 1})
+    world.model.script.append("I read it all")
+    world.drain()
+    marks = {
+        each["id"]: each["seen_seq"] for each in ahmad.get("/v1/chats/chat_1/members").body["items"]
+    }
+    assert (marks["usr_ahmad"], marks["agt_a"]) == (2, 3)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_members_in_pages_are_listed_once(husam: Client, limit: int) -> None:
+    members = husam.all_pages("/v1/chats/chat_1/members", limit=limit)
+    assert [each["id"] for each in members] == ["agt_a", "usr_ahmad", "usr_husam"]
+
+
+def test_members_who_have_left_or_been_renamed_are_listed_as_they_are_now(
+    world: World, husam: Client, ahmad: Client
+) -> None:
+    world.known(HUSAM, AHMAD)
+    ahmad.delete("/v1/chats/chat_1/members/user/usr_ahmad")
+    husam.patch("/v1/me", {"name": "Sam"})
+    world.clock.advance(60)
+    world.drain()
+    names = [each["name"] for each in husam.get("/v1/chats/chat_1/members").body["items"]]
+    assert names == ["Coach", "Sam"]
+    assert ahmad.get("/v1/chats/chat_1/members").status == 404
+
+
 # ---------------------------------------------------------------------- a conversation
 
 

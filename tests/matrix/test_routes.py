@@ -20,6 +20,7 @@ PLAIN = {
     "GET /v1/erasures/{erasure_id}",
     "GET /v1/agents/{agent_id}/runs",
     "GET /v1/users/{user_id}/chats",
+    "GET /v1/chats/{chat_id}/members",
     "GET /v1/chats/{chat_id}/messages/{seq}/reasons",
 }
 # Calls that make what they name, in whichever tenant.
@@ -37,6 +38,7 @@ FREE_NAMES = {
 AFTERWARDS = {
     "GET /v1/chats/{chat_id}": 200,
     "DELETE /v1/chats/{chat_id}": 204,
+    "GET /v1/chats/{chat_id}/members": 200,
     "GET /v1/chats/{chat_id}/messages": 200,
     "GET /v1/chats/{chat_id}/messages/{seq}/reasons": 200,
     "POST /v1/chats/{chat_id}/read": 200,

@@ -171,6 +171,13 @@ def _read_chat(meter: Meter) -> None:
         world.app.views.chat(TENANT, HUSAM.id, "chat_1")
 
 
+@patterns.named("list a chat's members")
+def _list_members(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.views.members(TENANT, HUSAM.id, "chat_1")
+
+
 @patterns.named("read a page of messages")
 def _read_messages(meter: Meter) -> None:
     world = group()

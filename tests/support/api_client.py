@@ -137,6 +137,7 @@ CHAT_CALLS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("GET", "/v1/chats/{chat}", None),
     ("PATCH", "/v1/chats/{chat}", {"title": "Mine"}),
     ("DELETE", "/v1/chats/{chat}", None),
+    ("GET", "/v1/chats/{chat}/members", None),
     ("PUT", "/v1/chats/{chat}/members/user/usr_stranger", None),
     ("DELETE", "/v1/chats/{chat}/members/user/usr_husam", None),
     ("GET", "/v1/chats/{chat}/messages", None),

@@ -15,6 +15,7 @@ from skein.models.chats.chat import (
     LastMessage,
     ManualTrigger,
     Media,
+    Membership,
     Message,
     MessageKind,
     Visibility,
@@ -306,6 +307,30 @@ class MessagePage(Resource):
     """A page of messages, oldest first."""
 
     items: tuple[MessageResource, ...]
+    next_cursor: str | None
+
+
+class ReadingMember(MemberResource):
+    """A member of a chat with the read mark."""
+
+    seen_seq: Annotated[
+        int,
+        Field(
+            description="The newest message that the person has read, or that a prompt of the "
+            "agent contained. 0 if there is none."
+        ),
+    ]
+
+    @classmethod
+    def of_membership(cls, membership: Membership) -> Self:
+        """Build the resource of a membership."""
+        return cls(**membership.member.model_dump(), seen_seq=membership.seen_seq)
+
+
+class MemberPage(Resource):
+    """A page of a chat's members, agents first."""
+
+    items: tuple[ReadingMember, ...]
     next_cursor: str | None
 
 

@@ -20,12 +20,14 @@ from skein.models.chats.chat import (
 from skein.models.common.base import Instant, MemberRef
 from skein.models.common.storage import Absent, Below, Is, Item, Key, Query, Update, all_of, any_of
 from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import (
     DEFAULT_PAGE,
     Cursor,
     KeyText,
     Listing,
+    RowCursor,
     fitting,
     rows_after,
 )
@@ -167,6 +169,43 @@ class ChatViews:
         if not own.membership.active:
             raise NotFound("chat not found")
         return own
+
+    def members(
+        self,
+        tenant: str,
+        user_id: str,
+        chat_id: str,
+        *,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+    ) -> Listing[Membership]:
+        """List a page of a chat's members, named as in the roster, agents before people.
+
+        Args:
+            tenant: The chat's tenant.
+            user_id: The person who reads.
+            chat_id: The chat.
+            limit: The maximum number of members.
+            cursor: The cursor of the previous page.
+
+        Raises:
+            NotFound: The chat does not exist, or the person is not a member.
+            Invalid: The cursor does not belong to this list.
+        """
+        after = RowCursor.key_in(cursor, "members")
+        reader = MemberRef(kind="user", id=user_id)
+        snapshot = read_snapshot(self.table, tenant, chat_id).seen_by(reader)
+        names = {member.ref: member for member in snapshot.chat.roster}
+        members = [
+            membership.model_copy(update={"member": names[membership.member.ref]})
+            for membership in snapshot.members
+            if membership.active and membership.member.ref in names
+        ]
+        left = [each for each in members if after is None or str(each.member) > after]
+        page = tuple(left[:limit])
+        last = str(page[-1].member) if len(left) > limit else None
+        following = RowCursor(of="members", after=last).encode() if last else None
+        return Listing(page, following)
 
     def messages(
         self,

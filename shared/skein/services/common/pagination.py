@@ -67,7 +67,15 @@ class Cursor(Value):
 
 
 ListName = Literal[
-    "agents", "users", "lines", "runs", "services", "owned", "bench", "consolidations"
+    "agents",
+    "users",
+    "lines",
+    "runs",
+    "services",
+    "owned",
+    "bench",
+    "consolidations",
+    "members",
 ]
 
 
