@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from local.sqlite.table import Call
+from local.sqlite.calls import Call
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User
 from skein.services.common.optimistic import revise

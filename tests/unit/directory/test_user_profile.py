@@ -328,6 +328,7 @@ def test_tool_records_the_source_of_a_value() -> None:
     [made] = stored(world).profile_changes
     assert (made.field, made.before, made.value, made.undone_at) == ("goals", "swim", "run", None)
     source = made.source
+    assert source is not None
     assert (source.made_by, source.agent_id, source.run_id) == ("update_profile", "agt_a", run.id)
     assert (source.chat_id, source.seqs, source.said_at) == ("chat_1", (1,), NOON)
 

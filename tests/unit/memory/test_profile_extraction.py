@@ -87,6 +87,7 @@ def test_consolidation_sets_a_field_and_records_its_source() -> None:
     [made] = dana.profile_changes
     assert (made.field, made.before, made.value) == ("goals", None, dana.profile["goals"])
     assert made.at == world.clock.now()
+    assert made.source is not None
     assert (made.source.made_by, made.source.agent_id) == ("consolidation", COACH.id)
     assert (made.source.chat_id, made.source.seqs) == ("chat_1", (1, 3))
     assert (made.source.said_at, made.source.run_id) == (said_at, None)
