@@ -149,6 +149,10 @@ run-cost: $(RUNNING) $(RANKS) ## Print the size of what `make run` installs and 
 deploy: build ## Deploy; later deployments keep PARAMETERS="Name=value ..." (docs/deploy.md)
 	@$(PYTHON) -m tools.deploy $(SAM) $(PARAMETERS)
 
+.PHONY: permissions
+permissions: $(RUNNING) ## Write the table of the functions' permissions: docs/security.md
+	@PYTHONPATH=shared $(BIN)/python -m tools.permissions
+
 .PHONY: build-SkeinLayer
 build-SkeinLayer: # called by `sam build`
 	@$(PYTHON) -m tools.layer "$(ARTIFACTS_DIR)"

@@ -36,6 +36,7 @@ from local.message_log import MessageLog, show_sms_received, show_sms_sent
 from local.model_check import ModelCheck
 from local.model_server import SETTINGS as MODEL_SETTINGS
 from local.model_server import LocalModel
+from local.permissions import Permissions, PermittedQueues, PermittedTable, PermittedVectors
 from local.poller import Poller
 from local.reporting import ModelApi, ReportingModel
 from local.schedules import Schedules
@@ -195,7 +196,8 @@ class Stack:
             self._check = ModelCheck(model, api)
             parts.callback(self._check.stop)
         account = engine.twilio_account()
-        table = MessageLog(adapters.table, account["account_sid"])
+        permissions = Permissions.of(template)
+        table = PermittedTable(MessageLog(adapters.table, account["account_sid"]), permissions)
         secrets = LocalSecrets(adapters.secrets, key)
         reporting = ReportingModel(model, api)
 
@@ -204,8 +206,8 @@ class Stack:
                 settings,
                 clock=clock,
                 table=table,
-                vectors=adapters.vectors,
-                queues=adapters.queues,
+                vectors=PermittedVectors(adapters.vectors, permissions),
+                queues=PermittedQueues(adapters.queues, permissions),
                 secrets=secrets,
                 model=reporting,
                 model_list=model,

@@ -174,9 +174,7 @@ class Template:
                 delay=int(properties.get("DelaySeconds", 0)),
                 visibility=int(properties.get("VisibilityTimeout", 30)),
                 max_receives=_number(properties.get("RedrivePolicy", {}).get("maxReceiveCount")),
-                dead_letters=_target(
-                    properties.get("RedrivePolicy", {}).get("deadLetterTargetArn")
-                ),
+                dead_letters=target(properties.get("RedrivePolicy", {}).get("deadLetterTargetArn")),
             )
             for logical_id, properties in self.resources("AWS::SQS::Queue")
         )
@@ -241,7 +239,7 @@ class Template:
 
     def _default_authorizer(self, properties: Mapping[str, Any]) -> str | None:
         api = self.document.get("Globals", {}).get("HttpApi", {})
-        named = _target(properties.get("ApiId"))
+        named = target(properties.get("ApiId"))
         for logical_id, own in self.resources("AWS::Serverless::HttpApi"):
             if named in {None, logical_id}:
                 api = {**api, **own}
@@ -289,7 +287,7 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
-def _target(reference: Any) -> str | None:
+def target(reference: Any) -> str | None:
     """Return the logical id that a `Ref` or an `Arn` refers to."""
     if not isinstance(reference, dict):
         return None if reference is None else str(reference)
@@ -306,7 +304,7 @@ def _number(value: Any) -> int | None:
 def _queue_source(properties: Mapping[str, Any]) -> QueueSource:
     scaling = properties.get("ScalingConfig") or {}
     return QueueSource(
-        queue=_target(properties["Queue"]) or "",
+        queue=target(properties["Queue"]) or "",
         batch_size=int(properties.get("BatchSize", 10)),
         partial_failures="ReportBatchItemFailures" in properties.get("FunctionResponseTypes", ()),
         concurrency=_number(scaling.get("MaximumConcurrency")),

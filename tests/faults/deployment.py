@@ -23,6 +23,7 @@ import sms_delivery
 import summary_worker
 import tick
 import upkeep_worker
+from local.permissions import Permissions, PermittedQueues, PermittedTable
 from local.template import Template
 from skein import bootstrap
 from skein.bootstrap import App, build_app
@@ -88,6 +89,21 @@ def recursive_functions() -> frozenset[str]:
     )
 
 
+@cache
+def permissions() -> Permissions:
+    """What each function may do."""
+    return Permissions.of(Template.load())
+
+
+@cache
+def function_names() -> dict[str, str]:
+    """The names of the functions, by the modules of their handlers."""
+    functions = Template.load().functions
+    return {
+        function.handler.removesuffix(".handler"): function.logical_id for function in functions
+    }
+
+
 class Lineages:
     """Lambda's detection of loops: each message names the functions that led to it, and how often.
 
@@ -144,7 +160,8 @@ class Strike(NamedTuple):
 class Invocation(Context):
     """What Lambda tells a function that has this many seconds."""
 
-    def __init__(self, seconds: int) -> None:
+    def __init__(self, function: ModuleType, seconds: int) -> None:
+        self.function_name = function_names()[function.__name__]
         self._seconds = seconds
 
     def get_remaining_time_in_millis(self) -> int:
@@ -172,7 +189,8 @@ class Deployment(World):
 
     def _cold_start(self) -> App:
         ports = {name: getattr(self.app.ports, name) for name in PORTS}
-        ports["queues"] = self.lineages
+        ports["queues"] = PermittedQueues(self.lineages, permissions())
+        ports["table"] = PermittedTable(self.app.ports.table, permissions())
         fused = {
             name: self.fuse.guard(ports[name], name, methods) for name, methods in PORTS.items()
         }
@@ -215,7 +233,7 @@ class Deployment(World):
         bootstrap.use(self._container)
         answer = None
         try:
-            answer = function.handler(event, Invocation(seconds))
+            answer = function.handler(event, Invocation(function, seconds))
         except Killed:
             self.deaths += 1
             self._container = self._cold_start()

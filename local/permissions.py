@@ -1,0 +1,233 @@
+"""Permissions of the functions, as their roles in the template grant them.
+
+The local stack checks each call of a function to the table and to the queues. So a missing
+permission fails on this machine, and not after a deployment.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, get_args
+
+from local.errors import BadTemplateError
+from local.template import Template, target
+from skein.correlation import current_invocation
+from skein.models.common.storage import Check, Delete, Item, Key, Page, Put, Query, Update, Write
+from skein.models.outbox.jobs import Job, QueueName
+from skein.models.recall.vector_search import VectorSearch
+from skein.ports import Queues, Table, VectorIndex
+from skein.settings import variable
+
+RECEIVE = ("sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
+SEND = "sqs:SendMessage"
+SEARCH = "dynamodb:SearchVectors"
+VECTOR_INDEX = "recall"  # its name in the template
+WRITE_ACTIONS: Mapping[type[Write], str] = {
+    Put: "dynamodb:PutItem",
+    Update: "dynamodb:UpdateItem",
+    Delete: "dynamodb:DeleteItem",
+    Check: "dynamodb:ConditionCheckItem",
+}
+# The AWS managed policies that SAM attaches if a function has no role of its own.
+LOGS_POLICY = "AWSLambdaBasicExecutionRole"
+SAM_POLICIES = {
+    "SQS": "AWSLambdaSQSQueueExecutionRole",
+    "DynamoDB": "AWSLambdaDynamoDBExecutionRole",
+    "Kinesis": "AWSLambdaKinesisExecutionRole",
+}
+
+
+class AccessDeniedError(Exception):
+    """A function's role does not allow a call."""
+
+
+class Permission(NamedTuple):
+    """An action on a resource; the resource is a logical id, with an index such as `Table/gsi1`."""
+
+    action: str
+    resource: str
+
+
+@dataclass(frozen=True)
+class Permissions:
+    """What each function may do.
+
+    Attributes:
+        allowed: The permissions of each function, by its logical id.
+        table: The logical id of the table.
+        queues: The logical ids of the queues, by the queue names of jobs.
+    """
+
+    allowed: Mapping[str, frozenset[Permission]]
+    table: str
+    queues: Mapping[str, str]
+
+    @classmethod
+    def of(cls, template: Template) -> "Permissions":
+        """Read the permissions of all functions."""
+        variables = template.document["Globals"]["Function"]["Environment"]["Variables"]
+        names = get_args(QueueName)
+        return cls(
+            allowed={
+                function.logical_id: permissions_of(template, function.logical_id)
+                for function in template.functions
+            },
+            table=template.table[0],
+            queues={name: str(target(variables[variable(f"{name}_queue_url")])) for name in names},
+        )
+
+    def check(self, action: str, resource: str) -> None:
+        """Check that the running function may call `action` on `resource`.
+
+        Outside of an invocation, everything is allowed.
+
+        Raises:
+            AccessDeniedError: The role of the function does not allow the call.
+        """
+        function = current_invocation().get("function_name")
+        if function is None or Permission(action, resource) in self.allowed.get(function, ()):
+            return
+        raise AccessDeniedError(f"{function} may not call {action} on {resource}")
+
+
+@dataclass(frozen=True)
+class PermittedTable:
+    """A `Table` that refuses the calls that the running function may not make."""
+
+    table: Table
+    permissions: Permissions
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        self._check("dynamodb:GetItem")
+        return self.table.get(key)
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        self._check("dynamodb:BatchGetItem")
+        return self.table.get_many(keys)
+
+    def query(self, query: Query) -> Page:
+        """See `skein.ports.Table`."""
+        self._check("dynamodb:Query", query.index)
+        return self.table.query(query)
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        self._check(WRITE_ACTIONS[type(write)])
+        self.table.write(write)
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """See `skein.ports.Table`."""
+        for kind in {type(write) for write in writes}:
+            self._check(WRITE_ACTIONS[kind])
+        self.table.transact(writes)
+
+    def _check(self, action: str, index: str | None = None) -> None:
+        table = self.permissions.table
+        self.permissions.check(action, table if index is None else f"{table}/{index}")
+
+
+@dataclass(frozen=True)
+class PermittedVectors:
+    """A `VectorIndex` that refuses the searches that the running function may not make."""
+
+    vectors: VectorIndex
+    permissions: Permissions
+
+    def nearest(self, search: VectorSearch) -> list[Item]:
+        """See `skein.ports.VectorIndex`."""
+        self.permissions.check(SEARCH, f"{self.permissions.table}/{VECTOR_INDEX}")
+        return self.vectors.nearest(search)
+
+
+@dataclass(frozen=True)
+class PermittedQueues:
+    """`Queues` that refuse the jobs that the running function may not send."""
+
+    queues: Queues
+    permissions: Permissions
+
+    def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
+        """See `skein.ports.Queues`."""
+        for queue in {job.queue for job in jobs}:
+            self.permissions.check(SEND, self.permissions.queues[queue])
+        self.queues.send(jobs, delay_seconds=delay_seconds)
+
+
+def permissions_of(template: Template, logical_id: str) -> frozenset[Permission]:
+    """Return what a function may do: what its policies allow.
+
+    Statements that deny are left out; `denials_of` returns them.
+    """
+    return frozenset(
+        permission
+        for statement in statements_of(template, logical_id)
+        if statement["Effect"] == "Allow"
+        for permission in _permissions(statement)
+    )
+
+
+def denials_of(template: Template, logical_id: str) -> list[Mapping[str, Any]]:
+    """Return the statements of a function's policies that deny something."""
+    return [
+        statement
+        for statement in statements_of(template, logical_id)
+        if statement["Effect"] == "Deny"
+    ]
+
+
+def statements_of(template: Template, logical_id: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the statements of all policies of a function.
+
+    A function with a role has the role's policies. Without a role, SAM makes one of the function's
+    `Policies`, and attaches AWS managed policies for its logs and event sources.
+
+    Raises:
+        BadTemplateError: A policy is not in the template.
+    """
+    function = dict(template.resources("AWS::Serverless::Function"))[logical_id]
+    role = target(function.get("Role"))
+    if role is None:
+        yield from _statements(template, function.get("Policies", ()))
+        return
+    properties = dict(template.resources("AWS::IAM::Role"))[role]
+    yield from _statements(template, properties.get("ManagedPolicyArns", ()))
+    for policy in properties.get("Policies", ()):
+        yield from policy["PolicyDocument"]["Statement"]
+
+
+def managed_policies_of(template: Template, logical_id: str) -> list[str]:
+    """Return the AWS managed policies that SAM attaches to a function without a role."""
+    function = dict(template.resources("AWS::Serverless::Function"))[logical_id]
+    if "Role" in function:
+        return []
+    events = {event["Type"] for event in (function.get("Events") or {}).values()}
+    return [LOGS_POLICY, *(name for kind, name in SAM_POLICIES.items() if kind in events)]
+
+
+def _statements(template: Template, policies: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    managed = dict(template.resources("AWS::IAM::ManagedPolicy"))
+    for policy in policies:
+        if "Statement" in policy:
+            yield from policy["Statement"]
+        elif target(policy) in managed:
+            yield from managed[str(target(policy))]["PolicyDocument"]["Statement"]
+        else:
+            raise BadTemplateError(f"the policy {policy} is not in the template")
+
+
+def _permissions(statement: Mapping[str, Any]) -> Iterator[Permission]:
+    for action in _listed(statement["Action"]):
+        for resource in _listed(statement["Resource"]):
+            yield Permission(action, _name(resource))
+
+
+def _name(resource: Any) -> str:
+    """Return the logical id of a resource, with its index or stream, if it names one."""
+    if isinstance(resource, dict) and isinstance(resource.get("Fn::Sub"), str):
+        return str(resource["Fn::Sub"]).replace("${", "").replace(".Arn}", "").replace("/index", "")
+    return str(target(resource))
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,129 @@
+"""The roles of the functions: what each may do, and that the documents say the same."""
+
+from datetime import date
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+
+from local.permissions import RECEIVE, SEND, denials_of, permissions_of
+from local.template import Function, Template, target
+from skein.models.chats.chat import Chat
+from skein.models.privacy.audit import AuditEntry
+from tools.permissions import BEGIN, END, PAGE, MissingMarkersError, table, written
+
+TEMPLATE = Template.load()
+FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
+PERMISSIONS = {name: permissions_of(TEMPLATE, name) for name in FUNCTIONS}
+ROLES = dict(TEMPLATE.resources("AWS::IAM::Role"))
+CHANGES = {"dynamodb:DeleteItem", "dynamodb:UpdateItem"}
+
+
+def properties(logical_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = TEMPLATE.document["Resources"][logical_id]["Properties"]
+    return found
+
+
+def queues_on(name: str, *actions: str) -> set[str]:
+    return {resource for action, resource in PERMISSIONS[name] if action in actions}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function_has_a_role_of_its_own_to_which_sam_adds_nothing(name: str) -> None:
+    assert target(properties(name)["Role"]) == f"{name}Role"
+    assert "Policies" not in properties(name)
+
+
+def test_every_role_belongs_to_a_function() -> None:
+    assert set(ROLES) == {f"{name}Role" for name in FUNCTIONS}
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_role_may_have_a_permissions_boundary(name: str) -> None:
+    boundary = {"Ref": "PermissionsBoundaryArn"}
+    absent = {"Ref": "AWS::NoValue"}
+    condition = {"Fn::If": ["HasPermissionsBoundary", boundary, absent]}
+    assert ROLES[name]["PermissionsBoundary"] == condition
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=str)
+def test_function_receives_and_deletes_on_its_own_queue_only(function: Function) -> None:
+    own = {source.queue for source in function.queues}
+    for action in RECEIVE:
+        assert queues_on(function.logical_id, action) == own
+
+
+def test_no_permission_has_a_wildcard() -> None:
+    granted = {permission for name in FUNCTIONS for permission in PERMISSIONS[name]}
+    assert granted
+    assert not [each for each in granted if "*" in each.action or "*" in each.resource]
+
+
+def test_no_function_may_scan_or_change_the_table_itself() -> None:
+    actions = {action for name in FUNCTIONS for action, _ in PERMISSIONS[name]}
+    assert {action for action in actions if action.startswith("dynamodb:")} == {
+        "dynamodb:BatchGetItem",
+        "dynamodb:ConditionCheckItem",
+        "dynamodb:DeleteItem",
+        "dynamodb:GetItem",
+        "dynamodb:PutItem",
+        "dynamodb:Query",
+        "dynamodb:SearchVectors",
+        "dynamodb:UpdateItem",
+    }
+
+
+def test_function_that_does_not_use_the_table_has_no_permission_for_it() -> None:
+    using = {n for n in FUNCTIONS if any(a.startswith("dynamodb:") for a, _ in PERMISSIONS[n])}
+    assert set(FUNCTIONS) - using == {"ApiDocs"}
+
+
+def test_only_the_tick_and_the_finders_query_the_due_index() -> None:
+    reading = {n for n in FUNCTIONS if ("dynamodb:Query", "Table/gsi2") in PERMISSIONS[n]}
+    assert reading == {"ConsolidationFinder", "ReflectionFinder", "Tick"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function_that_changes_items_may_not_change_the_audit_log(name: str) -> None:
+    if not {action for action, _ in PERMISSIONS[name]} & CHANGES:
+        return
+    [denied] = denials_of(TEMPLATE, name)
+    assert set(denied["Action"]) == CHANGES
+    pattern = denied["Condition"]["ForAnyValue:StringLike"]["dynamodb:LeadingKeys"]
+    entry = AuditEntry.partition("acme", date(2026, 2, 18))
+    assert fnmatchcase(entry, pattern)
+    hostile = Chat.key_of("a#AUDIT#b", "c#AUDIT#d").pk
+    assert not fnmatchcase(hostile, pattern)
+
+
+def test_functions_that_can_be_in_a_loop_of_jobs_are_exempt_from_loop_detection() -> None:
+    readers = {source.queue: name for name, f in FUNCTIONS.items() for source in f.queues}
+    sends_to = {
+        name: {readers[queue] for queue in queues_on(name, SEND) if queue in readers}
+        for name in FUNCTIONS
+    }
+
+    def reached(name: str) -> set[str]:
+        found, left = set[str](), [name]
+        while left:
+            following = sends_to[left.pop()] - found
+            found |= following
+            left += following
+        return found
+
+    looping = {name for name in FUNCTIONS if name in reached(name)}
+    exempt = {n for n in FUNCTIONS if properties(n).get("RecursiveLoop") == "Allow"}
+    assert exempt == looping
+    assert looping
+
+
+def test_security_page_has_the_permissions_of_the_template() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert written(page, table(TEMPLATE)) == page, "run `make permissions`"
+
+
+def test_table_is_written_between_the_markers_only() -> None:
+    page = f"before\n{BEGIN}old\n{END}after\n"
+    assert written(page, "new\n") == f"before\n{BEGIN}new\n{END}after\n"
+    with pytest.raises(MissingMarkersError):
+        written("no markers", "new\n")

@@ -1,0 +1,132 @@
+"""Permissions of functions: read from the template, and enforced on this machine."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from local.errors import BadTemplateError
+from local.permissions import (
+    AccessDeniedError,
+    Permission,
+    Permissions,
+    PermittedQueues,
+    PermittedTable,
+    denials_of,
+    managed_policies_of,
+    permissions_of,
+)
+from local.template import Template
+from skein.correlation import InvocationContext, invocation
+from skein.models.common.storage import Delete, Key, Put, Query, Update
+from skein.models.outbox.jobs import RunJob, SummaryJob
+from tests.fakes.system import FixedClock, MemoryQueues
+from tests.fakes.table import MemoryTable
+from tests.support.builders import NOON, TENANT
+
+DEPLOYED = Permissions.of(Template.load())
+KEY = Key("acme#CHAT#1", "META")
+
+WITHOUT_ROLE = """
+Resources:
+  Feed:
+    Type: AWS::Serverless::Function
+    Properties:
+      Handler: feed.handler
+      Policies:
+        - !Ref Shared
+        - Statement:
+            - Effect: Allow
+              Action: dynamodb:Query
+              Resource: !Sub ${Table.Arn}/index/gsi1
+            - {Effect: Deny, Action: "dynamodb:*", Resource: !GetAtt Other.Arn}
+      Events:
+        Stream: {Type: DynamoDB, Properties: {Stream: !GetAtt Table.StreamArn}}
+  Shared:
+    Type: AWS::IAM::ManagedPolicy
+    Properties:
+      PolicyDocument:
+        Statement:
+          - {Effect: Allow, Action: [sqs:SendMessage], Resource: [!GetAtt Jobs.Arn]}
+  Other:
+    Type: AWS::Serverless::Function
+    Properties:
+      Handler: other.handler
+      Policies: [AWSLambdaVPCAccessExecutionRole]
+"""
+
+
+def running(function: str) -> InvocationContext:
+    context: Any = SimpleNamespace(
+        function_name=function,
+        memory_limit_in_mb=1024,
+        invoked_function_arn="arn",
+        aws_request_id="1",
+    )
+    named: InvocationContext = context
+    return named
+
+
+@pytest.fixture
+def without_role(tmp_path: Path) -> Template:
+    path = tmp_path / "template.yaml"
+    path.write_text(WITHOUT_ROLE, encoding="utf-8")
+    return Template.load(path)
+
+
+def test_permissions_of_a_function_without_role_are_those_of_its_policies(
+    without_role: Template,
+) -> None:
+    assert permissions_of(without_role, "Feed") == {
+        Permission("sqs:SendMessage", "Jobs"),
+        Permission("dynamodb:Query", "Table/gsi1"),
+    }
+    assert [denied["Action"] for denied in denials_of(without_role, "Feed")] == ["dynamodb:*"]
+    assert managed_policies_of(without_role, "Feed") == [
+        "AWSLambdaBasicExecutionRole",
+        "AWSLambdaDynamoDBExecutionRole",
+    ]
+
+
+def test_permissions_of_a_policy_outside_of_the_template_are_an_error(
+    without_role: Template,
+) -> None:
+    with pytest.raises(BadTemplateError, match="AWSLambdaVPCAccessExecutionRole"):
+        permissions_of(without_role, "Other")
+
+
+def test_call_that_the_role_allows_is_made() -> None:
+    table = PermittedTable(MemoryTable(FixedClock(NOON)), DEPLOYED)
+    with invocation(running("RunWorker")):
+        table.write(Put(KEY, {"a": 1}))
+        table.transact([Update(KEY, set={"a": 2})])
+        assert table.get(KEY) == {"pk": KEY.pk, "sk": KEY.sk, "a": 2}
+        assert list(table.get_many([KEY])) == [KEY]
+        assert len(table.query(Query(KEY.pk)).items) == 1
+        table.write(Delete(KEY))
+
+
+def test_call_that_the_role_does_not_allow_is_refused_and_has_no_effect() -> None:
+    memory = MemoryTable(FixedClock(NOON))
+    memory.write(Put(KEY, {"a": 1}))
+    table = PermittedTable(memory, DEPLOYED)
+    with invocation(running("SmsStatus")):
+        with pytest.raises(AccessDeniedError, match="SmsStatus may not call dynamodb:DeleteItem"):
+            table.transact([Update(KEY, set={"a": 2}), Delete(KEY)])
+        with pytest.raises(AccessDeniedError, match="dynamodb:Query on Table/gsi1"):
+            table.query(Query(KEY.pk, index="gsi1", limit=1))
+    assert memory.get(KEY) == {"pk": KEY.pk, "sk": KEY.sk, "a": 1}
+
+
+def test_job_for_another_queue_than_the_role_allows_is_refused() -> None:
+    queues = PermittedQueues(MemoryQueues(FixedClock(NOON)), DEPLOYED)
+    with invocation(running("ServiceWebhook")):
+        queues.send([RunJob(tenant=TENANT, run_id="run_1", agent_id="agt_a")])
+        with pytest.raises(AccessDeniedError, match="sqs:SendMessage on SummariesQueue"):
+            queues.send([SummaryJob(tenant=TENANT, chat_id="chat_1")])
+
+
+def test_calls_outside_of_an_invocation_are_allowed() -> None:
+    table = PermittedTable(MemoryTable(FixedClock(NOON)), DEPLOYED)
+    assert table.query(Query(KEY.pk, index="gsi2", limit=1)).items == ()
