@@ -22,6 +22,7 @@ from tests.support.builders import NOON, TENANT, World, bot, person
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
 WINDOW = 20
 SUMMARY = "CONVERSATION SUMMARY"
+ROUNDS = 64  # questions and answers of a long conversation
 ANSWER_MINUTES = 4  # between two questions: a cooldown is over at every other one
 
 
@@ -104,7 +105,7 @@ def test_no_message_is_in_neither_as_long_as_the_summary_keeps_up(
 # ---------------------------------------------------------------------- a long conversation
 
 
-def test_a_conversation_of_200_messages_loses_none_and_its_prompts_begin_alike() -> None:
+def test_a_long_conversation_loses_none_and_its_prompts_begin_alike() -> None:
     world = World()
     world.agent(history_format="timeline", system_prompt="You coach runners. " * 20)
     world.chat(HUSAM, COACH)
@@ -112,7 +113,7 @@ def test_a_conversation_of_200_messages_loses_none_and_its_prompts_begin_alike()
         world.chat(HUSAM, COACH, chat_id=f"chat_x{n}", title=f"Other {n}")
     world.model.summaries.extend([_facts] * 500)
     prompts, shown = [], []
-    for n in range(100):
+    for n in range(ROUNDS):
         world.post(f"fact-{n:03d} is true. {'How far shall I run today? ' * 6}", HUSAM)
         world.drain()
         sections = _sections(world)
@@ -123,11 +124,11 @@ def test_a_conversation_of_200_messages_loses_none_and_its_prompts_begin_alike()
         prompts.append(_prompt(world))
         shown.append((before, entries[0].seq))
         _pass(world, ANSWER_MINUTES)
-    assert world.stored_chat().last_seq == 200
+    assert world.stored_chat().last_seq == 2 * ROUNDS
     # The summary and the window move together, and seldom: by blocks, not by messages.
     block = world.settings.history_window // 2
     moves = [(one, other) for one, other in pairwise(shown) if one != other]
-    assert 0 < len(moves) <= 200 // block
+    assert 1 < len(moves) <= 2 * ROUNDS // block
     assert all(after[1] - before[1] >= block for before, after in moves)
     alike = [_common(one, other) / len(one) for one, other in pairwise(prompts)]
     stays = [share for share, (a, b) in zip(alike, pairwise(shown), strict=True) if a == b]

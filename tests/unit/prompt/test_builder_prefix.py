@@ -64,14 +64,18 @@ def _shared(prompts: list[bytes]) -> float:
     return sum(_common(*pair) for pair in pairs) / sum(len(later) for _, later in pairs)
 
 
-@pytest.mark.parametrize("history_format", ["timeline", "roles"])
+@pytest.mark.parametrize(
+    "history_format", ["timeline", pytest.param("roles", marks=pytest.mark.slow)]
+)
 def test_four_fifths_of_a_prompt_are_its_predecessors_head(history_format: str) -> None:
     share = _shared(_conversation(history_format, "You coach runners."))
     print(f"\na group as {history_format}: {share:.1%}")  # noqa: T201
     assert share >= 0.8
 
 
-@pytest.mark.parametrize("history_format", ["timeline", "roles"])
+@pytest.mark.parametrize(
+    "history_format", ["roles", pytest.param("timeline", marks=pytest.mark.slow)]
+)
 def test_so_they_are_on_a_line_whose_agent_has_much_to_heed(history_format: str) -> None:
     """Their prompts hold few messages, so it is the system prompt that counts."""
     rules = "Be kind, be brief, and never promise what you cannot keep. " * 100

@@ -291,11 +291,12 @@ def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> Non
     assert all(own.member.summary for own in reading.other_chats.elsewhere)
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", ["direct", "group"])
-def test_a_context_costs_the_same_however_much_lies_behind(kind: str) -> None:
+def test_a_context_costs_the_same_however_much_lies_behind(kind: str, times: int) -> None:
     few, some = Crowded(kind, chats=10), Crowded(kind, messages=200, chats=60)
-    many = Crowded(kind, messages=2_000, chats=5_000, ended=200)
-    many.confide(1_000)
+    many = Crowded(kind, messages=400 * times, chats=500 * times, ended=100 * times)
+    many.confide(200 * times)
     assert len(few.read().other_chats.listed) == 11
     assert len(some.read().other_chats.listed) == len(many.read().other_chats.listed) == 20
     assert many.calls == some.calls == few.calls

@@ -4,6 +4,7 @@ Two memories are duplicates if they have the same words. The comparison is not f
 because "30 guests" and "31 guests" are as similar as any two sentences, and are two facts.
 """
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from skein.ports import Ids
 
 # Punctuation with a meaning: C#, R&D, 10 %, @ann, 3*4, and/or, "does she?"
 _MEANT = frozenset("#%&@*/\\?\u061f\u00a7\u2030")
+_SYMBOLS = re.compile(r"[^\w\s]|_")  # all punctuation is among these
 _APOSTROPHES = str.maketrans("\u2019\u02bc", "''")
 
 
@@ -181,13 +183,22 @@ def normalised(text: str) -> str:
     text without words is kept.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    seen = [c for c in folded.translate(_APOSTROPHES) if unicodedata.category(c) != "Cf"]
-    around = ["", *seen, ""]
-    plain = "".join(
-        " " if _is_looks(before, character, after) else character
-        for before, character, after in zip(around, seen, around[2:], strict=False)
-    )
-    return " ".join(plain.split()) or " ".join("".join(seen).split())
+    seen = folded.translate(_APOSTROPHES)
+    if not seen.isascii():
+        seen = _SYMBOLS.sub(lambda symbol: _visible(symbol[0]), seen)
+    plain = _SYMBOLS.sub(_words_apart, seen)
+    return " ".join(plain.split()) or " ".join(seen.split())
+
+
+def _visible(symbol: str) -> str:
+    return "" if unicodedata.category(symbol) == "Cf" else symbol
+
+
+def _words_apart(symbol: re.Match[str]) -> str:
+    """Return a space for a character that only separates words, and other characters as such."""
+    text, at = symbol.string, symbol.start()
+    before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
+    return " " if _is_looks(before, symbol[0], after) else symbol[0]
 
 
 def _is_looks(before: str, character: str, after: str) -> bool:
