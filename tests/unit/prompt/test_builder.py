@@ -160,7 +160,7 @@ def test_context_costs_the_same_calls_however_long_the_chat() -> None:
         world.drain()
         return sorted(call.method for call in world.table.log)  # some are made at once
 
-    assert calls(60) == calls(600)
+    assert calls(60) == calls(300)
 
 
 @given(st.integers(1, 5_000), st.integers(2, 200))

@@ -54,7 +54,7 @@ def test_a_text_is_counted_once_while_it_is_among_those_asked_for_last() -> None
 
 
 def test_token_cache_stays_within_its_memory() -> None:
-    limit = 8_000_000
+    limit = 3_000_000
     tracemalloc.start()
     remembered = RememberedTokens(CounterWrites(), limit)
     try:

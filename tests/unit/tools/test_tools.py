@@ -244,7 +244,7 @@ def test_results_fit_into_their_step_however_much_is_read() -> None:
     world = stage(calls(*[("read_messages", {})] * 20), END)
     world.chat(HUSAM, COACH, respond="manual")
     for _ in range(60):
-        world.post("\U0001f3b8" * 3_000, HUSAM)
+        world.post("\U0001f3b8" * 1_200, HUSAM)
     world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     world.drain()
     [first, *_] = results = results_of(world, the_run(world))
