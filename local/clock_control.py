@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from local.clock import TurnableClock
 from local.errors import RestlessError
+from local.feed import FeedPoller
 from local.poller import Poller
 from local.reset import Reset
 from local.schedules import Schedules
@@ -44,6 +45,7 @@ class _Counts:
 
     taken: Counter[str]
     fired: Counter[str]
+    changes: Counter[str]
     callbacks: int
     ahead: timedelta
 
@@ -54,6 +56,7 @@ class ClockControl:
     Args:
         clock: The local clock.
         poller: The poller of the queues.
+        feed: The poller of the table's changes.
         schedules: The schedules of the functions.
         sandbox: The Twilio sandbox, which sends status callbacks asynchronously.
         waiting: Reads what waits.
@@ -67,6 +70,7 @@ class ClockControl:
         clock: TurnableClock,
         *,
         poller: Poller,
+        feed: FeedPoller,
         schedules: Schedules,
         sandbox: TwilioSandbox,
         waiting: WaitingWork,
@@ -76,6 +80,7 @@ class ClockControl:
     ) -> None:
         self._clock = clock
         self._poller = poller
+        self._feed = feed
         self._schedules = schedules
         self._sandbox = sandbox
         self._waiting = waiting
@@ -132,11 +137,12 @@ class ClockControl:
         with self._one_at_a_time, self._schedules.held_back():
             before = self._counts()
             self._settle(time.monotonic() + DRAIN_SECONDS)
-            with self._poller.paused():
+            with self._poller.paused(), self._feed.paused():
                 back = self._clock.ahead
                 real = Reset(self._table, self._clock.now() - back, back)
                 items = real.correct(self._all_items())
                 messages = self._poller.shift(-back)
+                self._feed.shift(-back)
                 self._clock.reset()
                 self._schedules.shift(-back)
                 self._restart()
@@ -147,7 +153,11 @@ class ClockControl:
         early_rounds = 0
         while True:
             moves = self._settle(until)
-            moments = (self._poller.next_due(), self._schedules.next_useful())
+            moments = (
+                self._poller.next_due(),
+                self._feed.next_due(),
+                self._schedules.next_useful(),
+            )
             if self._moves() != moves:
                 continue  # a message became due in real time, and was taken meanwhile
             hop = min((m - self._clock.now() for m in moments if m is not None), default=left)
@@ -205,10 +215,11 @@ class ClockControl:
         if by:
             self._clock.turn(by)
             self._poller.wake()
+            self._feed.wake()
             self._settle(until)
 
-    def _settle(self, until: Deadline) -> tuple[int, int]:
-        """Wait until neither the poller nor the Twilio sandbox has work left.
+    def _settle(self, until: Deadline) -> tuple[int, int, int]:
+        """Wait until the pollers and the Twilio sandbox have no work left.
 
         Returns:
             The moves so far; more moves later mean that new work has begun.
@@ -218,7 +229,7 @@ class ClockControl:
         """
         while True:
             before = self._moves()
-            parts = (self._sandbox.settle, self._poller.settle)
+            parts = (self._sandbox.settle, self._feed.settle, self._poller.settle)
             if not all(self._settled(settle, until) for settle in parts):
                 raise RestlessError(f"Gave up: {self._at_work()}.")
             if self._moves() == before:
@@ -236,19 +247,20 @@ class ClockControl:
     def _at_work(self) -> str:
         running = self._poller.running()
         if not running:
-            return "messages of the queues or status callbacks are due and not taken"
+            return "messages, changes of the table or status callbacks are due and not taken"
         return ", ".join(
             f"{name} is at work on {count} {'batch' if count == 1 else 'batches'}"
             for name, count in running.items()
         )
 
-    def _moves(self) -> tuple[int, int]:
-        return self._sandbox.callbacks, self._poller.batches
+    def _moves(self) -> tuple[int, int, int]:
+        return self._sandbox.callbacks, self._feed.batches, self._poller.batches
 
     def _counts(self) -> _Counts:
         return _Counts(
             self._poller.taken(),
             self._schedules.fired(),
+            self._feed.taken(),
             self._sandbox.callbacks,
             self._clock.ahead,
         )
@@ -261,6 +273,7 @@ class ClockControl:
             "done": {
                 "jobs": dict(after.taken - before.taken),
                 "fired": dict(after.fired - before.fired),
+                "changes": dict(after.changes - before.changes),
                 "status_callbacks": after.callbacks - before.callbacks,
                 "turned_seconds": (after.ahead - before.ahead).total_seconds(),
             },

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from local.feed import Changes, FeedSource
 from local.inbox import Inbox, PolledQueue
 from local.template import Template
 from skein.models.common.storage import Item
@@ -27,9 +28,12 @@ class Engine(Protocol):
 
     Attributes:
         wake: Called after each batch of sent messages.
+        changed: Called after each change of the table that a feed may get; an engine that does not
+            notice such changes does not call it.
     """
 
     wake: Callable[[], None]
+    changed: Callable[[], None]
 
     @property
     def aws_url(self) -> str:
@@ -57,6 +61,10 @@ class Engine(Protocol):
 
     def inbox(self, sources: Sequence[PolledQueue], clock: Clock) -> Inbox:
         """Create the inbox of the poller."""
+        ...
+
+    def changes(self, sources: Sequence[FeedSource], clock: Clock) -> Changes:
+        """Create the source of changes for the feeds; from now on, no change is lost."""
         ...
 
     def twilio_account(self) -> Mapping[str, str]:

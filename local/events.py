@@ -4,6 +4,7 @@ HTTP API payload format 2.0:
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html
 SQS and EventBridge: https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html and
 https://docs.aws.amazon.com/lambda/latest/dg/with-eventbridge-scheduler.html
+DynamoDB Streams: https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html
 """
 
 import base64
@@ -11,16 +12,21 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from local.intrinsics import ACCOUNT, REGION
+from skein.adapters.attributes import StoredItem
+from skein.adapters.rules import TABLE
 
 Event = dict[str, Any]
 
 API_ID = "local"
 STAGE = "$default"
+STREAM_LABEL = "2026-01-01T00:00:00.000"
+SHARD = "shardId-00000000000000000000-00000000"
+KEYS = (TABLE.pk, TABLE.sk)
 TEXT_TYPES = ("application/json", "application/xml", "application/javascript")
 
 
@@ -238,6 +244,102 @@ def failed_messages(result: Any, message_ids: Sequence[str]) -> set[str]:
     except (AttributeError, KeyError, TypeError):
         return set(message_ids)
     return failed if failed <= set(message_ids) else set(message_ids)
+
+
+def stream_change(
+    table_arn: str,
+    before: StoredItem | None,
+    after: StoredItem | None,
+    *,
+    at: float,
+    expired: bool = False,
+) -> Event:
+    """Create the record of a changed item, without its id, sequence number and size.
+
+    Args:
+        table_arn: The ARN of the table.
+        before: The item before the change; None for a new item.
+        after: The item after the change; None for a deleted item.
+        at: The time of the change, in seconds since 1970.
+        expired: Whether the table deleted the item because the item has expired.
+
+    Raises:
+        ValueError: Neither item is given.
+    """
+    item = after or before
+    if item is None:
+        raise ValueError("a change needs an item")
+    change: Event = {
+        "ApproximateCreationDateTime": int(at),
+        "Keys": {name: item[name] for name in KEYS},
+        "StreamViewType": "NEW_AND_OLD_IMAGES",
+    }
+    if before is not None:
+        change["OldImage"] = before
+    if after is not None:
+        change["NewImage"] = after
+    event: Event = {
+        "eventName": "REMOVE" if after is None else "INSERT" if before is None else "MODIFY",
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": REGION,
+        "dynamodb": change,
+        "eventSourceARN": f"{table_arn}/stream/{STREAM_LABEL}",
+    }
+    if expired:
+        event["userIdentity"] = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
+    return event
+
+
+def sequence_number(record: Event) -> str:
+    """Return the sequence number of a stream's record."""
+    return str(record["dynamodb"]["SequenceNumber"])
+
+
+def given_up(
+    function_arn: str, records: Sequence[Event], *, condition: str, calls: int, now: datetime
+) -> Event:
+    """Create the message about stream records that were given up.
+
+    As on AWS, the message says where the records are in the stream, and does not contain them.
+
+    Args:
+        function_arn: The ARN of the function.
+        records: The records, oldest first.
+        condition: Why they were given up: `RetryAttemptsExhausted` or `RecordAgeExceeded`.
+        calls: How often the function was called for the batch.
+        now: The time.
+    """
+    first, last = records[0], records[-1]
+    return {
+        "requestContext": {
+            "requestId": str(uuid.uuid4()),
+            "functionArn": function_arn,
+            "condition": condition,
+            "approximateInvokeCount": calls,
+        },
+        "responseContext": {
+            "statusCode": 200,
+            "executedVersion": "$LATEST",
+            "functionError": "Unhandled",
+        },
+        "version": "1.0",
+        "timestamp": now.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+        "DDBStreamBatchInfo": {
+            "shardId": SHARD,
+            "startSequenceNumber": sequence_number(first),
+            "endSequenceNumber": sequence_number(last),
+            "approximateArrivalOfFirstRecord": _arrival(first),
+            "approximateArrivalOfLastRecord": _arrival(last),
+            "batchSize": len(records),
+            "streamArn": first["eventSourceARN"],
+        },
+    }
+
+
+def _arrival(record: Event) -> str:
+    at = datetime.fromtimestamp(record["dynamodb"]["ApproximateCreationDateTime"], UTC)
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def schedule_event(rule: str, now: datetime) -> Event:

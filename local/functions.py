@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from local.events import Event
-from local.intrinsics import ACCOUNT, REGION
+from local.intrinsics import function_arn
 from local.template import ROOT, Function
 from skein.correlation import invocation
 
@@ -33,7 +33,7 @@ class LambdaContext:
         self.function_name = name
         self.memory_limit_in_mb = function.memory
         self.aws_request_id = str(uuid.uuid4())
-        self.invoked_function_arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
+        self.invoked_function_arn = function_arn(name)
         self.log_group_name = f"/aws/lambda/{name}"
         self.log_stream_name = "local"
 

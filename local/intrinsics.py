@@ -28,6 +28,11 @@ def table_arn(name: str) -> str:
     return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
 
 
+def function_arn(logical_id: str) -> str:
+    """Return the ARN of a function."""
+    return f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{logical_id}"
+
+
 class Resolver:
     """Resolver of references and intrinsic functions.
 

@@ -28,6 +28,7 @@ from local.engine import Engine, engine_of
 from local.environment import AUDIENCE, LocalSecrets, StackEnvironment, lambda_environment
 from local.errors import DataInUseError
 from local.events import Request, Response
+from local.feed import FeedPoller, feed_sources
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, PolledQueue
@@ -236,6 +237,7 @@ class Stack:
             max_concurrency=self._max_concurrency,
         )
         engine.wake = poller.wake
+        feed = _feed(engine, template, functions, clock)
         due_index = DueIndex(adapters.table)
         schedules = Schedules(
             template.functions, functions=functions, clock=clock, due_index=due_index
@@ -243,9 +245,16 @@ class Stack:
         clock_control = ClockControl(
             clock,
             poller=poller,
+            feed=feed,
             schedules=schedules,
             sandbox=sandbox,
-            waiting=WaitingWork(adapters.table, due_index, messages=poller.waiting, now=clock.now),
+            waiting=WaitingWork(
+                adapters.table,
+                due_index,
+                messages=poller.waiting,
+                changes=feed.waiting,
+                now=clock.now,
+            ),
             table=adapters.table,
             all_items=engine.all_items,
             restart=use_new_app,
@@ -282,8 +291,10 @@ class Stack:
         sandbox.start()
         # The poller stops first: a running drain then fails and releases the schedules.
         parts.callback(schedules.stop)
+        parts.callback(feed.stop, seconds=STOP_SECONDS)
         parts.callback(poller.stop, seconds=STOP_SECONDS)
         poller.start()
+        feed.start()
         schedules.start()
 
 
@@ -300,6 +311,14 @@ def _lock(path: Path, parts: ExitStack) -> None:
         raise DataInUseError(
             f"another stack uses {path.parent}: stop it, or set SKEIN_DATA_DIR to another folder"
         ) from error
+
+
+def _feed(engine: Engine, template: Template, functions: Invoker, clock: Clock) -> FeedPoller:
+    """Create the poller of the table's changes, which each change wakes."""
+    sources = feed_sources(template)
+    feed = FeedPoller(engine.changes(sources, clock), sources, functions=functions, clock=clock)
+    engine.changed = feed.wake
+    return feed
 
 
 def _sources(template: Template, names: Mapping[str, str]) -> list[PolledQueue]:

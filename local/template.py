@@ -59,6 +59,29 @@ class QueueSource:
 
 
 @dataclass(frozen=True)
+class StreamSource:
+    """Event source of a function: the table's stream, with its filters and batch settings.
+
+    Attributes:
+        batch_size: The maximum number of records in a batch.
+        partial_failures: Whether the function reports which record failed.
+        bisects: Whether a batch that failed as a whole is split in two.
+        max_retries: How often a batch is retried; None for no limit.
+        max_age: The age in seconds at which a record is no longer retried; None for no limit.
+        failures: The logical id of the queue for batches that were given up, if there is one.
+        patterns: The filters, as JSON texts; a record passes if one of them matches.
+    """
+
+    batch_size: int
+    partial_failures: bool
+    bisects: bool
+    max_retries: int | None
+    max_age: int | None
+    failures: str | None
+    patterns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Schedule:
     """Schedule of a function: a `rate(...)` expression; `input` replaces the event if set."""
 
@@ -80,6 +103,7 @@ class Function:
     routes: tuple[Route, ...]
     queues: tuple[QueueSource, ...]
     schedules: tuple[Schedule, ...]
+    streams: tuple[StreamSource, ...] = ()
 
 
 class Template:
@@ -145,6 +169,7 @@ class Template:
             "KeySchema": properties["KeySchema"],
             "GlobalSecondaryIndexes": indexes,
             "BillingMode": "PAY_PER_REQUEST",
+            **_stream(properties),
         }
 
     @cached_property
@@ -217,6 +242,9 @@ class Template:
                 )
                 for name, e in events
                 if e["Type"] in {"Schedule", "ScheduleV2"}
+            ),
+            streams=tuple(
+                _stream_source(e["Properties"]) for _, e in events if e["Type"] == "DynamoDB"
             ),
         )
 
@@ -297,6 +325,12 @@ def target(reference: Any) -> str | None:
     return str(named.split(".")[0] if isinstance(named, str) else named[0])
 
 
+def _stream(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the argument of `create_table` for a table's stream, if the table has one."""
+    stream = properties.get("StreamSpecification")
+    return {"StreamSpecification": {"StreamEnabled": True, **stream}} if stream else {}
+
+
 def _number(value: Any) -> int | None:
     return None if value is None else int(value)
 
@@ -309,3 +343,23 @@ def _queue_source(properties: Mapping[str, Any]) -> QueueSource:
         partial_failures="ReportBatchItemFailures" in properties.get("FunctionResponseTypes", ()),
         concurrency=_number(scaling.get("MaximumConcurrency")),
     )
+
+
+def _stream_source(properties: Mapping[str, Any]) -> StreamSource:
+    destination = properties.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination")
+    return StreamSource(
+        batch_size=int(properties.get("BatchSize", 100)),
+        partial_failures="ReportBatchItemFailures" in properties.get("FunctionResponseTypes", ()),
+        bisects=bool(properties.get("BisectBatchOnFunctionError", False)),
+        max_retries=_limit(properties.get("MaximumRetryAttempts")),
+        max_age=_limit(properties.get("MaximumRecordAgeInSeconds")),
+        failures=target(destination),
+        patterns=tuple(
+            str(one["Pattern"]) for one in properties.get("FilterCriteria", {}).get("Filters", ())
+        ),
+    )
+
+
+def _limit(value: Any) -> int | None:
+    """Return a limit of a stream's event source, in which -1 stands for no limit."""
+    return None if value is None or int(value) < 0 else int(value)

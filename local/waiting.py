@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Literal, get_args
 
 from local.due_index import DueIndex, due_at, key_of
+from local.feed import Batch
 from local.inbox import Held
 from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef, rfc3339
@@ -24,7 +25,7 @@ from skein.services.runs.reasons import reason_now
 
 WaitKind = Literal[
     "debounce", "order", "busy", "retry", "delay",
-    "model", "model_settings", "reply", "phone", "job", "run", "plan", "background",
+    "model", "model_settings", "reply", "phone", "job", "run", "plan", "background", "changes",
 ]  # fmt: skip
 Step = Literal["turn", "wait", "leave"]
 
@@ -34,6 +35,7 @@ POLICY: Mapping[WaitKind, Step] = {
     "order": "turn",  # an SMS behind the previous SMS to the same phone
     "busy": "turn",  # a run of an agent that has reached its concurrency limit
     "retry": "turn",  # a run whose attempt crashed; it has three attempts
+    "changes": "turn",  # changes of the table for which the feed failed; they have ten retries
     "delay": "turn",  # a job that was sent with a delay, such as the copies of a new name
     # A model that fails. Only real time can bring it back.
     "model": "wait",
@@ -99,18 +101,21 @@ class WaitingWork:
         table: The table.
         due_index: The due index of the table.
         messages: Returns the messages that wait in the queues.
+        changes: Returns the batches of changes that wait for a retry.
         now: Returns the local time.
     """
 
     table: Table
     due_index: DueIndex
     messages: Callable[[], Sequence[Held]]
+    changes: Callable[[], Sequence[Batch]]
     now: Callable[[], datetime]
 
     def in_queues(self) -> list[Waiting]:
-        """Return what the messages of the queues wait for, without those that have no work left."""
+        """Return what messages and changes wait for, without messages that have no work left."""
         found = (self._message(held) for held in self.messages())
-        return [waiting for waiting in found if waiting is not None]
+        waiting = [each for each in found if each is not None]
+        return waiting + [_changes(batch) for batch in self.changes()]
 
     def due_until(self, moment: datetime) -> Iterator[Waiting]:
         """Yield the waits of runs and deliveries whose due pointers are due by `moment`."""
@@ -123,7 +128,7 @@ class WaitingWork:
         Summaries, consolidations, fading memories, merges and erasures are counted by kind.
         """
         found = [waiting for kind in SINGLE for waiting in self._single(kind)]
-        found += [waiting for waiting in self.in_queues() if waiting.kind == "job"]
+        found += [each for each in self.in_queues() if each.kind in {"job", "changes"}]
         found.sort(key=lambda waiting: waiting.until)
         shown, left = found[:MAX_SHOWN], len(found[MAX_SHOWN:])
         counted = [
@@ -217,3 +222,8 @@ class WaitingWork:
         if tries:
             return Waiting("phone", min(tries), {**names, "reason": delivery.reason})
         return Waiting("order", due, names)
+
+
+def _changes(batch: Batch) -> Waiting:
+    names = {"function": batch.source.name, "failures": batch.calls, "count": len(batch.changes)}
+    return Waiting("changes", batch.due_at, names)

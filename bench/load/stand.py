@@ -96,7 +96,7 @@ class LoadStack(Stack):
 
     def _wired(self, engine: Engine, poller: Poller, clock: TurnableClock) -> None:
         self.engine, self.poller, self.clock = engine, poller, clock
-        self.containers.wake = poller.wake
+        self.containers.wake = self._wake
         self._twilio = shaken(
             super()._respond,
             self._storm,
@@ -104,6 +104,11 @@ class LoadStack(Stack):
             throttled=TWILIO_BUSY,
             hang_seconds=TWILIO_SECONDS + 1,
         )
+
+    def _wake(self) -> None:
+        """Look for what a container has sent and changed."""
+        self.engine.wake()
+        self.engine.changed()
 
     def _respond(self, request: Request) -> Response:
         if request.path.startswith(TWILIO_PREFIX):

@@ -14,12 +14,14 @@ from boto3.session import Session
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from local.aws.changes import StreamChanges
 from local.aws.delays import keep_delays
 from local.aws.dynamodb_local import DynamoDbLocal
 from local.aws.emulator import Emulator
 from local.aws.inbox import SqsInbox
 from local.engine import Adapters
 from local.environment import CREDENTIALS, TABLE_NAME, TWILIO_SECRET, new_twilio_account
+from local.feed import FeedSource
 from local.inbox import PolledQueue
 from local.intrinsics import ACCOUNT, REGION, queue_arn, table_arn
 from local.template import Template
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 25
 PAGE_ITEMS = 500
+CHANGES_FILE = "changes.json"  # how far the feeds have read
+WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems")
 ENDPOINT_FILE = "endpoint"  # for tools that connect to a running stack
 
 
@@ -51,6 +55,7 @@ class AwsEngine:
 
     def __init__(self, folder: Path) -> None:
         self.wake: Callable[[], None] = lambda: None
+        self.changed: Callable[[], None] = lambda: None
         self._folder = folder
         self._emulator = Emulator(folder)
         self._dynamodb = DynamoDbLocal(data_dir=folder / "dynamodb")
@@ -101,6 +106,8 @@ class AwsEngine:
         dynamodb = dynamo_client(
             Aws(settings.model_copy(update={"aws_endpoint_url": self.dynamodb_url}))
         )
+        for operation in WRITES:
+            dynamodb.meta.events.register(f"after-call.dynamodb.{operation}", self._has_changed)
         return Adapters(
             table=DynamoTable(dynamodb, settings.table_name, clock),
             vectors=DynamoVectorIndex(dynamodb, settings.table_name, settings.vector_index, clock),
@@ -116,6 +123,17 @@ class AwsEngine:
             if (name := source.queue.dead_letters) is not None
         }
         return SqsInbox(self._sqs(), sources=sources, dead_letters=dead_letters, clock=clock)
+
+    def changes(self, sources: Sequence[FeedSource], clock: Clock) -> StreamChanges:
+        """See `local.engine.Engine`; a stream keeps changes for 24 hours."""
+        found = self._client("dynamodb", self.dynamodb_url).describe_table(TableName=TABLE_NAME)
+        return StreamChanges(
+            self._client("dynamodbstreams", self.dynamodb_url),
+            found["Table"]["LatestStreamArn"],
+            self._folder / CHANGES_FILE,
+            send=self._send,
+            clock=clock,
+        )
 
     def twilio_account(self) -> Mapping[str, str]:
         """See `local.engine.Engine`."""
@@ -145,10 +163,21 @@ class AwsEngine:
     def _sent(self) -> None:
         self.wake()
 
+    def _has_changed(self, **_: object) -> None:
+        self.changed()
+
+    def _send(self, queue: str, body: str) -> None:
+        self._sqs().send_message(QueueUrl=self._queue_url(queue), MessageBody=body)
+
     def _make_table(self, template: Template) -> dict[str, str]:
         logical_id, schema = template.table
+        client: DynamoDBClient = self._client("dynamodb", self.dynamodb_url)
         with _unless("ResourceInUseException"):
-            self._client("dynamodb", self.dynamodb_url).create_table(TableName=TABLE_NAME, **schema)
+            client.create_table(TableName=TABLE_NAME, **schema)
+        stream = schema.get("StreamSpecification")
+        if stream and "LatestStreamArn" not in client.describe_table(TableName=TABLE_NAME)["Table"]:
+            # The folder has the table of an earlier version.
+            client.update_table(TableName=TABLE_NAME, StreamSpecification=stream)
         return {logical_id: TABLE_NAME, f"{logical_id}.Arn": table_arn(TABLE_NAME)}
 
     def _make_queues(self, template: Template) -> dict[str, str]:

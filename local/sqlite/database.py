@@ -64,7 +64,19 @@ CREATE TABLE vector_partitions (
   PRIMARY KEY (partition, model)
 ) WITHOUT ROWID;
 """
-SCHEMAS = (TABLE_AND_QUEUES, VECTORS)  # a file of version n has the first n
+CHANGES = """
+CREATE TABLE feeds (
+  name TEXT PRIMARY KEY,
+  patterns TEXT NOT NULL
+);
+CREATE TABLE changes (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  feed TEXT NOT NULL,
+  record TEXT NOT NULL
+);
+CREATE INDEX changes_of ON changes (feed, id);
+"""
+SCHEMAS = (TABLE_AND_QUEUES, VECTORS, CHANGES)  # a file of version n has the first n
 
 
 class Database:

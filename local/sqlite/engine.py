@@ -7,9 +7,11 @@ from pathlib import Path
 
 from local.engine import Adapters
 from local.environment import TABLE_NAME, TWILIO_SECRET, KeptSecrets, new_twilio_account
+from local.feed import FeedSource
 from local.files import read_whole, write_whole
 from local.inbox import PolledQueue
 from local.intrinsics import queue_arn, table_arn
+from local.sqlite.changes import SqliteChanges
 from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues, messages_in
 from local.sqlite.table import SqliteTable
@@ -37,6 +39,7 @@ class SqliteEngine:
     def __init__(self, folder: Path) -> None:
         self.aws_url = NOWHERE
         self.wake: Callable[[], None] = lambda: None
+        self.changed: Callable[[], None] = lambda: None
         self._file = folder / FILE
         self._old_data = folder / "aws" / "state" / "dynamodb.json"
         self.database = Database(self._file)
@@ -66,7 +69,7 @@ class SqliteEngine:
     def adapters(self, settings: Settings, clock: Clock) -> Adapters:
         """See `local.engine.Engine`; works in other processes, too, without a start."""
         return Adapters(
-            table=SqliteTable(self.database, clock),
+            table=SqliteTable(self.database, clock, changed=self._has_changed),
             vectors=SqliteVectors(self.database, clock),
             queues=SqliteQueues(self.database, clock, settings.queue_urls(), sent=self._sent),
             secrets=KeptSecrets({TWILIO_SECRET: self.twilio_account()}),
@@ -74,10 +77,16 @@ class SqliteEngine:
 
     def inbox(self, sources: Sequence[PolledQueue], clock: Clock) -> SqliteInbox:
         """See `local.engine.Engine`; what a killed stack was working on is due at once."""
-        SqliteTable(self.database, clock).delete_expired()
         inbox = SqliteInbox(self.database, sources=sources, clock=clock)
         inbox.release()
         return inbox
+
+    def changes(self, sources: Sequence[FeedSource], clock: Clock) -> SqliteChanges:
+        """See `local.engine.Engine`; expired items are deleted, which changes the table."""
+        changes = SqliteChanges(self.database, clock)
+        changes.attach(sources)
+        SqliteTable(self.database, clock).delete_expired()
+        return changes
 
     def twilio_account(self) -> Mapping[str, str]:
         """See `local.engine.Engine`."""
@@ -93,6 +102,9 @@ class SqliteEngine:
 
     def _sent(self) -> None:
         self.wake()
+
+    def _has_changed(self) -> None:
+        self.changed()
 
 
 def _account(data: bytes) -> dict[str, str]:

@@ -4,7 +4,7 @@ Items keep DynamoDB's spelling, so that `True`, `1` and `"1"` differ where they 
 numbers keep all their digits.
 """
 
-from base64 import urlsafe_b64decode
+from base64 import b64encode, urlsafe_b64decode
 from decimal import Decimal
 from typing import Any, assert_never
 
@@ -129,6 +129,11 @@ def item_size(stored: StoredItem) -> int:
     approximation, too.
     """
     return sum([_text_size(name) + _size(value) for name, value in stored.items()])
+
+
+def as_text(value: bytes) -> str:
+    """Return bytes as JSON texts have them."""
+    return b64encode(value).decode()
 
 
 def _size(spelled: AttributeValue) -> int:

@@ -2,9 +2,11 @@
 
 import math
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from local.sqlite.calls import Call
+from local.sqlite.changes import record_changes
 from local.sqlite.database import Database
 from local.sqlite.items import (
     MAX_ITEM_BYTES,
@@ -53,6 +55,7 @@ class SqliteTable:
         database: The database.
         clock: The clock by which items expire; without a clock, no item expires.
         called: Receives each call after the call.
+        changed: Called after each commit that has written changes for feeds.
     """
 
     def __init__(
@@ -61,10 +64,12 @@ class SqliteTable:
         clock: Clock | None = None,
         *,
         called: Callable[[Call], None] = lambda _: None,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._called = called
+        self._changed = changed
 
     def get(self, key: Key) -> Item | None:
         """See `skein.ports.Table`."""
@@ -135,7 +140,19 @@ class SqliteTable:
         with self._database.writing() as connection:
             now = self._now()
             drop_expired_vectors(connection, now)
-            connection.execute("DELETE FROM items WHERE expires_at <= ?", [now])
+            rows = connection.execute(
+                "SELECT item FROM items WHERE expires_at <= ?", [now]
+            ).fetchall()
+            before = {_key(item): item for (text,) in rows for item in [from_text(text)]}
+            connection.executemany(DELETE, before)
+            after = dict.fromkeys(before)
+            changes = record_changes(connection, before, after, at=self._time, expired=True)
+        if changes:
+            self._changed()
+
+    def _time(self) -> float:
+        """Return the time of a change, in seconds since 1970."""
+        return time.time() if self._clock is None else self._clock.now().timestamp()
 
     def _now(self) -> float:
         return -math.inf if self._clock is None else self._clock.now().timestamp()
@@ -192,27 +209,37 @@ class SqliteTable:
                 if write.condition is not None and not holds(write.condition, before[write.key])
             )
             if not failed:
-                size = _apply(connection, writes, before)
+                after = _after(writes, before)
+                size = _apply(connection, before, after)
+                changes = record_changes(connection, before, after, at=self._time)
         if failed:
             self._called(Call(method, 0, 0))
             raise ConditionFailed(failed)
         self._called(Call(method, len(writes), size))
+        if changes:
+            self._changed()
 
     def _report(self, method: str, found: Sequence[tuple[int, StoredItem]]) -> None:
         self._called(Call(method, len(found), sum(size for size, _ in found)))
 
 
-def _apply(
-    connection: sqlite3.Connection,
-    writes: Sequence[Write],
-    before: dict[Key, StoredItem | None],
-) -> int:
-    """Carry out writes whose conditions hold, and return the size of the written items."""
-    after = {
+def _after(
+    writes: Sequence[Write], before: Mapping[Key, StoredItem | None]
+) -> dict[Key, StoredItem | None]:
+    """Return the items as writes leave them."""
+    return {
         write.key: changed(write, before[write.key])
         for write in writes
         if not isinstance(write, Check)
     }
+
+
+def _apply(
+    connection: sqlite3.Connection,
+    before: Mapping[Key, StoredItem | None],
+    after: Mapping[Key, StoredItem | None],
+) -> int:
+    """Write items whose conditions hold, and return their size."""
     sizes = {key: item_size(item) for key, item in after.items() if item is not None}
     size = sum(sizes.values())
     if max(sizes.values(), default=0) > MAX_ITEM_BYTES or size > MAX_TRANSACTION_BYTES:
@@ -224,6 +251,10 @@ def _apply(
             connection.execute(PUT, [*_columns(item), sizes[key], to_text(item)])
         write_vector(connection, key, before[key], item)
     return size
+
+
+def _key(item: StoredItem) -> Key:
+    return Key(*(item[name]["S"] for name in TABLE))
 
 
 def _stored(connection: sqlite3.Connection, key: Key) -> StoredItem | None:

@@ -319,6 +319,7 @@ def test_drain_reports_plans_and_background_work_and_leaves_them(start: StartSta
     assert report["done"] == {
         "jobs": {},
         "fired": {},
+        "changes": {},
         "status_callbacks": 0,
         "turned_seconds": 0,
     }

@@ -7,6 +7,7 @@ from typing import cast
 
 from local.clock import TurnableClock
 from local.clock_control import ClockControl
+from local.feed import FeedPoller
 from local.poller import Poller
 from local.schedules import Schedules
 from local.twilio_sandbox import TwilioSandbox
@@ -92,6 +93,7 @@ def control_of(stack: IdleStack) -> ClockControl:
     return ClockControl(
         TurnableClock(),
         poller=cast("Poller", stack),
+        feed=cast("FeedPoller", stack),
         schedules=cast("Schedules", stack),
         sandbox=cast("TwilioSandbox", stack),
         waiting=cast("WaitingWork", Waits(stack)),
@@ -112,4 +114,4 @@ def test_turn_waits_for_a_message_that_is_taken_while_the_next_time_is_chosen() 
     busy, idle = IdleStack(taken=True), IdleStack(taken=False)
     control_of(busy).advance(timedelta(0))
     control_of(idle).advance(timedelta(0))
-    assert busy.settled == idle.settled + 2  # the poller and the sandbox
+    assert busy.settled == idle.settled + 3  # the poller, the feed and the sandbox

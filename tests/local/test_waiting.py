@@ -56,6 +56,7 @@ def work(world: World, *messages: Held) -> WaitingWork:
         world.table,
         DueIndex(world.table),
         messages=lambda: messages,
+        changes=tuple,
         now=world.clock.now,
     )
 

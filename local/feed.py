@@ -1,0 +1,353 @@
+"""Feed: emulation of Lambda's pollers of a DynamoDB stream, which call functions with changes.
+
+A batch holds a feed's oldest unread changes, in order. A batch that fails is retried, and blocks
+the changes after it. It is split if the function failed as a whole and the template says so. After
+the last retry, a message about the batch goes to the queue that the template names, and the feed
+goes to the next changes.
+
+There is one batch at a time for each feed, as for each shard of a stream. `ParallelizationFactor`
+and the batching window are not emulated.
+"""
+
+import logging
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
+
+from local.events import Event, failed_messages, sequence_number
+from local.functions import Invoker
+from local.template import Function, StreamSource, Template
+from skein.ports import Clock
+
+POLL_SECONDS = 1.0
+MAX_BACKOFF = timedelta(seconds=60)
+
+logger = logging.getLogger(__name__)
+
+
+class FeedSource(NamedTuple):
+    """A function that is called with changes, and the settings of its event source."""
+
+    function: Function
+    settings: StreamSource
+
+    @property
+    def name(self) -> str:
+        """The function's logical id."""
+        return self.function.logical_id
+
+
+class Changes(Protocol):
+    """The unread changes of the table, separately for each feed.
+
+    Every method may raise if the changes cannot be reached; the poller then tries again.
+    """
+
+    def read(self, source: FeedSource) -> list[Event]:
+        """Return the next batch of changes that the feed's filters accept, oldest first.
+
+        The changes stay unread, so that a killed process gets them again.
+        """
+        ...
+
+    def done(self, source: FeedSource, last: Event) -> None:
+        """Forget the changes of a feed up to and including `last`."""
+        ...
+
+    def give_up(
+        self, source: FeedSource, changes: Sequence[Event], *, condition: str, calls: int
+    ) -> None:
+        """Send a message about changes to the feed's queue for failures, and forget the changes.
+
+        Args:
+            source: The feed.
+            changes: The changes, which are its oldest.
+            condition: Why they are given up; see `local.events.given_up`.
+            calls: How often the function was called for them.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Changes for one call of a feed's function.
+
+    Attributes:
+        changes: The changes, oldest first.
+        due_at: When to call the function.
+        read_at: When the changes were first read; the age of a change counts from then.
+        calls: How often the function was called for them.
+        retries: How many retries were used; the split of a batch is none.
+    """
+
+    source: FeedSource
+    changes: tuple[Event, ...]
+    due_at: datetime
+    read_at: datetime
+    calls: int = 0
+    retries: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether the function has failed for the batch."""
+        return self.calls > 0
+
+
+@dataclass
+class _Feed:
+    """A feed, and the batches that were read for it and are not finished."""
+
+    source: FeedSource
+    batches: deque[Batch] = field(default_factory=deque)
+
+
+class FeedPoller:
+    """Poller that calls functions with the table's changes, in batches.
+
+    Args:
+        changes: Provides the changes.
+        sources: The feeds.
+        functions: Runs the functions.
+        clock: The local clock.
+    """
+
+    def __init__(
+        self,
+        changes: Changes,
+        sources: Iterable[FeedSource],
+        *,
+        functions: Invoker,
+        clock: Clock,
+    ) -> None:
+        self._changes = changes
+        self._feeds = [_Feed(source) for source in sources]
+        self._functions = functions
+        self._clock = clock
+        self._batches = 0
+        self._taken: Counter[str] = Counter()
+        self._paused = False
+        self._changed = threading.Condition()
+        self._sweeping = threading.Lock()  # held while batches are read and changed
+        self._woken = False
+        self._stopping = False
+        # Sweeps through the feeds: the number of the last requested and of the last finished.
+        self._asked = 0
+        self._swept = 0
+        self._idle = False
+        self._readable = True
+        self._thread = threading.Thread(target=self._loop, name="feed", daemon=True)
+
+    def start(self) -> None:
+        """Start polling."""
+        self._thread.start()
+
+    def stop(self, *, seconds: float) -> None:
+        """Stop polling; unfinished changes stay unread for the next start.
+
+        Args:
+            seconds: The maximum real time to wait for a running batch.
+        """
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
+    def wake(self) -> None:
+        """Check for changes immediately."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify_all()
+
+    @property
+    def batches(self) -> int:
+        """The number of batches that were started so far."""
+        return self._batches
+
+    def taken(self) -> Counter[str]:
+        """Return the number of changes that were handed to functions so far, by function."""
+        with self._changed:
+            return Counter(self._taken)
+
+    def next_due(self) -> datetime | None:
+        """Return when the earliest retry is due; None if no batch waits for one."""
+        return min((batch.due_at for batch in self.waiting()), default=None)
+
+    def waiting(self) -> list[Batch]:
+        """Return the next batch of each feed that waits for a retry."""
+        with self._sweeping:
+            return [feed.batches[0] for feed in self._feeds if _waits(feed)]
+
+    def shift(self, by: timedelta) -> int:
+        """Change the due times of all batches that wait for a retry; return their number."""
+        with self._sweeping:
+            count = sum(_waits(feed) for feed in self._feeds)
+            for feed in self._feeds:
+                feed.batches = deque(
+                    replace(batch, due_at=batch.due_at + by) for batch in feed.batches
+                )
+        return count
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Start no batch within the block; a running batch is not waited for."""
+        with self._changed:
+            self._paused = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._paused = False
+                self._woken = True
+                self._changed.notify_all()
+
+    def settle(self, *, until: float) -> bool:
+        """Wait until each feed is empty or waits for a retry.
+
+        Args:
+            until: Moment of `time.monotonic` at which to give up.
+
+        Returns:
+            Whether this state was reached in time.
+        """
+        with self._changed:
+            while (left := until - time.monotonic()) > 0 and not self._stopping:
+                self._asked += 1
+                asked = self._asked
+                self._woken = True
+                self._changed.notify_all()
+                self._changed.wait_for(lambda n=asked: self._swept >= n or self._stopping, left)  # type: ignore[misc]
+                if self._swept >= asked and self._idle:
+                    return True
+        return False
+
+    def _loop(self) -> None:
+        while not self._stopping:
+            with self._changed:
+                asked = self._asked
+                self._woken = False
+            with self._sweeping:
+                started = self._sweep()
+            with self._changed:
+                self._idle = started == 0
+                self._swept = asked
+                self._changed.notify_all()
+                if not started:
+                    self._changed.wait_for(lambda: self._woken or self._stopping, POLL_SECONDS)
+
+    def _sweep(self) -> int | None:
+        """Handle the next batch of each feed that is due; return the number of batches.
+
+        Returns None if the changes cannot be read or forgotten. Such a failure is logged only once,
+        until they can be used again.
+        """
+        try:
+            started = sum(self._handle_next(feed) for feed in self._feeds)
+        except Exception as error:
+            if not self._stopping:
+                if self._readable:
+                    logger.warning("failed to use the changes of the table: %s", error)
+                time.sleep(POLL_SECONDS)
+            self._readable = False
+            return None
+        self._readable = True
+        return started
+
+    def _handle_next(self, feed: _Feed) -> bool:
+        """Handle a feed's next batch if one is due; return whether there was one."""
+        if self._stopping or self._paused:
+            return False
+        now = self._clock.now()
+        if not feed.batches:
+            read = tuple(self._changes.read(feed.source))
+            if not read:
+                return False
+            feed.batches.append(Batch(feed.source, read, now, now))
+        batch = feed.batches[0]
+        if batch.due_at > now:
+            return False
+        with self._changed:
+            self._batches += 1
+            self._taken[feed.source.name] += len(batch.changes)
+        left = self._left(batch)
+        if self._stopping and left:
+            feed.batches.clear()  # the changes stay unread
+            return True
+        # The changes are forgotten first. If that fails, the whole batch comes again.
+        handled = len(batch.changes) - sum(len(each.changes) for each in left)
+        if handled:
+            self._changes.done(feed.source, batch.changes[handled - 1])
+        feed.batches.popleft()
+        feed.batches.extendleft(reversed(left))
+        while feed.batches and (condition := self._condition(feed.batches[0])):
+            self._give_up(feed, condition)
+        return True
+
+    def _left(self, batch: Batch) -> list[Batch]:
+        """Call the function with a batch; return the batches that are left for a retry."""
+        source, changes = batch.source, batch.changes
+        numbers = [sequence_number(change) for change in changes]
+        try:
+            result = self._functions.invoke(source.function, {"Records": list(changes)})
+        except Exception:
+            if not self._stopping:
+                logger.exception("%s failed", source.name)
+            first, whole = 0, True
+        else:
+            failed = failed_messages(result, numbers) if source.settings.partial_failures else set()
+            if not failed:
+                return []
+            first = min(numbers.index(number) for number in failed)
+            whole = len(failed) == len(numbers) > 1
+            logger.warning("%s failed from record %d of %d", source.name, first + 1, len(numbers))
+        rest = changes[first:]
+        calls = batch.calls + 1
+        due_at = self._clock.now() + min(timedelta(seconds=2**batch.retries), MAX_BACKOFF)
+        if whole and source.settings.bisects and len(rest) > 1:
+            half = len(rest) // 2
+            parts = [rest[:half], rest[half:]]
+            return [replace(batch, changes=part, due_at=due_at, calls=calls) for part in parts]
+        retries = batch.retries + 1
+        return [replace(batch, changes=rest, due_at=due_at, calls=calls, retries=retries)]
+
+    def _condition(self, batch: Batch) -> str | None:
+        """Return why a batch is given up; None if it is not. A batch has at least one call."""
+        settings = batch.source.settings
+        if not batch.failed:
+            return None
+        if settings.max_retries is not None and batch.retries > settings.max_retries:
+            return "RetryAttemptsExhausted"
+        age = (self._clock.now() - batch.read_at).total_seconds()
+        if settings.max_age is not None and age > settings.max_age:
+            return "RecordAgeExceeded"
+        return None
+
+    def _give_up(self, feed: _Feed, condition: str) -> None:
+        batch = feed.batches[0]
+        self._changes.give_up(feed.source, batch.changes, condition=condition, calls=batch.calls)
+        feed.batches.popleft()
+        logger.warning(
+            "%s failed for %d changes (%s); %s has a message about them",
+            feed.source.name,
+            len(batch.changes),
+            condition,
+            feed.source.settings.failures,
+        )
+
+
+def feed_sources(template: Template) -> list[FeedSource]:
+    """Return the feeds of a template."""
+    return [
+        FeedSource(function, settings)
+        for function in template.functions
+        for settings in function.streams
+    ]
+
+
+def _waits(feed: _Feed) -> bool:
+    return bool(feed.batches) and feed.batches[0].failed

@@ -1,0 +1,150 @@
+"""The changes of the table, which a transaction writes together with its items.
+
+A feed is a function that is called with the changes. As long as no feed is attached, no change is
+written. Each feed has its own list, which holds the changes that its filters accept and that it has
+not handled. The feeds are in the database, so that each process that writes items finds them.
+"""
+
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from uuid import uuid4
+
+from local.environment import TABLE_NAME
+from local.event_filters import filters_of
+from local.events import Event, given_up, sequence_number, stream_change
+from local.feed import FeedSource
+from local.intrinsics import function_arn, table_arn
+from local.sqlite.database import Database
+from local.sqlite.items import as_text, item_size
+from skein.adapters.attributes import StoredItem
+from skein.models.common.storage import Key
+from skein.ports import Clock
+
+MAX_CHANGES = 50_000
+FIRST_SEQUENCE_NUMBER = 10**20  # so that all sequence numbers have the same length
+INSERT = "INSERT INTO changes (feed, record) VALUES (?, ?)"
+# Ids are never used again, so that this many ids are at most this many changes.
+FORGET = "DELETE FROM changes WHERE id <= (SELECT max(id) FROM changes) - ?"
+
+logger = logging.getLogger(__name__)
+
+
+def record_changes(
+    connection: sqlite3.Connection,
+    before: Mapping[Key, StoredItem | None],
+    after: Mapping[Key, StoredItem | None],
+    *,
+    at: Callable[[], float],
+    expired: bool = False,
+) -> int:
+    """Write the changes of a transaction for all feeds whose filters accept them.
+
+    The oldest changes are forgotten as soon as there are more than `MAX_CHANGES`.
+
+    Args:
+        connection: The connection of the transaction.
+        before: The items before the transaction.
+        after: The items after the transaction; an item that stays equal is no change.
+        at: Returns the time, in seconds since 1970.
+        expired: Whether the items are deleted because they have expired.
+
+    Returns:
+        The number of changes that were written.
+    """
+    feeds = connection.execute("SELECT name, patterns FROM feeds").fetchall()
+    if not feeds:
+        return 0
+    rows = []
+    for key, new in after.items():
+        old = before[key]
+        if old == new:
+            continue
+        change = stream_change(table_arn(TABLE_NAME), old, new, at=at(), expired=expired)
+        wanted = [name for name, patterns in feeds if _accepts(patterns, change)]
+        if wanted:
+            change["dynamodb"]["SizeBytes"] = _size(change["dynamodb"])
+            text = json.dumps(change, ensure_ascii=False, separators=(",", ":"), default=as_text)
+            rows += [(name, text) for name in wanted]
+    if rows:
+        connection.executemany(INSERT, rows)
+        connection.execute(FORGET, [MAX_CHANGES])
+    return len(rows)
+
+
+class SqliteChanges:
+    """The changes for the feeds. See `local.feed.Changes`.
+
+    Args:
+        database: The database.
+        clock: The local clock.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def attach(self, sources: Sequence[FeedSource]) -> None:
+        """Replace the feeds; changes for other feeds are forgotten, and later ones not written."""
+        rows = [(source.name, json.dumps(source.settings.patterns)) for source in sources]
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM feeds")
+            connection.executemany("INSERT INTO feeds (name, patterns) VALUES (?, ?)", rows)
+            connection.execute("DELETE FROM changes WHERE feed NOT IN (SELECT name FROM feeds)")
+
+    def read(self, source: FeedSource) -> list[Event]:
+        """See `local.feed.Changes`."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                "SELECT id, record FROM changes WHERE feed = ? ORDER BY id LIMIT ?",
+                [source.name, source.settings.batch_size],
+            ).fetchall()
+        return [_numbered(*row) for row in rows]
+
+    def done(self, source: FeedSource, last: Event) -> None:
+        """See `local.feed.Changes`."""
+        with self._database.writing() as connection:
+            connection.execute(*_forget(source, last))
+
+    def give_up(
+        self, source: FeedSource, changes: Sequence[Event], *, condition: str, calls: int
+    ) -> None:
+        """See `local.feed.Changes`; both happen in one transaction."""
+        now = self._clock.now()
+        arn = function_arn(source.name)
+        body = given_up(arn, changes, condition=condition, calls=calls, now=now)
+        with self._database.writing() as connection:
+            connection.execute(*_forget(source, changes[-1]))
+            if source.settings.failures is not None:
+                connection.execute(
+                    "INSERT INTO messages (message_id, queue, body, sent_at, due_at)"
+                    " VALUES (?, ?, ?, ?, ?)",
+                    [
+                        str(uuid4()),
+                        source.settings.failures,
+                        json.dumps(body),
+                        *[now.timestamp()] * 2,
+                    ],
+                )
+
+
+def _forget(source: FeedSource, last: Event) -> tuple[str, list[object]]:
+    number = int(sequence_number(last)) - FIRST_SEQUENCE_NUMBER
+    return "DELETE FROM changes WHERE feed = ? AND id <= ?", [source.name, number]
+
+
+def _numbered(number: int, text: str) -> Event:
+    record: Event = json.loads(text)
+    record["eventID"] = f"{number:032x}"
+    record["dynamodb"]["SequenceNumber"] = str(FIRST_SEQUENCE_NUMBER + number)
+    return record
+
+
+def _accepts(patterns: str, change: Event) -> bool:
+    return filters_of(tuple(json.loads(patterns))).accept(change)
+
+
+def _size(change: Event) -> int:
+    images = [change[name] for name in ("Keys", "OldImage", "NewImage") if name in change]
+    return sum(item_size(image) for image in images)
