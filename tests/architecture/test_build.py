@@ -92,7 +92,7 @@ def run(program: str) -> None:
 def folders_of(package: str) -> list[str]:
     spec = find_spec(package)
     assert spec is not None
-    [folder] = spec.submodule_search_locations or ()
+    [folder] = spec.submodule_search_locations or [""]
     return [path.name for path in Path(folder).iterdir() if path.is_dir()]
 
 
@@ -123,7 +123,7 @@ def test_aws_clients_work_without_what_the_layer_leaves_out(tmp_path: Path) -> N
     for package in ("boto3", "botocore"):
         spec = find_spec(package)
         assert spec is not None
-        [folder] = spec.submodule_search_locations or ()
+        [folder] = spec.submodule_search_locations or [""]
         shutil.copytree(folder, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     services = layer.aws_services()
     layer.prune_sdk(tmp_path, services)
