@@ -28,6 +28,7 @@ from tests.attacks.stage import Stage
 from tests.attacks.steps import Join, Leave, Rename, Say, Step, Story, told
 from tests.attacks.stories import stories
 from tests.support.builders import tokens
+from tests.support.examples import examples
 
 SEARCH = settings(
     database=None,
@@ -52,7 +53,7 @@ TELLS_THE_TEAM: Story = (
 )
 def test_seeded_stories_tell_outsiders_nothing(part: int) -> None:
     @seed(part)
-    @settings(SEARCH, max_examples=25)
+    @settings(SEARCH, max_examples=examples(25))
     @given(stories)
     def hear(story: Story) -> None:
         search(story)

@@ -21,6 +21,7 @@ from skein.prompts import render
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
+from tests.faults.sampling import Share
 from tests.faults.texting_story import SmsLine
 from tests.support.agents import job_of
 from tests.support.builders import INVOCATION, LINE, PHONE, World, bot, person, statuses
@@ -384,13 +385,13 @@ class Outage(SmsLine):
         assert self.at_rest
 
 
-def test_wherever_a_function_dies_the_person_hears_of_it_once() -> None:
+def test_wherever_a_function_dies_the_person_hears_of_it_once(share: Share) -> None:
     text = Webhook.recorded("sms_webhook")
     world = Outage()
     world.tell(text)
     world.check_story()
     calls = list(world.fuse.calls)
-    for strike in deaths(calls):
+    for strike in share.of(deaths(calls)):
         with named(strike, calls=calls):
             world = Outage()
             world.plan(strike)
