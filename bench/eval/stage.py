@@ -110,9 +110,29 @@ class Stage:
         """Open a private direct chat of a person and an agent, and return its id."""
         return self.chat(title, person, agent, kind="direct", visibility="private")
 
-    def line(self, agent: str) -> None:
-        """Connect the line to an agent."""
-        self.admin("POST", "/v1/lines", {"phone": LINE, "agent_id": self.ids[agent]})
+    def agent_on_line(self, name: str, character: str, **fields: object) -> None:
+        """Create an agent, as `agent` does, and connect the line to it."""
+        agent_id = self.agent(name, character, **fields)
+        self.admin("POST", "/v1/lines", {"phone": LINE, "agent_id": agent_id})
+
+    def office(self, agent: str, *people: str, respond: str = "mention") -> None:
+        """Create people, and open the group Office with them and an agent."""
+        for person in people:
+            self.person(person)
+        self.chat("Office", *people, agent, respond=respond)
+
+    def office_and_sales(self, agent: str, *, same_people: bool = True) -> None:
+        """Create Ann and Ben, and open the groups Office (Ann's) and Sales (Ben's) with an agent.
+
+        Args:
+            agent: The agent, a member of both groups.
+            same_people: Whether Ann and Ben are members of both groups.
+        """
+        for person in ("Ann", "Ben"):
+            self.person(person)
+        others = {"Ann": ["Ben"], "Ben": ["Ann"]} if same_people else {"Ann": [], "Ben": []}
+        for title, owner in (("Office", "Ann"), ("Sales", "Ben")):
+            self.chat(title, owner, *others[owner], agent, respond="mention")
 
     # ------------------------------------------------------------------ what happens
 

@@ -10,16 +10,9 @@ MESSAGES_PER_MINUTE = 15  # within the limit of a person
 TOOLS = ("send_message", "read_messages", "borrow_context", "end_run")
 
 
-def _groups(stage: Stage) -> None:
-    stage.agent("Scout", SCOUT, enabled_tools=TOOLS)
-    stage.person("Ann")
-    stage.person("Ben")
-    stage.chat("Office", "Ann", "Ben", "Scout", respond="mention")
-    stage.chat("Sales", "Ben", "Ann", "Scout", respond="mention")
-
-
 def _newest_figure(stage: Stage) -> Iterator[Check]:
-    _groups(stage)
+    stage.agent("Scout", SCOUT, enabled_tools=TOOLS)
+    stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "The price for Hafen is 3,000.", wait=False)
     stage.say("Ben", "Sales", "Correction: they now ask 2,700.", wait=False)
     stage.say("Ann", "Office", "@Scout have a look at the chat Sales, I will ask you about it.")
@@ -29,7 +22,8 @@ def _newest_figure(stage: Stage) -> Iterator[Check]:
 
 
 def _further_back(stage: Stage) -> Iterator[Check]:
-    _groups(stage)
+    stage.agent("Scout", SCOUT, enabled_tools=TOOLS)
+    stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "The code of the door is 4711.", wait=False)
     for number in range(1, 31):
         stage.say("Ben", "Sales", f"Order {number} is packed.", wait=False)
@@ -40,7 +34,8 @@ def _further_back(stage: Stage) -> Iterator[Check]:
 
 
 def _nothing_there(stage: Stage) -> Iterator[Check]:
-    _groups(stage)
+    stage.agent("Scout", SCOUT, enabled_tools=TOOLS)
+    stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "Order 1 is packed.", wait=False)
     stage.say("Ann", "Office", "@Scout which day did Sales agree on for the fair? Look it up.")
     said = stage.answers("Office", reader="Ann")

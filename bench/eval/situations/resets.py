@@ -9,13 +9,8 @@ COACH = "You are Coach, a friendly coach. Answer in one or two short sentences."
 PHONE = "+14155550103"
 
 
-def _line(stage: Stage) -> None:
-    stage.agent("Coach", COACH)
-    stage.line("Coach")
-
-
 def _nothing_from_before(stage: Stage) -> Iterator[Check]:
-    _line(stage)
+    stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "I want to talk about my sore shoulder.")
     stage.sms(PHONE, "Start over!")
     before = len(stage.received(PHONE))
@@ -26,7 +21,7 @@ def _nothing_from_before(stage: Stage) -> Iterator[Check]:
 
 
 def _new_subject(stage: Stage) -> Iterator[Check]:
-    _line(stage)
+    stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "My goal is to run a marathon.")
     stage.sms(PHONE, "New topic")
     before = len(stage.received(PHONE))
@@ -37,7 +32,7 @@ def _new_subject(stage: Stage) -> Iterator[Check]:
 
 
 def _question_after_reset(stage: Stage) -> Iterator[Check]:
-    _line(stage)
+    stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "I like rowing.")
     stage.sms(PHONE, "Reset", wait=False)
     stage.sms(PHONE, "Which sport uses a shuttlecock?")

@@ -15,9 +15,7 @@ COACH = "You are Coach, a running coach. Answer in one or two short sentences."
 
 def _group(stage: Stage) -> None:
     stage.agent("Scout", SCOUT)
-    stage.person("Ann")
-    stage.person("Ben")
-    stage.chat("Office", "Ann", "Ben", "Scout")
+    stage.office("Scout", "Ann", "Ben", respond="every")
 
 
 def _small_talk(stage: Stage) -> Iterator[Check]:

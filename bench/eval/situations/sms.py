@@ -11,13 +11,8 @@ MAX_CHARACTERS = 480  # the default length of an answer by SMS
 SHORT_DAY = "Oats in the morning, soup at noon and fish in the evening."
 
 
-def _line(stage: Stage) -> None:
-    stage.agent("Coach", COACH)
-    stage.line("Coach")
-
-
 def _short(stage: Stage) -> Iterator[Check]:
-    _line(stage)
+    stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "Explain to me everything about healthy food.")
     said = stage.received(PHONE)
     yield Check("answers with one SMS", len(said) == 1)
@@ -25,7 +20,7 @@ def _short(stage: Stage) -> Iterator[Check]:
 
 
 def _plain(stage: Stage) -> Iterator[Check]:
-    _line(stage)
+    stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "Write a plan of three meals for one day.")
     said = stage.received(PHONE)
     yield Check("answers", matches(said, "morning|breakfast"))
@@ -38,14 +33,14 @@ def _plain(stage: Stage) -> Iterator[Check]:
 
 
 def _language(stage: Stage) -> Iterator[Check]:
-    _line(stage)
+    stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "Wie viele Minuten muss ein weiches Ei kochen?")
     said = stage.received(PHONE)
     yield Check("answers in German", matches(said, r"minuten|kochen|\bein\b"))
 
 
 def _two_texts(stage: Stage) -> Iterator[Check]:
-    _line(stage)
+    stage.agent_on_line("Coach", COACH)
     stage.sms(PHONE, "How many legs has a spider?", wait=False)
     stage.sms(PHONE, "And how many has a bee?")
     said = stage.received(PHONE)

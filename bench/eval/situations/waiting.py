@@ -9,16 +9,9 @@ SCOUT = "You are Scout, an assistant of a small team. Answer in one or two short
 NOT_YET = "Nobody has answered yet."
 
 
-def _groups(stage: Stage) -> None:
-    stage.agent("Scout", SCOUT)
-    stage.person("Ann")
-    stage.person("Ben")
-    stage.chat("Office", "Ann", "Scout", respond="mention")
-    stage.chat("Sales", "Ben", "Scout", respond="mention")
-
-
 def _asks_elsewhere(stage: Stage) -> Iterator[Check]:
-    _groups(stage)
+    stage.agent("Scout", SCOUT)
+    stage.office_and_sales("Scout", same_people=False)
     stage.say("Ann", "Office", "@Scout ask Sales how many seats they need and tell us here.")
     asked = stage.answers("Sales", reader="Ben")
     yield Check("asks Sales", matches(asked, "seats"))
@@ -28,9 +21,7 @@ def _asks_elsewhere(stage: Stage) -> Iterator[Check]:
 
 def _reply_of_another(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
-    for person in ("Ann", "Ben"):
-        stage.person(person)
-    stage.chat("Office", "Ann", "Ben", "Scout", respond="mention")
+    stage.office("Scout", "Ann", "Ben")
     stage.say("Ann", "Office", "@Scout ask Ben which size he wears, wait for him, and sum it up.")
     stage.say("Ben", "Office", "Large.")
     said = stage.answers("Office", reader="Ann")
@@ -39,7 +30,8 @@ def _reply_of_another(stage: Stage) -> Iterator[Check]:
 
 
 def _nobody_answers(stage: Stage) -> Iterator[Check]:
-    _groups(stage)
+    stage.agent("Scout", SCOUT)
+    stage.office_and_sales("Scout", same_people=False)
     stage.say("Ann", "Office", "@Scout ask Sales whether they come, wait, and tell us the result.")
     stage.turn(HOUR)
     said = stage.answers("Office", reader="Ann")
@@ -48,7 +40,8 @@ def _nobody_answers(stage: Stage) -> Iterator[Check]:
 
 
 def _does_not_wait_needlessly(stage: Stage) -> Iterator[Check]:
-    _groups(stage)
+    stage.agent("Scout", SCOUT)
+    stage.office_and_sales("Scout", same_people=False)
     stage.say(
         "Ann", "Office", "@Scout tell Sales that the office is closed tomorrow. No reply needed."
     )

@@ -12,16 +12,9 @@ PHONE = "+14155550101"
 PLANS = ("send_message", "set_plan", "end_run")
 
 
-def _two_groups(stage: Stage) -> None:
-    stage.agent("Scout", SCOUT)
-    stage.person("Ann")
-    stage.person("Ben")
-    stage.chat("Office", "Ann", "Ben", "Scout", respond="mention")
-    stage.chat("Sales", "Ben", "Ann", "Scout", respond="mention")
-
-
 def _where_asked(stage: Stage) -> Iterator[Check]:
-    _two_groups(stage)
+    stage.agent("Scout", SCOUT)
+    stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "Lunch is at noon.", wait=False)
     stage.say("Ben", "Sales", "@Scout what is the capital of France?")
     yield Check("answers in Sales", matches(stage.answers("Sales", reader="Ann"), "paris"))
@@ -29,7 +22,8 @@ def _where_asked(stage: Stage) -> Iterator[Check]:
 
 
 def _told_elsewhere(stage: Stage) -> Iterator[Check]:
-    _two_groups(stage)
+    stage.agent("Scout", SCOUT)
+    stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "@Scout please tell the chat Sales that the demo is at three.")
     yield Check(
         "tells Sales the time", matches(stage.answers("Sales", reader="Ann"), r"three|\b3\b|15:00")
@@ -37,7 +31,8 @@ def _told_elsewhere(stage: Stage) -> Iterator[Check]:
 
 
 def _back_home(stage: Stage) -> Iterator[Check]:
-    _two_groups(stage)
+    stage.agent("Scout", SCOUT)
+    stage.office_and_sales("Scout")
     stage.say("Ben", "Sales", "The customer ordered 40 chairs.", wait=False)
     stage.say("Ann", "Office", "@Scout read the chat Sales. How many chairs were ordered?")
     yield Check("answers in Office", matches(stage.answers("Office", reader="Ann"), r"40|forty"))
@@ -56,8 +51,7 @@ def _other_agent(stage: Stage) -> Iterator[Check]:
 
 
 def _plan_by_sms(stage: Stage) -> Iterator[Check]:
-    stage.agent("Coach", COACH, enabled_tools=PLANS)
-    stage.line("Coach")
+    stage.agent_on_line("Coach", COACH, enabled_tools=PLANS)
     stage.sms(PHONE, "Remind me in 45 minutes to stretch.")
     before = len(stage.received(PHONE))
     stage.turn(HOUR)
@@ -66,10 +60,7 @@ def _plan_by_sms(stage: Stage) -> Iterator[Check]:
 
 def _plan_in_a_group(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT, enabled_tools=PLANS)
-    stage.person("Ann")
-    stage.person("Ben")
-    stage.chat("Office", "Ann", "Ben", "Scout", respond="mention")
-    stage.chat("Sales", "Ben", "Ann", "Scout", respond="mention")
+    stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "@Scout remind us here in one hour to water the plants.")
     before = len(stage.answers("Office", reader="Ann"))
     stage.turn(HOUR + 10 * MINUTE)

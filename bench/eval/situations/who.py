@@ -11,9 +11,7 @@ LEDGER = "You are Ledger, who keeps the budget of a small team. Answer in one sh
 
 def _group(stage: Stage, *people: str) -> None:
     stage.agent("Scout", SCOUT)
-    for person in people:
-        stage.person(person)
-    stage.chat("Office", *people, "Scout", respond="mention")
+    stage.office("Scout", *people)
 
 
 def _own_complaint(stage: Stage) -> Iterator[Check]:
