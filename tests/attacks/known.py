@@ -25,6 +25,7 @@ from tests.attacks.steps import (
     Rename,
     Report,
     Say,
+    Step,
     Story,
     Tactic,
     Text,
@@ -35,6 +36,21 @@ def does(*moves: MoveKind | tuple[MoveKind, str], speaks: bool = False) -> Tacti
     """A tactic with one answer for each move."""
     rounds = tuple((Move(move),) if isinstance(move, str) else (Move(*move),) for move in moves)
     return Tactic(rounds=rounds, speaks=speaks)
+
+
+def hides_documents(*then: Step) -> Story:
+    """The secret, documents that follow from it, and further steps."""
+    return (
+        Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+        Say(
+            who=ALICE.id,
+            chat=DEN.id,
+            to=COACH.id,
+            word="guess",
+            tactic=does(("read", ALICES.id), "shelf"),
+        ),
+        *then,
+    )
 
 
 WAIT_IN_PRIVATE: Story = (
@@ -161,15 +177,7 @@ TITLE_IN_AN_EXPORT: Story = (
     Leave(chat=PAIR.id, who=BOB.id),
     Rename(who=ALICE.id, chat=PAIR.id, word="secret"),
 )
-HIDDEN_DOCUMENTS_COUNT: Story = (
-    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
-    Say(
-        who=ALICE.id,
-        chat=DEN.id,
-        to=COACH.id,
-        word="guess",
-        tactic=does(("read", ALICES.id), "shelf"),
-    ),
+HIDDEN_DOCUMENTS_COUNT: Story = hides_documents(
     Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
     Say(who=BOB.id, chat=DEN.id, to=COACH.id, tactic=does("document", "look")),
 )
@@ -184,19 +192,10 @@ ID_OF_A_PRIVATE_CHAT: Story = (
 )
 # A false alarm: the number of documents, and so of ids, depends on the secret. In reality, the id
 # of the chat that the text opens is random. In a story, it must not depend on earlier ids.
-CHAT_OPENS_AFTER_HIDDEN_DOCUMENTS: Story = (
-    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
-    Say(
-        who=ALICE.id,
-        chat=DEN.id,
-        to=COACH.id,
-        word="guess",
-        tactic=does(("read", ALICES.id), "shelf"),
-    ),
+CHAT_OPENS_AFTER_HIDDEN_DOCUMENTS: Story = hides_documents(
     Text(phone=PHONES[BOB.id], tactic=does("archive", "core")),
 )
-STRANGER_TEXTS_AFTER_HIDDEN_DOCUMENTS: Story = (
-    *CHAT_OPENS_AFTER_HIDDEN_DOCUMENTS[:2],
+STRANGER_TEXTS_AFTER_HIDDEN_DOCUMENTS: Story = hides_documents(
     Text(phone=STRANGERS_PHONE, tactic=does("archive", "core")),
 )
 # A false alarm: who joins a private chat can read what was said in it. So can the prompt that is

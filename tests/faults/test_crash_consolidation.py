@@ -8,8 +8,9 @@ import admin_api
 import consolidation_finder
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
-from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
-from tests.faults.sampling import Share, pairs
+from tests.faults.deployment import Deployment, Phone, every_death
+from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
 from tests.support.api_client import Answer, Client
 from tests.support.builders import bot, person
 from tests.support.fakes import ScriptedModel
@@ -96,33 +97,16 @@ class ClockControl(Deployment):
         assert not [item for item in self.due if "fading" not in item["gsi2pk"]]
 
 
-def undisturbed() -> list[str]:
-    """The calls to the outside when all goes well, in order."""
-    world = ClockControl()
-    world.play()
-    world.check()
-    assert world.asked == 2 * len(FACTS)
-    return list(world.fuse.calls)
+SWEEP = Sweep(ClockControl, ClockControl.play, ClockControl.check)
+
+
+def test_consolidation_without_fault_asks_once_for_each_fact_and_agent() -> None:
+    assert SWEEP.undisturbed().asked == 2 * len(FACTS)
 
 
 def test_consolidation_death_makes_each_memory_once(share: Share) -> None:
-    calls = undisturbed()
-    for strike in share.of(deaths(calls)):
-        with named(strike, calls=calls):
-            world = ClockControl()
-            world.plan(strike)
-            world.play()
-            assert world.deaths == 1
-            world.check()
+    SWEEP.one_death(share)
 
 
-def test_consolidation_second_death_makes_each_memory_once(
-    share: Share,
-) -> None:
-    calls = undisturbed()
-    for first, second in share.of(pairs(every_death(calls), PAIRS, seed="consolidation")):
-        with named(first, second, calls=calls):
-            world = ClockControl()
-            world.plan(first, second)
-            world.play()
-            world.check()
+def test_consolidation_second_death_makes_each_memory_once(share: Share) -> None:
+    SWEEP.two_deaths(share, PAIRS, seed="consolidation", of=every_death)

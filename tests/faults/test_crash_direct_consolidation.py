@@ -4,8 +4,9 @@ import json
 
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
-from tests.faults.deployment import Deployment, Phone, deaths, named
-from tests.faults.sampling import Share, pairs
+from tests.faults.deployment import Deployment, Phone
+from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
 from tests.support.builders import bot, person
 from tests.support.fakes import ScriptedModel
 
@@ -52,31 +53,16 @@ class DirectChat(Deployment):
         assert self.at_rest
 
 
-def undisturbed() -> list[str]:
-    """The calls to the outside if nothing fails, in order."""
-    world = DirectChat()
-    world.play()
-    world.check()
-    assert world.asked == len(FACTS)
-    return list(world.fuse.calls)
+SWEEP = Sweep(DirectChat, DirectChat.play, DirectChat.check)
+
+
+def test_direct_consolidation_without_fault_asks_once_for_each_fact() -> None:
+    assert SWEEP.undisturbed().asked == len(FACTS)
 
 
 def test_direct_consolidation_death_makes_each_memory_once(share: Share) -> None:
-    calls = undisturbed()
-    for strike in share.of(deaths(calls)):
-        with named(strike, calls=calls):
-            world = DirectChat()
-            world.plan(strike)
-            world.play()
-            assert world.deaths == 1
-            world.check()
+    SWEEP.one_death(share)
 
 
 def test_direct_consolidation_second_death_makes_each_memory_once(share: Share) -> None:
-    calls = undisturbed()
-    for first, second in share.of(pairs(deaths(calls), PAIRS, seed="direct consolidation")):
-        with named(first, second, calls=calls):
-            world = DirectChat()
-            world.plan(first, second)
-            world.play()
-            world.check()
+    SWEEP.two_deaths(share, PAIRS, seed="direct consolidation")

@@ -6,8 +6,9 @@ The model never gives the same answer twice, so what is written twice, or left o
 import re
 
 from skein.models.workspace.document import Document, DocumentReach, Folder, PinnedDocuments
-from tests.faults.deployment import Phone, deaths, named
+from tests.faults.deployment import Phone
 from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
 from tests.faults.team_story import START, Do, Team, send
 from tests.support.builders import TENANT
 
@@ -65,17 +66,6 @@ class Writing(Team):
         assert self.stored_chat().documents == (Document.id_of("agenda"),)
 
 
-def test_document_changes_death_are_made_once(
-    share: Share,
-) -> None:
-    world = Writing()
-    world.play()
-    world.check()
-    calls = list(world.fuse.calls)
-    for strike in share.of(deaths(calls)):
-        with named(strike, calls=calls):
-            world = Writing()
-            world.plan(strike)
-            world.play()
-            assert world.deaths == 1
-            world.check(lost_answers=1)
+def test_document_changes_death_are_made_once(share: Share) -> None:
+    sweep = Sweep(Writing, Writing.play, check=lambda world: world.check(lost_answers=world.deaths))
+    sweep.one_death(share)

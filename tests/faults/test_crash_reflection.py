@@ -9,8 +9,9 @@ from skein.models.common.ownership import Owner
 from skein.models.memory.memory import Memory
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
-from tests.faults.deployment import Deployment, deaths, every_death, named
-from tests.faults.sampling import Share, pairs
+from tests.faults.deployment import Deployment, every_death
+from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
 from tests.support.builders import NOON, TENANT
 from tests.support.fakes import ScriptedModel
 
@@ -64,33 +65,16 @@ def _words(memory: Memory) -> str:
     return memory.text.rsplit(" ", 1)[0]
 
 
-def undisturbed() -> list[str]:
-    """The calls to the outside when all goes well, in order."""
-    world = Fading()
-    world.play()
-    world.check()
-    assert len(world.model.reflection_requests) == len(SCOPES)
-    return list(world.fuse.calls)
+SWEEP = Sweep(Fading, Fading.play, Fading.check)
+
+
+def test_reflection_without_fault_asks_once_for_each_scope() -> None:
+    assert len(SWEEP.undisturbed().model.reflection_requests) == len(SCOPES)
 
 
 def test_reflection_death_keeps_each_entry_once_or_fades_it(share: Share) -> None:
-    calls = undisturbed()
-    for strike in share.of(deaths(calls)):
-        with named(strike, calls=calls):
-            world = Fading()
-            world.plan(strike)
-            world.play()
-            assert world.deaths == 1
-            world.check()
+    SWEEP.one_death(share)
 
 
-def test_reflection_second_death_keeps_each_entry_once_or_fades_it(
-    share: Share,
-) -> None:
-    calls = undisturbed()
-    for first, second in share.of(pairs(every_death(calls), PAIRS, seed="reflection")):
-        with named(first, second, calls=calls):
-            world = Fading()
-            world.plan(first, second)
-            world.play()
-            world.check()
+def test_reflection_second_death_keeps_each_entry_once_or_fades_it(share: Share) -> None:
+    SWEEP.two_deaths(share, PAIRS, seed="reflection", of=every_death)

@@ -3,8 +3,9 @@
 from typing import Any
 
 import admin_api
-from tests.faults.deployment import Deployment, every_death, named
+from tests.faults.deployment import Deployment, every_death
 from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
 from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, bot, person
 
@@ -44,20 +45,8 @@ class RenamedDocument(Deployment):
             assert self.membership(ANN, chat_id).member == ANNA
 
 
-def undisturbed() -> list[str]:
-    """The calls to the outside when all goes well, in order."""
-    world = RenamedDocument()
-    world.play()
-    world.check()
-    return list(world.fuse.calls)
+SWEEP = Sweep(RenamedDocument, RenamedDocument.play, RenamedDocument.check)
 
 
 def test_renaming_death_gives_rosters_the_new_name(share: Share) -> None:
-    calls = undisturbed()
-    for strike in share.of(every_death(calls)):
-        with named(strike, calls=calls):
-            world = RenamedDocument()
-            world.plan(strike)
-            world.play()
-            assert world.deaths == 1
-            world.check()
+    SWEEP.one_death(share, of=every_death)

@@ -2,8 +2,9 @@
 
 from skein.models.runs.step import FIXED_ANSWER
 from skein.prompts import render
-from tests.faults.deployment import every_death, named
+from tests.faults.deployment import every_death
 from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import COACH, TEXT, SmsLine
 
 ANSWER = render("session_reset")
@@ -38,17 +39,6 @@ def check(world: SmsLine) -> None:
     assert world.at_rest
 
 
-def test_reset_death_is_answered_once_without_the_model(
-    share: Share,
-) -> None:
-    world = story()
-    world.tell(RESET)
-    check(world)
-    calls = list(world.fuse.calls)
-    for strike in share.of(every_death(calls)):
-        with named(strike, calls=calls):
-            world = story()
-            world.plan(strike)
-            world.tell(RESET)
-            assert world.deaths == 1
-            check(world)
+def test_reset_death_is_answered_once_without_the_model(share: Share) -> None:
+    sweep = Sweep(story, play=lambda world: world.tell(RESET), check=check)
+    sweep.one_death(share, of=every_death)

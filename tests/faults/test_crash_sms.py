@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.deployment import deaths, every_death, named
-from tests.faults.sampling import Share, pairs
+from tests.faults.deployment import every_death
+from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
 from tests.faults.texting_story import SmsLine, first_sms, known_phone, lost_jobs
 
 PAIRS = 30
@@ -15,12 +16,12 @@ Story = Callable[[], SmsLine]
 each_story = pytest.mark.parametrize("story", [first_sms, known_phone, lost_jobs])
 
 
-def undisturbed(story: Story) -> list[str]:
-    """The calls to the outside when all goes well, in order."""
-    world = story()
-    world.tell()
-    world.check()
-    return list(world.fuse.calls)
+def sweep(story: Story) -> Sweep[SmsLine]:
+    return Sweep(
+        story,
+        play=lambda world: world.tell(),
+        check=lambda world: world.check(lost_answers=world.deaths),
+    )
 
 
 def test_sms_without_fault_calls_every_function() -> None:
@@ -38,22 +39,9 @@ def test_sms_without_fault_calls_every_function() -> None:
 
 @each_story
 def test_sms_death_delivers_one_answer(story: Story, share: Share) -> None:
-    calls = undisturbed(story)
-    for strike in share.of(every_death(calls)):
-        with named(strike, calls=calls):
-            world = story()
-            world.plan(strike)
-            world.tell()
-            assert world.deaths == 1
-            world.check(lost_answers=1)
+    sweep(story).one_death(share, of=every_death)
 
 
 @each_story
 def test_sms_second_death_delivers_one_answer(story: Story, share: Share) -> None:
-    calls = undisturbed(story)
-    for first, second in share.of(pairs(deaths(calls), PAIRS, seed=story.__name__)):
-        with named(first, second, calls=calls):
-            world = story()
-            world.plan(first, second)
-            world.tell()
-            world.check(lost_answers=world.deaths)
+    sweep(story).two_deaths(share, PAIRS, seed=story.__name__)

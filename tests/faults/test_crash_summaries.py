@@ -13,8 +13,9 @@ from skein.models.common.storage import Item
 from skein.models.runs.completion import ModelRequest
 from skein.models.summaries.summary import Summary
 from skein.settings import Settings
-from tests.faults.deployment import Deployment, Phone, deaths, named
-from tests.faults.sampling import Share, pairs
+from tests.faults.deployment import Deployment, Phone
+from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
 from tests.support.builders import TENANT, bot, person
 from tests.support.fakes import Said, ScriptedModel, calls
 
@@ -158,12 +159,8 @@ class Lending(Story):
 each_story = pytest.mark.parametrize("story", [Talk, Lending])
 
 
-def undisturbed(story: Callable[[], Story]) -> list[str]:
-    """The calls to the outside when all goes well, in order."""
-    world = story()
-    world.play()
-    world.check()
-    return list(world.fuse.calls)
+def sweep(story: Callable[[], Story]) -> Sweep[Story]:
+    return Sweep(story, play=lambda world: world.play(), check=lambda world: world.check())
 
 
 def test_summaries_without_fault_are_made_at_once_and_again_later() -> None:
@@ -179,24 +176,11 @@ def test_summaries_without_fault_are_made_at_once_and_again_later() -> None:
 
 @each_story
 def test_summaries_death_leads_to_the_same_end(story: Callable[[], Story], share: Share) -> None:
-    calls = undisturbed(story)
-    for strike in share.of(deaths(calls)):
-        with named(strike, calls=calls):
-            world = story()
-            world.plan(strike)
-            world.play()
-            assert world.deaths == 1
-            world.check()
+    sweep(story).one_death(share)
 
 
 @each_story
 def test_summaries_second_death_leads_to_the_same_end(
     story: Callable[[], Story], share: Share
 ) -> None:
-    calls = undisturbed(story)
-    for first, second in share.of(pairs(deaths(calls), PAIRS, seed=story.__name__)):
-        with named(first, second, calls=calls):
-            world = story()
-            world.plan(first, second)
-            world.play()
-            world.check()
+    sweep(story).two_deaths(share, PAIRS, seed=story.__name__)

@@ -7,8 +7,9 @@ from skein.models.runs.run import Run
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.models.workspace.thread import Thread, ThreadIndex, ThreadRunLink
 from skein.settings import Settings
-from tests.faults.deployment import Deployment, Phone, deaths, every_death, named
-from tests.faults.sampling import Share, pairs
+from tests.faults.deployment import Deployment, Phone, every_death
+from tests.faults.sampling import Share
+from tests.faults.sweeps import Sweep
 from tests.support.builders import TENANT, bot, person
 from tests.support.fakes import Calls, ScriptedModel, calls
 
@@ -81,32 +82,12 @@ class AtWork(Deployment):
         return self.table.get(key) is not None
 
 
-def undisturbed() -> list[str]:
-    """The calls to the outside when all goes well, in order."""
-    world = AtWork()
-    world.play()
-    world.check()
-    return list(world.fuse.calls)
+SWEEP = Sweep(AtWork, AtWork.play, AtWork.check)
 
 
 def test_thread_changes_death_are_made_once(share: Share) -> None:
-    calls_made = undisturbed()
-    for strike in share.of(deaths(calls_made)):
-        with named(strike, calls=calls_made):
-            world = AtWork()
-            world.plan(strike)
-            world.play()
-            assert world.deaths == 1
-            world.check()
+    SWEEP.one_death(share)
 
 
-def test_thread_changes_second_death_are_made_once(
-    share: Share,
-) -> None:
-    calls_made = undisturbed()
-    for first, second in share.of(pairs(every_death(calls_made), PAIRS, seed="threads")):
-        with named(first, second, calls=calls_made):
-            world = AtWork()
-            world.plan(first, second)
-            world.play()
-            world.check()
+def test_thread_changes_second_death_are_made_once(share: Share) -> None:
+    SWEEP.two_deaths(share, PAIRS, seed="threads", of=every_death)
