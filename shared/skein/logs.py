@@ -6,6 +6,7 @@ errors are logged (see `skein.masking` and `docs/security.md`).
 
 import functools
 import logging
+import os
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
@@ -27,6 +28,7 @@ ExceptionInfo = (
 )
 
 # At INFO, Twilio's library logs phone numbers, and the others log every request.
+LEVEL_VARIABLE = "POWERTOOLS_LOG_LEVEL"
 LIBRARIES = ("boto3", "botocore", "httpcore", "httpx", "openai", "requests", "twilio", "urllib3")
 
 logger = logging.getLogger(__name__)
@@ -60,7 +62,10 @@ def _configured() -> Logger:
     It is built at the first invocation, since Powertools reads the log level from the environment.
     """
     # Powertools' serialized stack trace would hold the error's message.
-    ours = Logger(service="skein", logger_formatter=LogFormatter(serialize_stacktrace=False))
+    formatter = LogFormatter(serialize_stacktrace=False, utc=True, use_rfc3339=True)
+    ours = Logger(service="skein", logger_formatter=formatter)
+    # Powertools prefers Lambda's own level, which must stay verbose enough for metrics.
+    logging.getLogger(ours.name).setLevel(os.environ.get(LEVEL_VARIABLE) or logging.INFO)
     utils.copy_config_to_registered_loggers(ours, include={"skein"})
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)

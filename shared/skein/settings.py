@@ -39,6 +39,9 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     # Locations
+    stack_name: Annotated[
+        str, Field(description="Name of the stack, the dimension `service` of its metrics.")
+    ] = "skein"
     table_name: Annotated[str, Field(description="Name of the DynamoDB table.")] = "skein"
     vector_index: Annotated[
         str, Field(description="Name of the table's vector index; unset if it has none.")

@@ -2,7 +2,6 @@
 
 import ast
 import json
-import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any
@@ -22,7 +21,6 @@ FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
 QUEUES = {queue.logical_id: queue for queue in TEMPLATE.queues}
 WORK_QUEUES = [queue for queue in TEMPLATE.queues if queue.dead_letters]
 PERMISSIONS = {name: permissions_of(TEMPLATE, name) for name in FUNCTIONS}
-ALARMS = dict(TEMPLATE.resources("AWS::CloudWatch::Alarm"))
 
 # A deployed function reaches AWS's and Twilio's own endpoints.
 UNSET_ON_AWS = {"aws_endpoint_url", "twilio_api_url"}
@@ -35,38 +33,11 @@ def properties(logical_id: str) -> dict[str, Any]:
     return found
 
 
-def metrics_of(alarm: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the metrics of an alarm: its only one, or those of its expression."""
-    found = [
-        each["MetricStat"]["Metric"] for each in alarm.get("Metrics", ()) if "MetricStat" in each
-    ]
-    return found or [alarm]
-
-
-def alarms_on(metric: str, dimension: str) -> list[str]:
-    """The alarms on a metric of one thing; `dimension` is the logical id it refers to."""
-    return [
-        name
-        for name, alarm in ALARMS.items()
-        if any(
-            found["MetricName"] == metric
-            and re.search(rf"'{dimension}['.]", str(found.get("Dimensions")))
-            for found in metrics_of(alarm)
-        )
-    ]
-
-
 def test_every_queue_of_work_has_a_queue_for_dead_letters_of_its_own() -> None:
     dead = [queue.dead_letters for queue in WORK_QUEUES]
     assert len(WORK_QUEUES) == 8
     assert len(set(dead)) == len(dead)
     assert set(dead) | {queue.logical_id for queue in WORK_QUEUES} == set(QUEUES)
-
-
-@pytest.mark.parametrize("queue", WORK_QUEUES, ids=lambda queue: queue.logical_id)
-def test_a_dead_letter_raises_an_alarm(queue: Any) -> None:
-    assert alarms_on("ApproximateNumberOfMessagesVisible", queue.dead_letters)
-    assert properties(queue.dead_letters)["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
 @pytest.mark.parametrize("queue", WORK_QUEUES, ids=lambda queue: queue.logical_id)
@@ -88,35 +59,6 @@ def test_a_queue_is_encrypted(logical_id: str) -> None:
 @pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.queues], ids=str)
 def test_a_worker_reports_which_messages_failed(function: Function) -> None:
     assert all(source.partial_failures for source in function.queues)
-
-
-@pytest.mark.parametrize("logical_id", FUNCTIONS)
-def test_a_function_raises_an_alarm_when_it_fails(logical_id: str) -> None:
-    assert alarms_on("Errors", logical_id)
-
-
-@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.queues], ids=str)
-def test_worker_whose_jobs_lambda_drops_raises_an_alarm(function: Function) -> None:
-    assert alarms_on("RecursiveInvocationsDropped", function.logical_id)
-
-
-@pytest.mark.parametrize("name", ALARMS)
-def test_an_alarm_tells_somebody(name: str) -> None:
-    assert ALARMS[name]["AlarmActions"] == [{"Ref": "AlarmTopic"}]
-
-
-def test_what_waits_or_fails_and_a_silent_tick_raise_alarms() -> None:
-    assert alarms_on("ApproximateAgeOfOldestMessage", "TurnsQueue")
-    assert alarms_on("Invocations", "Tick")
-    reported = {alarm["MetricName"]: alarm for alarm in ALARMS.values() if "MetricName" in alarm}
-    variables = GLOBALS["Environment"]["Variables"]
-    limits = ("TenantTokensNearLimit", "BackgroundOverBudget")
-    for metric in ("RunsFailed", "ConsolidationsStuck", "HopLimitReached", *limits):
-        alarm = reported[metric]
-        assert alarm["Namespace"] == variables["POWERTOOLS_METRICS_NAMESPACE"]
-        assert alarm["Dimensions"] == [
-            {"Name": "service", "Value": variables["POWERTOOLS_SERVICE_NAME"]}
-        ]
 
 
 @pytest.mark.parametrize("logical_id", FUNCTIONS)
@@ -179,12 +121,6 @@ def test_the_schedules_of_a_finder_share_all_shards_among_them(name: str) -> Non
     assert sorted(shard for given in inputs for shard in shards_of(given)) == list(ALL_SHARDS)
 
 
-def test_one_tick_that_is_missing_raises_the_alarm() -> None:
-    [name] = alarms_on("Invocations", "Tick")
-    minutes, ticks = ALARMS[name]["Period"] // 60, len(FUNCTIONS["Tick"].schedules)
-    assert ALARMS[name]["Threshold"] == minutes * (ticks - 1) + 1
-
-
 def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:
     logical_id, create = TEMPLATE.table
     resource = TEMPLATE.document["Resources"][logical_id]
@@ -232,33 +168,19 @@ def test_the_runtime_is_the_oldest_python_that_the_project_takes() -> None:
     assert not [name for name in FUNCTIONS if "Runtime" in properties(name)]
 
 
-def test_the_guide_names_every_parameter_and_every_alarm_and_no_other() -> None:
+def test_guide_names_every_parameter() -> None:
     guide = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
-    known = {*TEMPLATE.parameters(), *ALARMS}
-    generic = {name for name in ALARMS if name.endswith("ErrorsAlarm")}
-    assert not [name for name in known - generic if f"`{name}`" not in guide]
-    assert "`<Function>ErrorsAlarm`" in guide
-    assert set(re.findall(r"`([A-Z]\w+Alarm)`", guide)) <= known
+    assert not [name for name in TEMPLATE.parameters() if f"`{name}`" not in guide]
 
 
-def test_the_dashboard_and_the_guide_show_every_metric_that_the_code_counts() -> None:
-    guide = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
-    body = json.loads(properties("Dashboard")["DashboardBody"]["Fn::Sub"])
-    shown = {
-        metric[1]
-        for widget in body["widgets"]
-        for metric in widget["properties"]["metrics"]
-        if widget["properties"]["metrics"][0][0] == "Skein" and len(metric) > 1
-    }
-    counted = {
-        name
-        for path in (ROOT / "shared").rglob("*.py")
-        for name in re.findall(
-            r"""metrics\.count\(\s*["'](\w+)""", path.read_text(encoding="utf-8")
-        )
-    }
-    assert shown == counted
-    assert not [name for name in shown if f"`{name}`" not in guide]
+def test_log_level_never_drops_the_lines_of_metrics() -> None:
+    level = GLOBALS["LoggingConfig"]["ApplicationLogLevel"]
+    for chosen in ("DEBUG", "INFO", "WARN", "ERROR"):
+        names = {"LogLevel": chosen}
+        expected = "DEBUG" if chosen == "DEBUG" else "INFO"
+        assert TEMPLATE.resolve(level, names) == expected
+        variables = GLOBALS["Environment"]["Variables"]
+        assert TEMPLATE.resolve(variables["POWERTOOLS_LOG_LEVEL"], names) == chosen
 
 
 def table_with(vector_index: str) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def test_metrics_add_up() -> None:
 def test_metric_with_reasons_is_counted_in_all_and_by_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    memory, emf = MemoryMetrics(), EmfMetrics()
+    memory, emf = MemoryMetrics(), EmfMetrics("skein-test")
     for metrics in (memory, emf):
         metrics.count("Rejected", reason="unknown_line")
         metrics.count("Rejected", reason="no_words")

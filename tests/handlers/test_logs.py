@@ -7,6 +7,7 @@ Twilio, so that the libraries' own lines are heard, too.
 import io
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -378,3 +379,29 @@ def test_a_webhook_that_crashes_leaves_lambda_no_words_to_log(
     assert "RuntimeError" in line["exception"]
     assert "in break_down" in line["exception"]
     assert WORD not in stage.all_that_was_logged()
+
+
+# ---------------------------------------------------------------------- level and format
+
+
+def test_timestamps_are_rfc_3339_in_utc(stage: Stage) -> None:
+    stage.world.text("Hello")
+    stamps = [line["timestamp"] for line in stage.lines]
+    assert stamps
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}(Z|\+00:00)", at) for at in stamps)
+
+
+@pytest.mark.parametrize(("chosen", "level"), [("WARN", "WARNING"), ("DEBUG", "DEBUG")])
+def test_own_log_level_wins_over_that_of_lambda(
+    chosen: str, level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_LAMBDA_LOG_LEVEL", "DEBUG" if chosen == "DEBUG" else "INFO")
+    monkeypatch.setenv(logs.LEVEL_VARIABLE, chosen)
+    before = logging.getLogger("skein").level
+    logs._configured.cache_clear()
+    try:
+        assert logs._configured().log_level == logging.getLevelName(level)
+        assert logging.getLogger("skein").level == logging.getLevelName(level)
+    finally:
+        logging.getLogger("skein").setLevel(before)
+        logs._configured.cache_clear()

@@ -1,15 +1,23 @@
 """Metrics in CloudWatch's embedded metric format (EMF), written to the function's log."""
 
+from dataclasses import dataclass
+
 from aws_lambda_powertools.metrics import MetricUnit, single_metric
 
 from skein.correlation import current_invocation
 
 NAMESPACE = "Skein"
-SERVICE = "skein"
 
 
+@dataclass(frozen=True, slots=True)
 class EmfMetrics:
-    """`Metrics` as log lines, one per metric, from which CloudWatch reads them."""
+    """`Metrics` as log lines, one per metric, from which CloudWatch reads them.
+
+    Args:
+        stack_name: The value of the dimension `service`, by which stacks differ.
+    """
+
+    stack_name: str
 
     def count(
         self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None
@@ -27,5 +35,5 @@ class EmfMetrics:
                 function = current_invocation().get("function_name")
                 if function is not None:
                     line.add_metadata("function_name", function)
-                for dimension, of in {"service": SERVICE, **dimensions}.items():
+                for dimension, of in {"service": self.stack_name, **dimensions}.items():
                     line.add_dimension(name=dimension, value=of)

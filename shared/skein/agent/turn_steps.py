@@ -102,6 +102,8 @@ class ModelSteps:
             answer = self.model.complete(request)
         except Transient as error:
             raise ModelDown(error) from error
+        asked_for = self.clock.now() - started_at
+        self.metrics.count("ModelSeconds", asked_for.total_seconds(), unit="Seconds")
         n = activation.run.steps_taken + 1
         text = (
             recordable_text(answer.text)

@@ -229,4 +229,4 @@ class Ports:
         """Counters for the operator."""
         from skein.adapters.metrics import EmfMetrics
 
-        return EmfMetrics()
+        return EmfMetrics(self.settings.stack_name)

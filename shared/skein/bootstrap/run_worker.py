@@ -96,6 +96,7 @@ class RunWorker:
                 chats=self.chats,
                 completion=self.completion,
                 dispatch=dispatch,
+                metrics=metrics,
                 settings=settings,
             ),
             completion=self.completion,

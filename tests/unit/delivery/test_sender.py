@@ -340,3 +340,25 @@ def test_a_failure_is_counted_once() -> None:
     world.report(job, "failed", code=30006)
     assert world.delivery(job).status == "failed"
     assert world.metrics.counts["DeliveriesFailed"] == 1
+
+
+def test_handover_is_recorded_once_when_twilio_has_all_parts() -> None:
+    world = Texting()
+    job = world.say()
+    world.clock.advance(12)
+    world.deliver(job)
+    world.report(job, "sent")
+    world.report(job, "delivered")
+    assert 12 <= world.metrics.counts["HandoverSeconds"] < 13
+    assert world.metrics.units["HandoverSeconds"] == "Seconds"
+
+
+def test_retry_after_a_failure_of_the_carrier_is_no_handover() -> None:
+    world = Texting()
+    job = world.say()
+    world.clock.advance(12)
+    world.deliver(job)
+    world.report(job, "undelivered", code=30003)
+    world.later(job, minutes=10)
+    assert world.sms.asked == 2
+    assert world.metrics.counts["HandoverSeconds"] < 13

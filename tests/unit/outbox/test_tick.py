@@ -8,6 +8,7 @@ from skein.errors import Unavailable
 from skein.models.common.storage import Page, Put, Query
 from skein.models.memory.consolidation import Consolidation
 from skein.models.outbox.jobs import ConsolidationJob, RunJob
+from skein.models.privacy.erasure import Erasure
 from skein.services.outbox import tick
 from tests.support.builders import NOON, TENANT, World, bot, person
 
@@ -85,3 +86,19 @@ def test_due_sent_does_not_count_direct_chats() -> None:
     idle_chats(world, 5)
     world.tick()
     assert world.metrics.counts.get("DueSent", 0) == 0
+
+
+@pytest.mark.parametrize(("hours", "late"), [(23, 0), (25, 1)])
+def test_erasure_that_has_not_ended_after_a_day_is_counted_as_late(hours: int, late: int) -> None:
+    world = World()
+    requested_at = NOON - timedelta(hours=hours)
+    erasure = Erasure(
+        tenant=TENANT,
+        id="era_1",
+        user_id=HUSAM.id,
+        requested_by="usr_operator",
+        requested_at=requested_at,
+    )
+    world.table.write(Put(erasure.key, erasure.to_item(NOON)))
+    assert world.tick() == 1
+    assert world.metrics.counts["ErasuresLate"] == late

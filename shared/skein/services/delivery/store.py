@@ -190,6 +190,9 @@ class DeliveryStore:
                 extra={"delivery_id": after.id, "codes": codes, "reason": after.reason},
             )
             self.metrics.count("DeliveriesFailed")
+        if _first_handed_over(after) and not _first_handed_over(before):
+            waited = self.clock.now() - after.created_at
+            self.metrics.count("HandoverSeconds", waited.total_seconds(), unit="Seconds")
         if after.status == "canceled" and before.status != "canceled":
             logger.info(
                 "delivery canceled",
@@ -221,6 +224,12 @@ class DeliveryLease:
     def save_part(self, index: int, change: PartUpdate, *, reason: Reason | None = None) -> None:
         """Write a change of one part, with the reason if it failed; see `save`."""
         self.save(lambda d: with_part(d, index, change, reason=reason))
+
+
+def _first_handed_over(delivery: Delivery) -> bool:
+    """Return whether Twilio has all parts, and has had none before that a carrier lost."""
+    parts = delivery.parts
+    return bool(parts) and all(part.handed_over and not part.earlier_sids for part in parts)
 
 
 def recipient_keys(delivery: Delivery) -> tuple[Key, Key]:

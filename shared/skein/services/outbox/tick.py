@@ -33,6 +33,8 @@ BACKOFF_MINUTES = (1, 2, 4, 8, 15)
 BACKGROUND_BACKOFF_MINUTES = (15, 30, 60)
 BACKGROUND_PAGES = 10  # of due pointers per shard and tick: 4,000 chats
 
+ERASURE_LATE_AFTER = timedelta(hours=24)
+
 Fire = Callable[[Item, datetime], Job | None]
 """Fires a due item (idempotent), and moves or clears its due pointer."""
 
@@ -107,6 +109,8 @@ class Tick:
         fire = self.firing.get(kind)
         if fire is None:
             job = JOBS[kind](item)
+            if kind == "erasure" and _is_late(item, now):
+                self.metrics.count("ErasuresLate")
             self._move_on(kind, item, now, BACKOFF_MINUTES)
             return job
         try:
@@ -125,3 +129,8 @@ class Tick:
         tries = int(item.get("due_tries", 0))
         wait = timedelta(minutes=backoff_minutes[min(tries, len(backoff_minutes) - 1)])
         move_on(self.table, kind, item, now + wait, tries=tries + 1)
+
+
+def _is_late(erasure: Item, now: datetime) -> bool:
+    """Return whether an erasure should have ended; two sweeps take less than an hour."""
+    return now - datetime.fromisoformat(erasure["requested_at"]) > ERASURE_LATE_AFTER

@@ -66,6 +66,7 @@ class UsageCounters:
         counts = {"answers": 1} | usage.model_dump(exclude={"reasoning_tokens"})
         if background:
             counts["background_tokens"] = usage.input_tokens + usage.output_tokens
+        self.metrics.count("ModelTokens", usage.input_tokens + usage.output_tokens)
         try:
             self.table.write(Update(key, add=counts))
         except Transient:

@@ -14,7 +14,7 @@ from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
 from skein.models.runs.trigger import Resume, Wait
-from skein.ports import Clock, Table
+from skein.ports import Clock, Metrics, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chat_state.snapshot import ChatSnapshot
@@ -23,6 +23,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.claim import Claim, stored_of, with_results
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import check_post, check_readers
+from skein.services.runs.latency import record_answer
 from skein.services.runs.policy import MAX_WAITS
 from skein.services.runs.slots import (
     RunMerge,
@@ -62,6 +63,7 @@ class Questions:
     chats: Chats
     completion: RunCompletion
     dispatch: Dispatch
+    metrics: Metrics
     settings: Settings
 
     def ask(
@@ -126,6 +128,7 @@ class Questions:
         self.dispatch.send(jobs)
         if asked.joining is not None:
             asked.joining.log()
+        record_answer(self.metrics, claim.run, self.clock.now())
         if asked.waiting:
             logger.info(
                 "run waits for a reply",

@@ -23,6 +23,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.activations import Recording
 from skein.services.runs.chain import next_in_chain
 from skein.services.runs.claim import Claim, read_claim, stored_of
+from skein.services.runs.latency import record_answer
 from skein.services.runs.slots import next_run_job, release_slots
 from skein.settings import Settings
 
@@ -120,7 +121,7 @@ class RunCompletion:
         return self._completion_writes(fresh, outcome, step_recording=step_recording)
 
     def over(self, run: Run, outcome: Outcome, jobs: Sequence[RunJob]) -> None:
-        """Log that a run has ended, and send the jobs of the runs that follow."""
+        """Log and count that a run has ended, and send the jobs of the runs that follow."""
         status, reason, error = outcome
         logger.info(
             "run ended",
@@ -128,6 +129,8 @@ class RunCompletion:
         )
         if status == "failed":
             self.metrics.count("RunsFailed")
+        if status == "done":
+            record_answer(self.metrics, run, self.clock.now())
         self.dispatch.send(jobs)
 
     def cancel(self, run: Run, *, reason: Reason, error: str, guard: Check | None = None) -> None:

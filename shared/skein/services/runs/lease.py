@@ -32,6 +32,7 @@ from skein.services.runs.claim import (
 )
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.debounce import seconds_left
+from skein.services.runs.latency import record_start
 from skein.services.runs.slots import (
     RunMerge,
     is_its_turn,
@@ -197,6 +198,7 @@ class RunLeases:
             member = member.model_copy(update=change | {"resuming": tuple(left or ())})
         self.table.transact(writes)
         joined.log()
+        record_start(self.metrics, run, now)
         logger.info("run claimed", extra={"run_id": run.id, "attempt": taken.attempts})
         return replace(found, run=taken, member=member)
 

@@ -1,0 +1,31 @@
+"""Latencies of answers, for the service level objectives."""
+
+from datetime import datetime
+
+from skein.models.runs.run import Run
+from skein.ports import Metrics
+
+
+def record_start(metrics: Metrics, run: Run, now: datetime) -> None:
+    """Record how long a run has waited for its first claim, in seconds."""
+    if run.started_at is None:
+        metrics.count("RunStartSeconds", _seconds(run, now), unit="Seconds")
+
+
+def record_answer(metrics: Metrics, run: Run, now: datetime) -> None:
+    """Record how long a person has waited for an answer or a question, in seconds.
+
+    Runs that no person asked for are left out. So are runs that have waited for a reply, since the
+    time of that wait is not the agent's.
+
+    Args:
+        metrics: The metrics.
+        run: The run, as it was before it ended or began to wait.
+        now: The current time.
+    """
+    if run.trigger.by_person and not run.waits:
+        metrics.count("AnswerSeconds", _seconds(run, now), unit="Seconds")
+
+
+def _seconds(run: Run, now: datetime) -> float:
+    return max((now - run.created_at).total_seconds(), 0.0)
