@@ -16,7 +16,7 @@ from tests.faults.sampling import Share, pairs
 from tests.support.agents import COACH, actor
 from tests.support.api_client import everything
 from tests.support.builders import LINE, LONG_INVOCATION, TENANT, World
-from tests.support.erasure import BEN, MARK, NUMBER, OPEN, ZOE, settle, traces
+from tests.support.erasure import BEN, MARK, NUMBER, OPEN, ZOE, indexed, settle, traces
 from tests.support.fakes import Fuse, Killed, ScriptedModel, calls
 
 METHODS = ("get", "get_many", "query", "write", "transact")
@@ -49,6 +49,7 @@ class Erasing(World):
         self.app.sms_receiver.receive(sms)
         settle(self)
         self.post(f"@Coach and {MARK}, too", ZOE, chat_id=OPEN)  # a run that has not begun
+        indexed(self)
         self.fuse.disarm()
         self.deaths = 0
         self.calls: list[str] = []
@@ -128,7 +129,7 @@ def strikes() -> list[Strike]:
 
 
 def test_erasure_without_fault_leaves_no_trace() -> None:
-    assert traces(Erasing())
+    assert {"RECALL", "WORD"} <= {key.split("sk='")[1].split("#")[0] for key in traces(Erasing())}
     undisturbed().check(undisturbed().left())
     assert len(strikes()) > 50
 

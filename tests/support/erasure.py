@@ -9,12 +9,13 @@ from skein.models.api.directory import NewUser
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
+from skein.models.outbox.jobs import RecallJob
 from skein.models.privacy.erasure import Erasure
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import COACH, DESIGNER, actor
 from tests.support.agents import settle as settle_at_once
 from tests.support.api_client import everything
-from tests.support.builders import LINE, TENANT, World, person
+from tests.support.builders import LINE, LONG_INVOCATION, TENANT, World, person
 from tests.support.fakes import ScriptedModel, calls
 
 ZOE = person("usr_zq7", "Zoë Quill")
@@ -33,14 +34,16 @@ def settle(world: World) -> None:
     settle_at_once(world)
 
 
-def unpacked(value: Any) -> Any:
+def unpacked(name: str, value: Any) -> Any:
+    if name == "steps":  # of a recall block
+        return value.hex()
     return zlib.decompress(value).decode() if isinstance(value, bytes) else value
 
 
 def lines_of(world: World) -> Iterator[tuple[str, str]]:
     """Each item's key, and everything that it holds."""
     for key, item in everything(world).items():
-        told = {name: unpacked(value) for name, value in item.items()}
+        told = {name: unpacked(name, value) for name, value in item.items()}
         yield str(key), f"{key} {json.dumps(told, default=str, ensure_ascii=False)}"
 
 
@@ -110,6 +113,14 @@ def summed_up(world: World) -> None:
 
     world.model.summaries.extend([summary] * 100)
     world.model.memories.extend([memory] * 100)
+
+
+def indexed(world: World) -> None:
+    """Index all chats for recall."""
+    world.known(BEN)  # chats are found through their people
+    deadline = world.clock.now() + LONG_INVOCATION
+    world.app.recall_worker.take(RecallJob(tenant=TENANT), deadline=deadline)
+    settle(world)
 
 
 def group(world: World, chat_id: str, *people: Any, **fields: Any) -> None:

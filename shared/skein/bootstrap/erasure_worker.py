@@ -9,6 +9,8 @@ from skein.services.privacy.erasure_messages import ChatEraser
 from skein.services.privacy.erasure_run_search import RunSearch
 from skein.services.privacy.erasure_runs import RunEraser
 from skein.services.privacy.erasure_worker import Eraser
+from skein.services.recall.block_commit import BlockCommits
+from skein.services.recall.pruning import BlockPruning
 from skein.services.runs.completion import RunCompletion
 from skein.services.workspace.documents import Documents
 
@@ -31,7 +33,13 @@ def build_eraser(ports: Ports) -> Eraser:
         clock=clock,
         dispatch=dispatch,
         memberships=MembershipErasure(table=table, clock=clock, completion=completion),
-        chats=ChatEraser(table=table, runs=runs),
+        chats=ChatEraser(
+            table=table,
+            runs=runs,
+            blocks=BlockPruning(
+                table=table, clock=clock, commits=BlockCommits(table=table, clock=clock)
+            ),
+        ),
         kept=KeptEraser(
             table=table,
             clock=clock,

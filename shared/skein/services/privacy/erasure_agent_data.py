@@ -32,6 +32,7 @@ from skein.models.memory.reflection import REFLECTED
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.models.privacy.erasure import ErasedChat
+from skein.models.recall.stored import Posting
 from skein.models.runs.run import LIVE_RUN, Run
 from skein.models.workspace.document import (
     ALWAYS,
@@ -70,6 +71,7 @@ KINDS = {
     Goal.PREFIX.kind: "goals",
     key_kind(ALWAYS): "lists",
     Plan.PREFIX.kind: "plans",
+    Posting.PREFIX.kind: "postings",
     REFLECTED.kind: "reflections",
     RUN_LINK.kind: "stints",
     ENDED_THREAD.kind: "threads",
@@ -105,12 +107,16 @@ class KeptEraser:
                 yield position
 
     def _for_them(self, sweep: Sweep, agent_id: str) -> None:
-        """Delete the person's own scope of an agent, revision counters included."""
+        """Delete the person's own scope of an agent, revision counters and postings included."""
         for user_id in sweep.subject.ids:
-            pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
-            for item in items_under(self._table, pk, ""):
-                self._table.write(Delete(Key(item["pk"], item["sk"])))
-                sweep.unsaved.counts[_kind(item)] += item["sk"] not in BOOKKEEPING
+            scope = f"user:{user_id}"
+            for pk in (
+                owned_partition(sweep.tenant, agent_id, scope),
+                Posting.partition_of(sweep.tenant, agent_id, scope),
+            ):
+                for item in items_under(self._table, pk, ""):
+                    self._table.write(Delete(Key(item["pk"], item["sk"])))
+                    sweep.unsaved.counts[_kind(item)] += item["sk"] not in BOOKKEEPING
 
     def _for_chat(self, sweep: Sweep, agent_id: str, erased: ErasedChat) -> None:
         scope = f"chat:{erased.chat_id}"

@@ -1,4 +1,4 @@
-"""Chat erasure: messages, deliveries and runs in the person's chats."""
+"""Chat erasure: messages, deliveries, runs and recall blocks in the person's chats."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -10,27 +10,35 @@ from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.privacy.erasure import ErasedChat
+from skein.models.recall.stored import RecallBlock
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.ports import Table
 from skein.services.common.pagination import items_under
 from skein.services.privacy.erasure_runs import RunEraser
 from skein.services.privacy.erasure_sweep import Sweep, is_to_go, tombstone
+from skein.services.recall.pruning import BlockPruning
 
 PART = 100  # items between two saved positions in a chat
 
 
 class ChatEraser:
-    """The stage `chats` of an erasure: content in the person's chats."""
+    """The stage `chats` of an erasure: content in the person's chats.
 
-    def __init__(self, *, table: Table, runs: RunEraser) -> None:
+    The messages of a chat sort before its recall blocks. So each block is read after its messages
+    were erased.
+    """
+
+    def __init__(self, *, table: Table, runs: RunEraser, blocks: BlockPruning) -> None:
         self._table = table
         self._runs = runs
+        self._blocks = blocks
         self._kinds: dict[str, Callable[[Sweep, str, Item], None]] = {
             BorrowedContext.PREFIX.kind: self._borrowed,
             IdempotencyRecord.PREFIX.kind: self._idempotency_record,
             Delivery.PREFIX.kind: self._delivery,
             Message.PREFIX.kind: self._message,
+            RecallBlock.PREFIX.kind: self._block,
             Run.PREFIX.kind: self._run,
         }
 
@@ -125,6 +133,10 @@ class ChatEraser:
             sweep.unsaved.counts["borrowed"] += 1
         else:
             self._runs.unborrow(sweep, chat_id, staged.agent_id)
+
+    def _block(self, sweep: Sweep, chat_id: str, item: Item) -> None:
+        del chat_id
+        sweep.unsaved.counts["recall_lines"] += self._blocks.prune(item)
 
     def _run(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         if Step.is_stored_as(item):
