@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from skein.services.privacy.export import Exports
     from skein.services.quotas.rate_limits import RateLimiter
     from skein.services.quotas.usage import UsageCounters
+    from skein.services.recall.rebuild import RecallRebuilds
     from skein.services.runs.manual_trigger import ManualTrigger
     from skein.services.runs.queries import RunViews
     from skein.services.workspace.documents import Documents
@@ -181,8 +182,18 @@ class ApiServices:
         from skein.services.account_linking.phone_links import PhoneLinks
 
         return PhoneLinks(
-            table=self.ports.table, clock=self.ports.clock, settings=self.ports.settings
+            table=self.ports.table,
+            clock=self.ports.clock,
+            dispatch=self.dispatch,
+            settings=self.ports.settings,
         )
+
+    @lazy
+    def recall_rebuilds(self) -> RecallRebuilds:
+        """The service by which operators rebuild the index of recall."""
+        from skein.services.recall.rebuild import RecallRebuilds
+
+        return RecallRebuilds(table=self.ports.table, dispatch=self.dispatch)
 
     @lazy
     def model_warnings(self) -> ModelWarnings:

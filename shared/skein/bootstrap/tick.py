@@ -11,10 +11,11 @@ from skein.services.planning.firing import Firing
 def build_tick(ports: Ports) -> Tick:
     """Build the service that sends due jobs, fires plans and continues merges of users."""
     table, clock, metrics, settings = ports.table, ports.clock, ports.metrics, ports.settings
+    dispatch = Dispatch(queues=ports.queues, metrics=metrics, settings=settings)
     due_scanner = DueScanner(
         table=table,
         clock=clock,
-        dispatch=Dispatch(queues=ports.queues, metrics=metrics, settings=settings),
+        dispatch=dispatch,
         metrics=metrics,
         parallel_map=ports.parallel_map,
     )
@@ -24,6 +25,8 @@ def build_tick(ports: Ports) -> Tick:
         metrics=metrics,
         firing={
             "plan": Firing(table=table, metrics=metrics, settings=settings).fire,
-            "merge": PhoneLinks(table=table, clock=clock, settings=settings).carry_on,
+            "merge": PhoneLinks(
+                table=table, clock=clock, dispatch=dispatch, settings=settings
+            ).carry_on,
         },
     )

@@ -10,6 +10,7 @@ __all__ = [
     "memories",
     "privacy",
     "reasons",
+    "recall_rebuilds",
     "reflections",
     "runs",
     "services",

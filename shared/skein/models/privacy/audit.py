@@ -27,6 +27,7 @@ AuditKind = Literal[
     "number",
     "plan",
     "profile",
+    "recall",
     "run",
     "service",
     "settings",

@@ -34,6 +34,7 @@ from skein.models.common.storage import (
 from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
 from skein.models.directory.user import MAX_PHONES, Merge, User
 from skein.models.outbox.due import due_pointer
+from skein.models.outbox.jobs import RecallJob
 from skein.ports import Clock, Table
 from skein.services.account_linking.chats import replace_member
 from skein.services.account_linking.owned_items import move_owned, rename_owned
@@ -42,6 +43,7 @@ from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
 from skein.services.common.profile_changes import kept_changes
 from skein.services.directory.number_detach import detach_elsewhere, take_away
+from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
 LATE_WRITERS = timedelta(minutes=15)  # all work that began with the former user has ended by then
@@ -58,6 +60,7 @@ class PhoneLinks:
 
     table: Table
     clock: Clock
+    dispatch: Dispatch
     settings: Settings
 
     def link(self, tenant: str, user_id: str, phone: str) -> User:
@@ -240,11 +243,19 @@ class PhoneLinks:
         return replace_member(self.table, snapshot, former, user.as_member)
 
     def _move_owned(self, merge: Merge, user: User) -> None:
-        """Move the items of each agent that shares a private chat with the user."""
+        """Move the items of each agent that shares a private chat with the user.
+
+        The blocks of recall move when the chats are indexed again. Each attempt at the merge sends
+        those jobs, so a lost one is no harm.
+        """
         moved: set[str] = set()
         people = (merge.id, merge.into)
         chat_ids = list(self._chats_of(user.tenant, user.as_member.ref))
-        for chat in self._private(user.tenant, chat_ids):
+        for chat in self._chats(user.tenant, chat_ids):
+            if merge.id in chat.formerly:
+                self.dispatch.send([RecallJob(tenant=chat.tenant, chat_id=chat.id)])
+            if chat.visibility == "open":
+                continue
             for agent in (member.id for member in chat.roster if member.kind == "agent"):
                 if chat.kind != "direct":
                     rename = partial(rename_owned, self.table, chat, agent, *people)
@@ -254,13 +265,10 @@ class PhoneLinks:
                     move = partial(move_owned, self.table, user.tenant, agent, *people)
                     optimistic(self.clock, move)
 
-    def _private(self, tenant: str, chat_ids: list[str]) -> Iterator[Chat]:
+    def _chats(self, tenant: str, chat_ids: list[str]) -> Iterator[Chat]:
         for start in range(0, len(chat_ids), ROWS):
             keys = [Chat.key_of(tenant, chat_id) for chat_id in chat_ids[start : start + ROWS]]
-            for item in self.table.get_many(keys).values():
-                chat = Chat.from_item(item)
-                if chat.visibility == "private":
-                    yield chat
+            yield from map(Chat.from_item, self.table.get_many(keys).values())
 
     def _chats_of(self, tenant: str, person: MemberRef) -> Iterator[str]:
         relation = member_relation(tenant, person)

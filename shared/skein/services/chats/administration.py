@@ -20,7 +20,7 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Missing, Put, Update, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import NOT_DUE
-from skein.models.outbox.jobs import Job
+from skein.models.outbox.jobs import Job, RecallJob
 from skein.models.runs.run import Run
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.closed_memberships import closing, item_at, membership_keys, opening
@@ -165,7 +165,7 @@ class ChatAdministration:
         now = self.clock.now()
         _, write = revise(snapshot.chat, {"discarded_at": now}, also=NOT_DUE)
         writes: list[Write] = [write]
-        jobs: list[Job] = []
+        jobs: list[Job] = [RecallJob(tenant=tenant, chat_id=chat_id)]  # to leave the index
         for agent in snapshot.agents:
             released, following = self._released(agent, now)
             writes.extend(released)

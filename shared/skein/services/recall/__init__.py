@@ -3,6 +3,7 @@
 __all__ = [
     "block_commit",
     "indexing",
+    "pruning",
     "ranking",
     "rebuild",
     "recall_worker",
