@@ -40,7 +40,7 @@ def rebuild_agent(agent_id: AgentId) -> RebuildResource:
     summary="Rebuild the recall index of a chat",
     tags=["recall"],
     status_code=202,
-    responses=documented(202, RebuildResource, 400, 404, 413),
+    responses=documented(202, RebuildResource, 400, 404, 409, 413),
     middlewares=changes("recall"),
 )
 def rebuild_chat(chat_id: ChatId) -> RebuildResource:

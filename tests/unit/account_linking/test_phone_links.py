@@ -20,7 +20,7 @@ from skein.models.delivery.sms import InboundSms
 from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import Merge, User
 from skein.models.memory.memory import REVISION, Memory
-from skein.models.outbox.jobs import SummaryJob
+from skein.models.outbox.jobs import RecallJob, SummaryJob
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.models.runs.completion import ModelRequest
@@ -930,3 +930,48 @@ def test_texts_and_links_all_at_once_lose_and_double_nothing() -> None:
         range(1, world.stored_chat(chat_id).last_seq + 1)
     )
     assert text(world, "last").message.sender == ANN
+
+
+def recall_scopes(world: World) -> set[str]:
+    """The partitions of all blocks and postings of recall."""
+    items = world.table.all_items()
+    blocks = {item["recall_scope"] for key, item in items.items() if "recall_scope" in item}
+    return blocks | {key.pk for key in items if key.pk.endswith("#WORDS")}
+
+
+def test_recall_blocks_of_a_caller_move_to_the_known_person() -> None:
+    world = called()
+    posted = text(world)
+    answered(world)
+    again(world, "My locker is 4711", "SM9")
+    answered(world)
+    deadline = world.clock.now() + timedelta(seconds=900)
+    for chat_id in (posted.message.chat_id, app_chat(world)):
+        job = RecallJob(tenant=TENANT, chat_id=chat_id)
+        world.app.recall_worker.take(job, deadline=deadline)
+    caller = posted.message.sender.id
+    assert {scope.split("#WORDS")[0].split("#AUD#")[1] for scope in recall_scopes(world)} == {
+        f"user:{caller}"
+    }
+    link(world)
+    answered(world)
+    assert {scope.split("#WORDS")[0].split("#AUD#")[1] for scope in recall_scopes(world)} == {
+        f"user:{ANN.id}"
+    }
+    assert any(scope.endswith("#WORDS") for scope in recall_scopes(world))
+
+
+def test_recall_job_of_a_merge_that_was_lost_is_sent_again_by_the_tick() -> None:
+    world = called()
+    posted = text(world)
+    answered(world)
+    link(world)
+    assert [job.chat_id for job in recall_jobs(world)] == [posted.message.chat_id]
+    world.clock.advance(20 * 60)
+    world.tick()
+    assert [job.chat_id for job in recall_jobs(world)] == [posted.message.chat_id]
+
+
+def recall_jobs(world: World) -> list[RecallJob]:
+    """Take the jobs off the queue, as if they were lost."""
+    return [job for job in world.queues.ready("recall") if isinstance(job, RecallJob)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from skein.errors import NotFound
+from skein.errors import Conflict, NotFound
 from skein.models.chats.chat import Chat, member_relation, past_relation, related_chat
 from skein.models.common.base import MemberRef
 from skein.models.directory.agent import Agent, agents_relation
@@ -38,13 +38,20 @@ class RecallRebuilds:
         """Request a rebuild for a chat, for an agent or, without both, for a tenant (idempotent).
 
         Raises:
-            NotFound: The chat or the agent does not exist.
+            NotFound: The chat or the agent does not exist, or the agent was deleted.
+            Conflict: The chat is discarded; it is no longer in the index.
             Transient: The queue did not accept the job.
         """
-        if chat_id is not None and self.table.get(Chat.key_of(tenant, chat_id)) is None:
-            raise NotFound("chat not found")
-        if agent_id is not None and self.table.get(Agent.key_of(tenant, agent_id)) is None:
-            raise NotFound("agent not found")
+        if chat_id is not None:
+            item = self.table.get(Chat.key_of(tenant, chat_id))
+            if item is None:
+                raise NotFound("chat not found")
+            if Chat.from_item(item).discarded_at is not None:
+                raise Conflict("the chat is discarded")
+        if agent_id is not None:
+            item = self.table.get(Agent.key_of(tenant, agent_id))
+            if item is None or Agent.from_item(item).deleted_at is not None:
+                raise NotFound("agent not found")
         job = RecallJob(tenant=tenant, chat_id=chat_id, agent_id=agent_id)
         self.dispatch.send_surely([job])
         return job
