@@ -9,6 +9,7 @@ __all__ = [
     "concurrency_limit",
     "debounce",
     "disclosure",
+    "latency",
     "lease",
     "manual_trigger",
     "policy",
