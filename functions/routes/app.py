@@ -24,6 +24,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationError
 
+from skein import bootstrap
 from skein.errors import (
     Forbidden,
     Invalid,
@@ -37,6 +38,7 @@ from skein.http import error_response
 from skein.models.api.base import EntityId, ErrorEnvelope
 from skein.models.common.base import NamedMember, Tenant, Value
 from skein.services.common.pagination import MAX_PAGE
+from skein.settings import Settings
 
 Scope = Literal["chat", "admin"]
 Route = TypeVar("Route", bound=Callable[..., Any])
@@ -198,7 +200,7 @@ class Api(APIGatewayHttpResolver):
         return self
 
     def _admit(self, event: Mapping[str, Any], context: LambdaContext) -> Principal:
-        principal = principal_of(event)
+        principal = principal_of(event, bootstrap.app().ports.settings)
         if self.scope not in principal.scopes:
             self._refusals.resolve(dict(event), context)
         return principal
@@ -266,11 +268,15 @@ def _in_query(parameter: Parameter) -> bool:
     return any(isinstance(each, Query) for each in get_args(parameter.annotation))
 
 
-def principal_of(event: Mapping[str, Any]) -> Principal:
+def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
     """Return the caller, from the claims that the gateway's JWT authorizer verified.
 
+    Args:
+        event: The request.
+        settings: The settings, which name the claims of the scopes and of the tenant.
+
     Raises:
-        Unauthenticated: There are no claims, or their `sub`, `tenant` or scopes are missing or
+        Unauthenticated: There are no claims, or their `sub`, tenant or scopes are missing or
             invalid.
     """
     authorizer = event.get("requestContext", {}).get("authorizer") or {}
@@ -279,10 +285,15 @@ def principal_of(event: Mapping[str, Any]) -> Principal:
     name = str(claims.get("name") or "").strip()[:MAX_NAME].strip() or subject
     try:
         return Principal(
-            tenant=claims.get("tenant"),
+            tenant=settings.jwt_tenant or claims.get(settings.jwt_tenant_claim),
             user_id=subject,
             name=name,
-            scopes=scopes_of(claims.get("scope")),
+            scopes=tuple(
+                scope.removeprefix(settings.jwt_scope_prefix)
+                for claim in settings.jwt_scope_claims
+                for scope in scopes_of(claims.get(claim))
+                if scope.startswith(settings.jwt_scope_prefix)
+            ),
         )
     except ValidationError:
         raise Unauthenticated("the token has no usable sub, tenant or scope") from None

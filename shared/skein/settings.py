@@ -90,6 +90,22 @@ class Settings(BaseModel):
         str, Field(description="Model of summaries and other light work.", min_length=1)
     ] = "gpt-4.1-nano"
 
+    # Tokens of clients
+    jwt_scope_claims: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_listed),
+        Field(description="Claims with the scopes of a token, separated by commas.", min_length=1),
+    ] = ("scope", "scp")
+    jwt_scope_prefix: Annotated[
+        str, Field(description="Prefix of the scopes in a token; other scopes do not count.")
+    ] = ""
+    jwt_tenant_claim: Annotated[
+        str, Field(description="Claim with the tenant of a token.", min_length=1)
+    ] = "tenant"
+    jwt_tenant: Annotated[
+        str, Field(description="Tenant of all tokens; if empty, the claim names the tenant.")
+    ] = ""
+
     # Summaries
     summary_cooldown_seconds: Annotated[
         int, Field(description="Minimum seconds between two summaries of the same kind.", ge=10)

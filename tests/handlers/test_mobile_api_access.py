@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from skein.settings import Settings
 from tests.support.api_client import CHAT_CALLS, Client, everything, recorded
-from tests.support.builders import World, bot, person
+from tests.support.builders import TENANT, World, bot, person
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")
@@ -84,3 +85,47 @@ def test_an_odd_name_keeps_nobody_out(world: World, name: Any) -> None:
     answer = Client(world, sub="usr_new", claims={"name": name}).get("/v1/me")
     assert answer.status == 200
     assert 1 <= len(answer.body["name"]) <= 200
+
+
+# ---------------------------------------------------------------------- claims of other issuers
+
+
+def status(claims: dict[str, Any], scope: Any = None, **settings: Any) -> int:
+    world = World(Settings(**settings))
+    return Client(world, scope=scope, tenant=None, claims=claims).get("/v1/me").status  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("scopes", ["chat other", ["chat"], "[chat admin]"])
+def test_token_with_scopes_in_scp_is_accepted(scopes: Any) -> None:
+    assert status({"scp": scopes, "tenant": TENANT}) == 200
+
+
+def test_scopes_count_with_the_prefix_only() -> None:
+    claims = {"tenant": TENANT}
+    assert status(claims, "openid skein/chat", jwt_scope_prefix="skein/") == 200
+    assert status(claims, "openid chat", jwt_scope_prefix="skein/") == 403
+    assert status(claims, "skein/chat") == 403
+
+
+def test_scopes_of_claims_that_are_not_set_do_not_count() -> None:
+    claims = {"tenant": TENANT, "permissions": ["chat"]}
+    assert status(claims) == 403
+    assert status(claims, jwt_scope_claims=("permissions",)) == 200
+    assert status(claims, "chat", jwt_scope_claims=("scp",)) == 403
+
+
+def test_tenant_comes_from_the_claim_that_is_set() -> None:
+    claim = "https://skein.example/tenant"
+    settings = {"jwt_tenant_claim": claim}
+    assert status({claim: TENANT}, "chat", **settings) == 200
+    assert status({"tenant": TENANT}, "chat", **settings) == 401
+
+
+def test_fixed_tenant_wins_over_the_claim() -> None:
+    world = World(Settings(jwt_tenant=TENANT))
+    world.agent()
+    world.known(person())
+    world.chat(person(), bot())
+    claims = {"name": "Husam", "tenant": "other"}
+    chats = Client(world, claims=claims).get("/v1/chats").body["items"]
+    assert [chat["id"] for chat in chats] == ["chat_1"]
