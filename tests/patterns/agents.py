@@ -44,7 +44,7 @@ def _end_goal(meter: Meter) -> None:
         world.app.goals.complete(REACH, goal.id)
 
 
-@patterns.named("remember something")
+@patterns.named("save a memory")
 def _remember(meter: Meter) -> None:
     world = group()
     with meter(world):
@@ -228,7 +228,7 @@ def _change_user(meter: Meter) -> None:
         world.app.users.change(TENANT, HUSAM.id, UserChange(phones=(PHONE,)))
 
 
-@patterns.named("link a number that nobody has")
+@patterns.named("link a free number")
 def _link_free(meter: Meter) -> None:
     world = on_a_line(known=False)
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
@@ -236,7 +236,7 @@ def _link_free(meter: Meter) -> None:
         world.app.phone_links.link(TENANT, HUSAM.id, PHONE)
 
 
-@patterns.named("link a number whose caller turns out to be known")
+@patterns.named("link a caller's number to a user")
 def _link_caller(meter: Meter) -> None:
     world = on_a_line(known=False)
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name))
@@ -245,7 +245,7 @@ def _link_caller(meter: Meter) -> None:
         world.app.phone_links.link(TENANT, HUSAM.id, PHONE)
 
 
-@patterns.named("take a number away")
+@patterns.named("remove a number")
 def _unlink(meter: Meter) -> None:
     world = on_a_line(known=False)
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name=HUSAM.name, phones=(PHONE,)))
@@ -254,7 +254,7 @@ def _unlink(meter: Meter) -> None:
         world.app.phone_links.unlink(TENANT, HUSAM.id, PHONE)
 
 
-@patterns.named("make a document")
+@patterns.named("create a document")
 def _make_document(meter: Meter) -> None:
     world = group()
     with meter(world):
@@ -350,14 +350,14 @@ def _usage_of_day(meter: Meter) -> None:
         world.app.usage.of_day(TENANT)
 
 
-@patterns.named("add to the audit")
+@patterns.named("write an audit entry")
 def _audit(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.audit.add(TENANT, ACTION)
 
 
-@patterns.named("list who read or changed what on a day")
+@patterns.named("list the audit of a day")
 def _list_audit(meter: Meter) -> None:
     world = group()
     world.app.audit.add(TENANT, ACTION)
@@ -381,7 +381,7 @@ def _read_thread(meter: Meter) -> None:
         world.app.threads.get(REACH, thread.id)
 
 
-@patterns.named("switch, note on or end a thread")
+@patterns.named("switch, update or end a thread")
 def _switch_thread(meter: Meter) -> None:
     world = World()
     thread = world.app.threads.create(OWNER, {"concern": "Win"})

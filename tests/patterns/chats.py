@@ -66,28 +66,28 @@ def _post_again(meter: Meter) -> None:
         world.post("Hi", HUSAM, client_id="1")
 
 
-@patterns.named("post the answer to somebody on SMS")
+@patterns.named("post the answer to a person on SMS")
 def _post_to_a_phone(meter: Meter) -> None:
     world = Texting()
     with meter(world):
         world.post("Hello!", COACH)
 
 
-@patterns.named("take in a text from a known phone")
+@patterns.named("receive an SMS from a known phone")
 def _known_phone(meter: Meter) -> None:
     world = on_a_line(known=True)
     with meter(world):
         world.app.sms_receiver.receive(text_message())
 
 
-@patterns.named("take in a first text")
+@patterns.named("receive a first SMS")
 def _first_contact(meter: Meter) -> None:
     world = on_a_line(known=False)
     with meter(world):
         world.app.sms_receiver.receive(text_message())
 
 
-@patterns.named("take in a message of the app")
+@patterns.named("receive a message of the app")
 def _take_in_from_the_app(meter: Meter) -> None:
     world = direct()
     message = NewMessage(
@@ -97,7 +97,7 @@ def _take_in_from_the_app(meter: Meter) -> None:
         world.app.app_messages.post(message)
 
 
-@patterns.named("let a person's message in")
+@patterns.named("charge a person's message to the limits")
 def _admit(meter: Meter) -> None:
     world = group()
     with meter(world):
@@ -113,7 +113,7 @@ def _refuse(meter: Meter) -> None:
         world.app.rate_limiter.admit(TENANT, HUSAM.id)
 
 
-@patterns.named("take in the first text over a limit")
+@patterns.named("receive the first SMS over a limit")
 def _over_the_limit(meter: Meter) -> None:
     world = on_a_line(known=True)
     _use_up(world)
@@ -121,7 +121,7 @@ def _over_the_limit(meter: Meter) -> None:
         world.app.sms_receiver.receive(text_message())
 
 
-@patterns.named("take in another text over a limit")
+@patterns.named("receive another SMS over a limit")
 def _detach(meter: Meter) -> None:
     world = on_a_line(known=True)
     _use_up(world)
@@ -146,7 +146,7 @@ def _respond_now(meter: Meter) -> None:
         world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
 
 
-@patterns.named("take in a service's webhook")
+@patterns.named("receive a service's webhook")
 def _service_webhook(meter: Meter) -> None:
     world = group()
     new = NewService(name="jira", agent_ids=("agt_a",))
@@ -186,7 +186,7 @@ def _read_messages(meter: Meter) -> None:
         world.app.views.messages(TENANT, HUSAM.id, "chat_1")
 
 
-@patterns.named("say what was read")
+@patterns.named("set a read receipt")
 def _receipt(meter: Meter) -> None:
     world = group()
     world.post("Hi", COACH)
@@ -230,7 +230,7 @@ def _discard(meter: Meter) -> None:
         world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
 
 
-@patterns.named("let somebody in")
+@patterns.named("add a member")
 def _let_in(meter: Meter) -> None:
     world = group()
     world.agent("agt_b", "Analyst")
@@ -238,7 +238,7 @@ def _let_in(meter: Meter) -> None:
         world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANALYST.ref)
 
 
-@patterns.named("let somebody in whom strangers may not add")
+@patterns.named("add a person whom strangers may not add")
 def _let_in_an_acquaintance(meter: Meter) -> None:
     world = group()
     world.chat(HUSAM, AHMAD, chat_id="chat_2")
@@ -247,7 +247,7 @@ def _let_in_an_acquaintance(meter: Meter) -> None:
         world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
 
 
-@patterns.named("refuse to let somebody in whom the caller does not know")
+@patterns.named("refuse to add a person whom the caller does not know")
 def _refuse_a_stranger(meter: Meter) -> None:
     world = group()
     world.app.users.change_own(TENANT, AHMAD, OwnChange(strangers_may_add=False))
@@ -263,14 +263,14 @@ def _change_own_record(meter: Meter) -> None:
         world.app.users.change_own(TENANT, HUSAM, OwnChange(time_zone="Asia/Amman"))
 
 
-@patterns.named("let somebody go")
+@patterns.named("remove a member")
 def _let_go(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
 
 
-@patterns.named("look at an agent's membership of a chat")
+@patterns.named("read an agent's membership of a chat")
 def _look_at_place(meter: Meter) -> None:
     world = group()
     with meter(world):

@@ -120,14 +120,14 @@ def _memories(meter: Meter) -> None:
     assert len(world.memories()) == 3
 
 
-@patterns.named("have a chat consolidated now")
+@patterns.named("request a chat's consolidation")
 def _request(meter: Meter) -> None:
     world = spoken(hours=1)
     with meter(world):
         world.app.consolidation_requests.request(TENANT, "chat_1")
 
 
-@patterns.named("list what came of a chat's consolidation")
+@patterns.named("list a chat's consolidations")
 def _history(meter: Meter) -> None:
     world = spoken(hours=7)
     consolidate(world)

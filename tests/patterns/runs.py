@@ -77,7 +77,7 @@ def _refuse(meter: Meter) -> None:
         world.app.leases.claim(job_of(world), lease_until=NOON + INVOCATION)
 
 
-@patterns.named("refuse a claim while texts still come")
+@patterns.named("refuse a claim during a burst")
 def _refuse_early(meter: Meter) -> None:
     world = Texting()
     world.post("Hi", HUSAM, sms=SmsAddress(line=LINE, phone=PHONE))
@@ -161,7 +161,7 @@ def _record(meter: Meter) -> None:
         world.app.activations.record(recording(claim, step(claim), shown=None))
 
 
-@patterns.named("count its tokens for the day")
+@patterns.named("count the tokens of an answer")
 def _usage(meter: Meter) -> None:
     world = group()
     with meter(world):
@@ -176,7 +176,7 @@ def _charge(meter: Meter) -> None:
         account.charge(TokenUsage(input_tokens=10, output_tokens=5))
 
 
-@patterns.named("keep what tools gave back")
+@patterns.named("record the results of tools")
 def _keep_results(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
@@ -233,7 +233,7 @@ def _fixed_answer(meter: Meter) -> None:
     assert not world.model.requests
 
 
-@patterns.named("give an attempt up, put a run off, hand it on")
+@patterns.named("retry, defer or hand on a run")
 def _postpone(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
@@ -241,7 +241,7 @@ def _postpone(meter: Meter) -> None:
         world.app.leases.defer(claim, Reason.MODEL_UNAVAILABLE, "the model is down")
 
 
-@patterns.named("tell a person on SMS that their answer is late")
+@patterns.named("post an apology to a person on SMS")
 def _apologise(meter: Meter) -> None:
     world = Texting()
     world.post("Hi", HUSAM, sms=SmsAddress(line=LINE, phone=PHONE))

@@ -43,7 +43,7 @@ def borrowing(world: World) -> ToolContext:
     )
 
 
-@patterns.named("post a message that puts summaries behind")
+@patterns.named("post a message that makes summaries stale")
 def _post(meter: Meter) -> None:
     world = spoken(9)
     with meter(world):
@@ -87,7 +87,7 @@ def _upkeep(meter: Meter) -> None:
         world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id="chat_1"))
 
 
-@patterns.named("upkeep of a chat whose summaries are behind")
+@patterns.named("upkeep of a chat with stale summaries")
 def _upkeep_behind(meter: Meter) -> None:
     world = spoken(10)
     world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id="chat_1"))
@@ -103,7 +103,7 @@ def _borrow(meter: Meter) -> None:
         TOOLS["borrow_context"].function(call, chat_id="chat_2")
 
 
-@patterns.named("a whole turn that is shown what was borrowed")
+@patterns.named("a whole turn with borrowed context")
 def _borrowed_turn(meter: Meter) -> None:
     world = with_sales()
     call = borrowing(world)

@@ -50,7 +50,7 @@ def _settle(meter: Meter) -> None:
     assert world.sms.asked == 1
 
 
-@patterns.named("hear of a text's status")
+@patterns.named("receive the status of an SMS")
 def _status(meter: Meter) -> None:
     world = Texting()
     job = world.say("Hello!")
@@ -59,7 +59,7 @@ def _status(meter: Meter) -> None:
         world.report(job, "delivered")
 
 
-@patterns.named("learn that an SMS has failed")
+@patterns.named("receive the failure of an SMS")
 def _failed(meter: Meter) -> None:
     world = Texting()
     job = world.say("Hello!")
@@ -68,7 +68,7 @@ def _failed(meter: Meter) -> None:
         world.report(job, "undelivered", code=30006)
 
 
-@patterns.named("hear that a person has opted out")
+@patterns.named("receive an opt-out of a person")
 def _opted_out(meter: Meter) -> None:
     world = Texting()
     job = world.say("Hello!")
