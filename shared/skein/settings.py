@@ -89,6 +89,13 @@ class Settings(BaseModel):
     light_model: Annotated[
         str, Field(description="Model of summaries and other light work.", min_length=1)
     ] = "gpt-4.1-nano"
+    embeddings_model: Annotated[
+        str,
+        Field(
+            description="Model of embeddings at the provider, with 256 dimensions; unset for those"
+            " inside the functions."
+        ),
+    ] = ""
 
     # Tokens of clients
     jwt_scope_claims: Annotated[

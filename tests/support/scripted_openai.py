@@ -1,5 +1,7 @@
 """A small HTTP server that speaks OpenAI's chat completions and says what a test scripted.
 
+It also answers requests for embeddings: texts with the same words get like vectors.
+
     with ScriptedOpenAI() as model:
         model.say("Hello!")
         settings = Settings(openai_base_url=model.base_url, ...)
@@ -13,6 +15,7 @@ their calls, since nobody waits for them; unscripted ones say that there is noth
 """
 
 import json
+import math
 import threading
 import time
 from collections import deque
@@ -22,12 +25,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
 from types import TracebackType
 from typing import Any, Self
+from zlib import crc32
 
 from skein.settings import Settings
 from tests.support.fakes import NOTHING_NEW, NOTHING_TO_REMEMBER
 
 PATH = "/v1/chat/completions"
 MODELS_PATH = "/v1/models"
+EMBEDDINGS_PATH = "/v1/embeddings"
 DEFAULT_MODELS = (Settings().default_model, Settings().light_model)
 
 
@@ -91,6 +96,9 @@ class ScriptedOpenAI:
         self.summary_calls: list[Call] = []
         self.memories: deque[Script] = deque()
         self.memory_calls: list[Call] = []
+        # What the next requests for embeddings are answered with in place of vectors.
+        self.embedding_faults: deque[Answer] = deque()
+        self.embedding_calls: list[Call] = []
         self._script: deque[Script] = deque(script)
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -153,6 +161,8 @@ class ScriptedOpenAI:
             self.summary_calls.clear()
             self.memories.clear()
             self.memory_calls.clear()
+            self.embedding_faults.clear()
+            self.embedding_calls.clear()
 
     @property
     def remaining(self) -> int:
@@ -184,6 +194,13 @@ class ScriptedOpenAI:
             script = script(call.body)
         return Answer(script) if isinstance(script, str) else script
 
+    def _embed(self, call: Call) -> Answer:
+        with self._lock:
+            self.embedding_calls.append(call)
+            if self.embedding_faults:
+                return self.embedding_faults.popleft()
+        return Answer(raw=json.dumps(_embeddings(call.body)).encode())
+
     def _list(self, path: str) -> tuple[int, bytes]:
         if path != MODELS_PATH or self.models is None:
             return 404, _no_such_path()
@@ -213,10 +230,11 @@ class ScriptedOpenAI:
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))))
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                if self.path != PATH:
+                if self.path not in {PATH, EMBEDDINGS_PATH}:
                     self._respond(404, _no_such_path(), {})
                     return
-                answer = owner._next(Call(self.path, headers, body))
+                called = owner._next if self.path == PATH else owner._embed
+                answer = called(Call(self.path, headers, body))
                 owner._closing.wait(answer.latency)
                 if answer.hang_up:
                     self.close_connection = True
@@ -270,6 +288,26 @@ def _model_list(models: Sequence[str] | bytes) -> bytes:
         return models
     listed = {"object": "list", "data": [{"id": name} for name in models]}
     return json.dumps(listed).encode()
+
+
+def _embeddings(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Vectors of texts, in reverse order: clients must go by the index."""
+    vectors = [vector_of(text, request["dimensions"]) for text in request["input"]]
+    data = [
+        {"object": "embedding", "index": index, "embedding": vector}
+        for index, vector in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return {"object": "list", "model": request["model"], "data": data[::-1], "usage": usage}
+
+
+def vector_of(text: str, dimensions: int) -> list[float]:
+    """A unit vector that counts the words of a text."""
+    counts = [0.0] * dimensions
+    for word in text.lower().split():
+        counts[crc32(word.encode()) % dimensions] += 1
+    length = math.sqrt(sum(count * count for count in counts)) or 1.0
+    return [count / length for count in counts]
 
 
 def _completion(answer: Answer, request: Mapping[str, Any]) -> dict[str, Any]:

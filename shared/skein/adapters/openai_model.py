@@ -33,7 +33,7 @@ from skein.models.runs.completion import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from httpx2 import Response
     from openai import APIError, OpenAI
@@ -185,6 +185,36 @@ class OpenAIModel:
                 return frozenset(str(model.id) for model in page.data)
             except (AttributeError, TypeError) as error:  # the SDK does not validate it
                 raise Unavailable("the list of models has another form than it should") from error
+
+    def embeddings(
+        self, model: str, texts: Sequence[str], *, dimensions: int, seconds: float
+    ) -> list[list[float]]:
+        """Ask for the embedding of each text, in order.
+
+        Args:
+            model: The name of the embeddings' model.
+            texts: The texts of one request.
+            dimensions: The number of components of a vector.
+            seconds: The time-out of the whole call, including the client's own retry.
+
+        Raises:
+            Transient, ModelRejected: As in `complete`.
+        """
+        with self._connected() as connection:
+            response = self._call(
+                connection,
+                lambda client: client.embeddings.create(
+                    model=model, input=list(texts), dimensions=dimensions, encoding_format="float"
+                ),
+                seconds,
+            )
+        try:
+            found = {
+                int(one.index): [float(value) for value in one.embedding] for one in response.data
+            }
+            return [found[position] for position in range(len(texts))]
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise Unavailable("the embeddings have an unexpected form") from error
 
     def probe(self, model: str, *, seconds: float) -> None:
         """Ask a model for one token, to find out whether it answers.

@@ -203,7 +203,28 @@ class Ports:
     @lazy
     def embeddings(self) -> Embeddings:
         """The embeddings of messages."""
-        return self.static_embeddings
+        if not self.settings.embeddings_model:
+            return self.static_embeddings
+        from skein.adapters.openai_embeddings import OpenAIEmbeddings
+
+        return OpenAIEmbeddings(self.openai, self.settings.embeddings_model)
+
+    @lazy
+    def query_embeddings(self) -> Embeddings:
+        """The embeddings of queries, by the same model; without it, a query has no meaning."""
+        if not self.settings.embeddings_model:
+            return self.embeddings
+        from skein.adapters.openai_embeddings import (
+            QUERY_SECONDS,
+            OpenAIEmbeddings,
+            QueryEmbeddings,
+        )
+
+        return QueryEmbeddings(
+            OpenAIEmbeddings(self.openai, self.settings.embeddings_model, seconds=QUERY_SECONDS),
+            self.clock,
+            failed=lambda: self.metrics.count("RecallWithoutEmbeddings"),
+        )
 
     @lazy
     def vocabulary(self) -> Vocabulary:
