@@ -56,7 +56,7 @@ class OpenAIEmbeddings:
                 the model.
         """
         cut = [_cut(text) for text in texts]
-        found = {text: NOTHING for text in cut if not text}
+        found: dict[str, Embedding] = {"": NOTHING}
         with self._lock:
             found |= {text: self._kept[text] for text in cut if text in self._kept}
         for batch in _batches([text for text in dict.fromkeys(cut) if text not in found]):
