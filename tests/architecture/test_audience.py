@@ -6,6 +6,7 @@ what keeps it from telling the wrong people (docs/security.md, "Audience").
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -108,14 +109,14 @@ OTHERS = {
 }
 
 
-def _modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = str(path.relative_to(PACKAGE))
-        if name.startswith(("agent/", "services/")):
-            yield name, ast.parse(path.read_text(encoding="utf-8"))
-
-
-MODULES = dict(_modules())
+@cache
+def _modules() -> dict[str, ast.Module]:
+    paths = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
+    return {
+        name: ast.parse(path.read_text(encoding="utf-8"))
+        for name, path in paths.items()
+        if name.startswith(("agent/", "services/"))
+    }
 
 
 def _reads(tree: ast.Module) -> bool:
@@ -144,20 +145,20 @@ def _calls(tree: ast.AST, *names: str) -> Iterator[ast.Call]:
 
 
 def test_everything_that_reads_what_was_said_is_known_here() -> None:
-    reading = {name for name, tree in MODULES.items() if _reads(tree)}
+    reading = {name for name, tree in _modules().items() if _reads(tree)}
     assert reading == SHOWN_TO_AGENTS.keys() | OTHERS.keys()
     assert not SHOWN_TO_AGENTS.keys() & OTHERS.keys()
 
 
 @pytest.mark.parametrize("name", SHOWN_TO_AGENTS)
 def test_what_agents_are_shown_goes_through_may_show(name: str) -> None:
-    assert any(_calls(MODULES[name], "may_show", "shows"))
+    assert any(_calls(_modules()[name], "may_show", "shows"))
 
 
 def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
     showing = {
         name
-        for name, tree in MODULES.items()
+        for name, tree in _modules().items()
         if name.startswith("agent/")
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in SUMMARIES
@@ -167,14 +168,14 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
         "agent/reading/held_content.py",
         "agent/reading/history.py",
     }
-    assert all(any(_calls(MODULES[name], "may_show")) for name in showing)
+    assert all(any(_calls(_modules()[name], "may_show")) for name in showing)
 
 
 def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
     """Sections and other tools are given what was let through; they do not look for themselves."""
     reading = {
         name
-        for name, tree in MODULES.items()
+        for name, tree in _modules().items()
         if name.startswith("agent/")
         for call in _calls(tree, "get", "get_many", "query")
         if "table" in ast.unparse(call.func)
@@ -188,7 +189,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
 
 
 def test_a_tool_says_where_it_shows_what_it_asks_for() -> None:
-    tools = {name: tree for name, tree in MODULES.items() if name.startswith("agent/tools/")}
+    tools = {name: tree for name, tree in _modules().items() if name.startswith("agent/tools/")}
     reaches = [call for tree in tools.values() for call in _calls(tree, "Reach", "DocumentReach")]
     looks = [
         call
@@ -208,7 +209,7 @@ def test_who_was_there_is_asked_in_one_way() -> None:
     """Nobody compares people by hand; `disclosure` alone does, for posts."""
     by_hand = {
         name
-        for name, tree in MODULES.items()
+        for name, tree in _modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr == "people"
     }

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai import OpenAI
 
 from local.config import Config
 from local.errors import ModelMissingError
@@ -56,6 +55,8 @@ def call(url: str, body: dict[str, Any] | None = None, token: str = "", method: 
 
 
 def test_local_model_answers_in_words(tmp_path: Path) -> None:
+    from openai import OpenAI  # noqa: PLC0415 - takes long; each collection would import it
+
     model = LocalModel(tmp_path)
     try:
         with OpenAI(base_url=model.wait(), api_key="none", max_retries=0) as client:
