@@ -88,7 +88,7 @@ test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model
 
 .PHONY: bench
 bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts, ONLY=recall DATA=folder ...)
-	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(filter recall,$(ONLY)),bench.recall "$(DATA)",bench $(ONLY))
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(filter recall,$(ONLY)),bench.recall "$(DATA)",$(if $(filter recall-writes,$(ONLY)),bench.recall_writes "$(DATA)",bench $(ONLY)))
 
 .PHONY: eval
 eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=...)
