@@ -19,6 +19,8 @@ export TIKTOKEN_CACHE_DIR := $(CURDIR)/.cache/tiktoken
 export SAM_CLI_TELEMETRY := 0
 # Some images set this variable. Every start and every test run would then compile all code again.
 unexport PYTHONDONTWRITEBYTECODE
+# Code of elsewhere must not get into the build.
+unexport PYTHONHOME PYTHONPATH
 
 # One environment: what running needs comes first, and the other lists add to that.
 RUNNING := $(VENV)/.installed-run
@@ -33,6 +35,8 @@ EMBEDDINGS := .cache/embeddings/LICENSE
 FILES := $(RANKS) $(EMBEDDINGS)
 SAM := .cache/sam/bin/sam
 UV := .cache/uv/bin/uv
+# The stack of a deployment.
+TARGET = $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) $(foreach tag,$(TAGS),--tag $(tag))
 PEERS := .cache/bench/.installed
 LOAD := .cache/load/.installed
 MUTATION := .cache/mutation/.installed
@@ -132,10 +136,11 @@ engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local for the tests that nee
 
 # ---------------------------------------------------------------------- deployment
 .PHONY: build
-build: $(SAM) ## Build the deployment package in .aws-sam
+build: $(SAM) ## Build the deployment package in .aws-sam, with the Python of the runtime
 	@echo "build: functions and layer"
 	@mkdir -p .cache
-	@PATH="$(CURDIR)/$(BIN):$$PATH" PYTHON="$$(command -v $(PYTHON))" $(SAM) build >.cache/build.log 2>&1 \
+	@python="$$($(PYTHON) -m tools.runtime_python $(PYTHON))" || exit 1; \
+		PATH="$$(dirname "$$python"):$$PATH" PYTHON="$$python" $(SAM) build >.cache/build.log 2>&1 \
 		|| { cat .cache/build.log; exit 1; }
 
 .PHONY: size
@@ -147,8 +152,14 @@ run-cost: $(RUNNING) $(FILES) ## Print the size of what `make run` installs and 
 	@$(BIN)/python -m tools.run_cost
 
 .PHONY: deploy
-deploy: build ## Deploy; later deployments keep PARAMETERS="Name=value ..." (docs/deploy.md)
-	@$(PYTHON) -m tools.deploy $(SAM) $(PARAMETERS)
+deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PARAMETERS="Name=value ...", YES=1; docs/deploy.md)
+	@$(if $(filter off,$(CHECKS)),,$(PYTHON) -m tools.deploy_checks $(TARGET) $(PARAMETERS))
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) -m tools.deploy $(TARGET) $(if $(YES),--yes) $(SAM) $(PARAMETERS)
+
+.PHONY: deploy-checks
+deploy-checks: ## Check what a deployment needs, without one (STACK=, ENV=, PARAMETERS=)
+	@$(PYTHON) -m tools.deploy_checks $(TARGET) $(PARAMETERS)
 
 .PHONY: permissions
 permissions: $(RUNNING) ## Write the table of the functions' permissions: docs/security.md

@@ -1,21 +1,60 @@
-"""Deployment of `sam build`'s output, with the API's own URL as a parameter.
+"""Deployment of `sam build`'s output as one stack, with the API's own URL as a parameter.
 
-`python -m tools.deploy <sam> [Name=value ...]`. The API's URL is known only after the first
-deployment. A deployment that leaves `PublicBaseUrl` unset is therefore followed by a second one
-that sets it. The module needs only the standard library.
+`python -m tools.deploy [--stack NAME] [--env NAME] [--tag name=value ...] [--yes] <sam>
+[Name=value ...]`. Each environment is a stack of its own. The API's URL is known only after the
+first deployment. A deployment that leaves `PublicBaseUrl` unset is therefore followed by a second
+one that sets it. The module needs only the standard library.
 """
 
+import argparse
 import json
+import re
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 UNSET = "unset"  # the value of the template's output PublicBaseUrl if there is none
+STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
 
 Run = Callable[[Sequence[str]], str]
+
+
+class BadNameError(ValueError):
+    """CloudFormation does not accept a stack's name."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The stack to deploy.
+
+    Attributes:
+        stack: The name of the stack.
+        tags: The tags of the stack, which AWS copies to its resources.
+        confirm: Whether to ask before the change set is executed.
+    """
+
+    stack: str
+    tags: tuple[str, ...] = ()
+    confirm: bool = False
+
+    @classmethod
+    def of(
+        cls, *, stack: str = "", environment: str = "", tags: Sequence[str] = (), confirm: bool
+    ) -> "Target":
+        """Return the target of an environment; its stack is `skein-<environment>` unless named.
+
+        Raises:
+            BadNameError: CloudFormation does not accept the name.
+        """
+        name = stack or (f"{stack_name()}-{environment}" if environment else stack_name())
+        if not STACK_NAME.fullmatch(name):
+            raise BadNameError(f"{name!r} is no name of a stack: use letters, digits and hyphens")
+        own = ("application=skein", *([f"environment={environment}"] if environment else []))
+        return cls(stack=name, tags=(*own, *tags), confirm=confirm)
 
 
 def run(command: Sequence[str]) -> str:
@@ -35,29 +74,38 @@ def run(command: Sequence[str]) -> str:
 
 
 def stack_name() -> str:
-    """Read the stack's name from the SAM CLI's configuration."""
+    """Read the default name of the stack from the SAM CLI's configuration."""
     config = tomllib.loads((ROOT / "samconfig.toml").read_text(encoding="utf-8"))
     return str(config["default"]["deploy"]["parameters"]["stack_name"])
 
 
-def outputs(sam: str, run: Run) -> dict[str, str]:
+def outputs(sam: str, target: Target, run: Run) -> dict[str, str]:
     """Return the deployed stack's outputs by name."""
-    listed = run([sam, "list", "stack-outputs", "--stack-name", stack_name(), "--output", "json"])
+    listed = run([sam, "list", "stack-outputs", "--stack-name", target.stack, "--output", "json"])
     return {output["OutputKey"]: output["OutputValue"] for output in json.loads(listed)}
 
 
-def deploy(sam: str, parameters: Sequence[str], run: Run = run) -> dict[str, str]:
+def deploy(sam: str, target: Target, parameters: Sequence[str], run: Run = run) -> dict[str, str]:
     """Deploy with the given parameters and return the outputs; other parameters keep their values.
 
-    If `PublicBaseUrl` is still unset, a second deployment sets it to the API's URL.
+    SAM prints the change set before it is executed. If `PublicBaseUrl` is still unset, a second
+    deployment sets it to the API's URL.
     """
-    run([sam, "deploy", *overrides(parameters)])
-    found = outputs(sam, run)
+    run([sam, "deploy", *options(target), *overrides(parameters)])
+    found = outputs(sam, target, run)
     if found["PublicBaseUrl"] == UNSET:
+        again = Target(target.stack, target.tags)
         url = found["ApiUrl"]
-        run([sam, "deploy", *overrides([*parameters, f"PublicBaseUrl={url}"])])
-        found = outputs(sam, run)
+        run([sam, "deploy", *options(again), *overrides([*parameters, f"PublicBaseUrl={url}"])])
+        found = outputs(sam, target, run)
     return found
+
+
+def options(target: Target) -> list[str]:
+    """Return the options of `sam deploy` for a stack."""
+    name = target.stack
+    confirm = "--confirm-changeset" if target.confirm else "--no-confirm-changeset"
+    return ["--stack-name", name, "--s3-prefix", name, confirm, "--tags", *target.tags]
 
 
 def overrides(parameters: Sequence[str]) -> list[str]:
@@ -65,9 +113,36 @@ def overrides(parameters: Sequence[str]) -> list[str]:
     return ["--parameter-overrides", *parameters] if parameters else []
 
 
-if __name__ == "__main__":
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of the options that name a stack."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--stack", default="")
+    parser.add_argument("--env", default="")
+    parser.add_argument("--tag", action="append", default=[])
+    parser.add_argument("--yes", action="store_true")
+    return parser
+
+
+def main(argv: Sequence[str], run: Run = run) -> int:
+    """Deploy as the command line says, print the outputs, and return the exit status."""
+    parser = arguments()
+    parser.add_argument("sam")
+    parser.add_argument("parameters", nargs="*")
+    given = parser.parse_args(argv)
+    confirm = not given.yes and sys.stdin.isatty()
     try:
-        for name, value in deploy(sys.argv[1], sys.argv[2:]).items():
-            print(f"{name:<18}{value}")
+        target = Target.of(
+            stack=given.stack, environment=given.env, tags=given.tag, confirm=confirm
+        )
+        for name, value in deploy(given.sam, target, given.parameters, run).items():
+            print(f"{name:<28}{value}")
+    except BadNameError as error:
+        print(f"deploy: {error}", file=sys.stderr)
+        return 1
     except subprocess.CalledProcessError as error:
-        sys.exit(error.returncode)
+        return int(error.returncode)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

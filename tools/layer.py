@@ -57,6 +57,10 @@ class BadTemplateError(RuntimeError):
     """The template does not name exactly one Python runtime."""
 
 
+class WrongPythonError(RuntimeError):
+    """This Python is not that of the runtime."""
+
+
 class SdkError(RuntimeError):
     """The SDK lacks a service or an operation, or the code hides which service it uses."""
 
@@ -148,13 +152,15 @@ def compile_bytecode(site: Path, version: str) -> None:
     """Compile a folder that becomes `/opt/python`, where Lambda cannot write bytecode.
 
     The bytecode contains a hash of the source instead of a time, and the hash is never checked.
-    Builds are therefore reproducible. If this Python's version is not `version`, no bytecode is
-    written, because Lambda would ignore it.
+    Builds are therefore reproducible.
+
+    Raises:
+        WrongPythonError: This Python's version is not `version`, so Lambda would ignore the
+            bytecode, and each cold start would compile all code.
     """
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     if here != version:
-        print(f"layer: no bytecode, because this is Python {here}; cold starts will be slower")
-        return
+        raise WrongPythonError(f"the layer needs Python {version}, and this is Python {here}")
     compileall.compile_dir(
         site,
         quiet=2,

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
+from importlib.util import MAGIC_NUMBER, find_spec
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ import pytest
 from local.template import TEMPLATE, Template
 from skein.adapters.static_embeddings import LAYER_FOLDER, TOKENS, WEIGHTS
 from tests.support.scripted_openai import ScriptedOpenAI
-from tools import deploy, layer, size
+from tools import deploy, layer, runtime_python, size
 
 # A finder that knows nothing of the packages and folders that the layer leaves out.
 PRUNED = """
@@ -272,18 +272,94 @@ class FakeSam:
         return json.dumps([{"OutputKey": k, "OutputValue": v} for k, v in outputs.items()])
 
 
+TARGET = deploy.Target("skein", ("application=skein",))
+OPTIONS = "--stack-name skein --s3-prefix skein --no-confirm-changeset --tags application=skein"
+
+
 def test_a_first_deployment_is_told_its_own_url() -> None:
     sam = FakeSam()
-    found = deploy.deploy("sam", ["JwtAudience=skein"], sam)
+    found = deploy.deploy("sam", TARGET, ["JwtAudience=skein"], sam)
+    overrides = ["--parameter-overrides", "JwtAudience=skein"]
     assert sam.deployed == [
-        ["--parameter-overrides", "JwtAudience=skein"],
-        ["--parameter-overrides", "JwtAudience=skein", "PublicBaseUrl=https://api"],
+        [*OPTIONS.split(), *overrides],
+        [*OPTIONS.split(), *overrides, "PublicBaseUrl=https://api"],
     ]
     assert found["PublicBaseUrl"] == "https://api"
 
 
 def test_a_later_deployment_keeps_its_url() -> None:
     sam = FakeSam(base_url="https://texts.example")
-    found = deploy.deploy("sam", [], sam)
-    assert sam.deployed == [[]]
+    found = deploy.deploy("sam", TARGET, [], sam)
+    assert sam.deployed == [OPTIONS.split()]
     assert found["PublicBaseUrl"] == "https://texts.example"
+
+
+def test_change_set_is_confirmed_once_for_both_deployments() -> None:
+    sam = FakeSam()
+    deploy.deploy("sam", deploy.Target("skein", confirm=True), [], sam)
+    confirmed = ["--confirm-changeset" in options for options in sam.deployed]
+    assert confirmed == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("stack", "environment", "name"),
+    [
+        ("", "", "skein"),
+        ("", "staging", "skein-staging"),
+        ("coach", "", "coach"),
+        ("coach", "staging", "coach"),
+    ],
+)
+def test_environment_has_a_stack_and_a_tag_of_its_own(
+    stack: str, environment: str, name: str
+) -> None:
+    target = deploy.Target.of(stack=stack, environment=environment, tags=["team=a"], confirm=False)
+    assert target.stack == name
+    own = [f"environment={environment}"] if environment else []
+    assert list(target.tags) == ["application=skein", *own, "team=a"]
+
+
+@pytest.mark.parametrize("name", ["skein_staging", "1st", "a" * 101, "a b"])
+def test_name_that_cloudformation_refuses_is_an_error(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sam = FakeSam()
+    assert deploy.main(["--stack", name, "sam"], sam) == 1
+    assert not sam.deployed
+    assert "is no name of a stack" in capsys.readouterr().err
+
+
+def test_deploy_prints_the_outputs_of_the_stack(capsys: pytest.CaptureFixture[str]) -> None:
+    sam = FakeSam()
+    assert deploy.main(["--env", "staging", "--yes", "sam", "JwtAudience=a"], sam) == 0
+    assert "ApiUrl                      https://api" in capsys.readouterr().out
+    assert sam.deployed[0][:2] == ["--stack-name", "skein-staging"]
+
+
+def interpreter(path: Path, version: str) -> str:
+    """A program that answers as a Python of this version."""
+    path.write_text(f"#!/bin/sh\necho {version} {path}\n", encoding="utf-8")
+    path.chmod(0o700)
+    return str(path)
+
+
+def test_build_uses_the_python_of_the_runtime(tmp_path: Path) -> None:
+    newer = interpreter(tmp_path / "python3.12", "3.12")
+    exact = interpreter(tmp_path / "python-of-the-runtime", "3.11")
+    assert runtime_python.find([newer, exact], "3.11") == exact
+    assert runtime_python.find(["no-such-python", exact], "3.11") == exact
+
+
+def test_build_without_the_python_of_the_runtime_is_an_error(tmp_path: Path) -> None:
+    newer = interpreter(tmp_path / "python3.12", "3.12")
+    with pytest.raises(runtime_python.NoRuntimePythonError, match=r"needs Python 2\.7"):
+        runtime_python.find([newer], "2.7")
+
+
+def test_layer_is_never_built_without_bytecode_for_the_runtime(tmp_path: Path) -> None:
+    file(tmp_path / "module.py", "X = 1")
+    with pytest.raises(layer.WrongPythonError, match=r"needs Python 2\.7"):
+        layer.compile_bytecode(tmp_path, "2.7")
+    layer.compile_bytecode(tmp_path, "{}.{}".format(*sys.version_info[:2]))
+    [compiled] = tmp_path.rglob("*.pyc")
+    assert compiled.read_bytes()[:4] == MAGIC_NUMBER

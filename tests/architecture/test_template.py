@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any
@@ -171,6 +172,35 @@ def test_the_runtime_is_the_oldest_python_that_the_project_takes() -> None:
 def test_guide_names_every_parameter() -> None:
     guide = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
     assert not [name for name in TEMPLATE.parameters() if f"`{name}`" not in guide]
+
+
+OUTPUTS = set(TEMPLATE.document["Outputs"])
+
+
+def test_guide_names_every_output() -> None:
+    guide = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    assert not [name for name in OUTPUTS if f"`{name}`" not in guide]
+
+
+def test_runbooks_use_outputs_that_exist() -> None:
+    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    texts = [path.read_text(encoding="utf-8") for path in pages]
+    used = {name for text in texts for name in re.findall(r"\bout ([A-Z]\w+)", text)}
+    assert used
+    assert used <= OUTPUTS
+    # A value that only the stack knows is never left to the reader.
+    assert not [
+        text for text in texts if re.search(r"\$\{?(TABLE|DEAD_LETTERS_\w+|API_URL)\b", text)
+    ]
+
+
+@pytest.mark.parametrize("queue", WORK_QUEUES, ids=lambda queue: queue.logical_id)
+def test_dead_letters_have_outputs(queue: Any) -> None:
+    outputs = TEMPLATE.document["Outputs"]
+    assert outputs[f"{queue.dead_letters}Url"]["Value"] == {"Ref": queue.dead_letters}
+    assert outputs[f"{queue.dead_letters}Arn"]["Value"] == {
+        "Fn::GetAtt": f"{queue.dead_letters}.Arn"
+    }
 
 
 def test_log_level_never_drops_the_lines_of_metrics() -> None:

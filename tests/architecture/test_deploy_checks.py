@@ -1,0 +1,188 @@
+"""Checks before a deployment: each finds what would fail halfway, and no secret is printed."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from local.template import TEMPLATE, Template
+from tools import deploy_checks
+from tools.deploy_checks import Checks, FailedCheckError, template_parameters
+
+ISSUER = "https://issuer.example"
+ARN = "arn:aws:secretsmanager:eu-west-1:1:secret:"
+GIVEN = {
+    "JwtIssuer": ISSUER,
+    "JwtAudience": "skein",
+    "TwilioSecretArn": f"{ARN}twilio",
+    "OpenaiSecretArn": f"{ARN}openai",
+}
+REGION = {"AWS_REGION": "eu-west-1"}
+WORD = "secretword"
+
+
+class Account:
+    """An AWS account in which everything is ready for a first deployment."""
+
+    def __init__(self) -> None:
+        self.concurrency = 1000
+        self.parameters: Mapping[str, str] | None = None
+        self.identity: dict[str, str] | None = {"Account": "1", "Arn": "arn:aws:iam::1:user/a"}
+        self.secrets: dict[str, Any] = {
+            f"{ARN}twilio": json.dumps({"account_sid": "AC1", "auth_token": WORD}),
+            f"{ARN}openai": json.dumps({"api_key": WORD}),
+        }
+
+    def __call__(self, command: Sequence[str]) -> str:
+        match list(command):
+            case ["sts", *_]:
+                if self.identity is None:
+                    raise FailedCheckError("Unable to locate credentials")
+                return json.dumps(self.identity)
+            case ["cloudformation", *_]:
+                if self.parameters is None:
+                    raise FailedCheckError("Stack with id skein does not exist")
+                pairs = self.parameters.items()
+                listed = [{"ParameterKey": k, "ParameterValue": v} for k, v in pairs]
+                return json.dumps({"Stacks": [{"Parameters": listed}]})
+            case ["secretsmanager", *_, arn]:
+                return json.dumps({"SecretString": self.secrets[arn]})
+            case ["lambda", *_]:
+                return json.dumps({"AccountLimit": {"ConcurrentExecutions": self.concurrency}})
+        raise AssertionError(command)
+
+
+class Issuer:
+    """An issuer with one key."""
+
+    def __init__(self, name: str = ISSUER, key: str = "RSA") -> None:
+        self._documents = {
+            f"{ISSUER}/.well-known/openid-configuration": {
+                "issuer": name,
+                "jwks_uri": f"{ISSUER}/keys",
+            },
+            f"{ISSUER}/keys": {"keys": [{"kty": key}]},
+        }
+
+    def __call__(self, url: str) -> Any:
+        return self._documents[url]
+
+
+def failures(
+    account: Account | None = None,
+    *,
+    given: Mapping[str, str] = GIVEN,
+    environment: Mapping[str, str] = REGION,
+    issuer: Issuer | None = None,
+) -> dict[str, str]:
+    checks = Checks("skein", given, environment, account or Account(), issuer or Issuer())
+    return {name: finding for name, finding, passed in checks.run() if not passed}
+
+
+def test_account_that_is_ready_passes_all_checks() -> None:
+    checks = Checks("skein", GIVEN, REGION, Account(), Issuer())
+    results = list(checks.run())
+    names = ["Region", "Credentials", "Parameters", "Issuer", "Secrets", "Quota"]
+    assert [name for name, _, _ in results] == names
+    assert all(passed for _, _, passed in results)
+    assert WORD not in str(results)
+
+
+@pytest.mark.parametrize(
+    ("environment", "why"),
+    [
+        ({}, "no region is set"),
+        ({"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "us-east-1"}, "differ"),
+    ],
+)
+def test_region_must_be_set_once(environment: Mapping[str, str], why: str) -> None:
+    found = failures(environment=environment)
+    assert list(found) == ["Region"]  # nothing else is checked
+    assert why in found["Region"]
+
+
+def test_missing_credentials_end_the_checks() -> None:
+    account = Account()
+    account.identity = None
+    assert list(failures(account)) == ["Credentials"]
+
+
+def test_first_deployment_without_a_required_parameter_fails() -> None:
+    given = {name: value for name, value in GIVEN.items() if name != "JwtAudience"}
+    assert failures(given=given)["Parameters"] == "a first deployment needs JwtAudience"
+
+
+def test_later_deployment_keeps_its_parameters() -> None:
+    account = Account()
+    account.parameters = GIVEN
+    assert not failures(account, given={})
+
+
+def test_unknown_parameter_fails() -> None:
+    found = failures(given=GIVEN | {"JwtAudiance": "a"})
+    assert found["Parameters"] == "the template has no JwtAudiance"
+
+
+@pytest.mark.parametrize(
+    ("issuer", "why"),
+    [
+        (Issuer(name=f"{ISSUER}/"), "JwtIssuer must be the same"),
+        (Issuer(key="EC"), "publishes no RSA key"),
+    ],
+)
+def test_issuer_must_publish_its_name_and_rsa_keys(issuer: Issuer, why: str) -> None:
+    assert why in failures(issuer=issuer)["Issuer"]
+
+
+@pytest.mark.parametrize(
+    ("secret", "why"),
+    [
+        ("sk-plain", "is not a JSON object"),
+        ("[1]", "is not a JSON object"),
+        ("{}", "has no api_key"),
+        (json.dumps({"api_key": ""}), "has no api_key"),
+    ],
+)
+def test_secret_must_have_its_fields(secret: str, why: str) -> None:
+    account = Account()
+    account.secrets[f"{ARN}openai"] = secret
+    finding = failures(account)["Secrets"]
+    assert why in finding
+    assert WORD not in finding
+    assert "sk-plain" not in finding
+
+
+def test_secret_of_another_region_fails() -> None:
+    found = failures(environment={"AWS_REGION": "us-east-1"})
+    assert found["Secrets"] == "TwilioSecretArn is not in the region us-east-1"
+
+
+def test_account_with_ten_concurrent_executions_fails() -> None:
+    account = Account()
+    account.concurrency = 10
+    finding = failures(account)["Quota"]
+    assert "allows 10 concurrent executions" in finding
+    assert "L-B99A9384" in finding
+
+
+def test_workers_that_the_account_can_run_pass() -> None:
+    account = Account()
+    names = [name for name in Template.load().parameters() if name.endswith("Concurrency")]
+    account.concurrency = 2 * len(names) + deploy_checks.RESERVE
+    assert not failures(account, given=GIVEN | dict.fromkeys(names, "2"))
+    assert "Quota" in failures(account, given=GIVEN | dict.fromkeys(names, "3"))
+
+
+def test_parameters_are_read_as_the_template_declares_them() -> None:
+    read = template_parameters(TEMPLATE.read_text(encoding="utf-8"))
+    declared = Template.load().document["Parameters"]
+    assert set(read) == set(declared)
+    for name, parameter in declared.items():
+        default = parameter.get("Default")
+        assert read[name] == (None if default is None else str(default))
+
+
+def test_document_that_is_not_fetched_by_https_fails() -> None:
+    with pytest.raises(FailedCheckError, match="does not begin with https"):
+        deploy_checks.fetch("http://issuer.example")

@@ -1,0 +1,235 @@
+"""Checks before a deployment: everything that would make it fail halfway, or fail afterwards.
+
+`python -m tools.deploy_checks [--stack NAME] [--env NAME] [Name=value ...]` checks the region, the
+credentials, the parameters, the issuer of tokens, the secrets and the quota of concurrent
+executions. It changes nothing and prints no secret. The module needs only the standard library and
+the `aws` command.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tools.deploy import BadNameError, Target, arguments
+
+TEMPLATE = Path(__file__).resolve().parent.parent / "template.yaml"
+FETCH_SECONDS = 10
+# Webhooks and clients need executions beside those of the workers.
+RESERVE = 10
+CONCURRENCY_QUOTA = "L-B99A9384"
+SECRETS = {"TwilioSecretArn": ("account_sid", "auth_token"), "OpenaiSecretArn": ("api_key",)}
+
+Aws = Callable[[Sequence[str]], str]
+Fetch = Callable[[str], Any]
+
+
+class FailedCheckError(Exception):
+    """A check failed; the message says why and what to do."""
+
+
+def aws(command: Sequence[str]) -> str:
+    """Run the `aws` command and return its output.
+
+    Raises:
+        FailedCheckError: The command failed or is not installed.
+    """
+    try:
+        done = subprocess.run(
+            ["aws", *command, "--output", "json"], check=True, text=True, capture_output=True
+        )
+    except FileNotFoundError:
+        raise FailedCheckError("the `aws` command is not installed") from None
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr or "").strip().splitlines() or ["it failed"]
+        raise FailedCheckError(f"`aws {command[0]} {command[1]}`: {reason[-1]}") from None
+    return done.stdout
+
+
+def fetch(url: str) -> Any:
+    """Fetch a JSON document over HTTPS.
+
+    Raises:
+        FailedCheckError: The document cannot be fetched, or is not JSON.
+    """
+    if not url.startswith("https://"):
+        raise FailedCheckError(f"{url} does not begin with https://")
+    try:
+        with urllib.request.urlopen(url, timeout=FETCH_SECONDS) as response:  # noqa: S310
+            return json.load(response)
+    except (OSError, ValueError) as error:
+        raise FailedCheckError(f"{url} cannot be read: {error}") from None
+
+
+def template_parameters(template: str) -> dict[str, str | None]:
+    """Return the template's parameters with their defaults; None for a required one."""
+    _, _, rest = template.partition("\nParameters:\n")
+    section, _, _ = rest.partition("\nConditions:\n")
+    found: dict[str, str | None] = {}
+    for block in re.split(r"(?m)^  (?=\w+:$)", section)[1:]:
+        name = block.split(":", 1)[0]
+        default = re.search(r"(?m)^    Default: *(.*)$", block)
+        found[name] = None if default is None else default[1].strip("\"'")
+    return found
+
+
+@dataclass
+class Checks:
+    """The checks of one deployment.
+
+    Args:
+        stack: The name of the stack.
+        given: The parameters of this deployment.
+        environment: The environment variables.
+        aws: Runs the `aws` command.
+        fetch: Fetches a JSON document.
+    """
+
+    stack: str
+    given: Mapping[str, str]
+    environment: Mapping[str, str]
+    aws: Aws = aws
+    fetch: Fetch = fetch
+    declared: Mapping[str, str | None] = field(
+        default_factory=lambda: template_parameters(TEMPLATE.read_text(encoding="utf-8"))
+    )
+
+    def run(self) -> Iterator[tuple[str, str, bool]]:
+        """Run all checks; yield the name, the finding and the success of each.
+
+        Nothing further is checked without a region and credentials.
+        """
+        for check in (self._region, self._credentials):
+            name, finding, passed = _result(check)
+            yield name, finding, passed
+            if not passed:
+                return
+        for check in (self._parameters, self._issuer, self._secrets, self._concurrency):
+            yield _result(check)
+
+    def _region(self) -> str:
+        """Region: one, and the same in every setting."""
+        names = ("AWS_REGION", "AWS_DEFAULT_REGION")
+        set_to = {name: self.environment[name] for name in names if self.environment.get(name)}
+        if len(set(set_to.values())) > 1:
+            both = " and ".join(f"{name}={value}" for name, value in set_to.items())
+            raise FailedCheckError(f"{both} differ: unset one of them")
+        if not set_to:
+            raise FailedCheckError("no region is set: export AWS_REGION=eu-west-1")
+        return next(iter(set_to.values()))
+
+    def _credentials(self) -> str:
+        """Credentials: AWS knows them."""
+        identity = json.loads(self.aws(["sts", "get-caller-identity"]))
+        return f"account {identity['Account']}, {identity['Arn']}"
+
+    def _values(self) -> dict[str, str]:
+        """Return the values that the deployment will have; later deployments keep theirs."""
+        defaults = {name: value for name, value in self.declared.items() if value is not None}
+        return defaults | self._deployed() | dict(self.given)
+
+    def _deployed(self) -> dict[str, str]:
+        try:
+            found = json.loads(
+                self.aws(["cloudformation", "describe-stacks", "--stack-name", self.stack])
+            )
+        except FailedCheckError as error:
+            if "does not exist" in str(error):
+                return {}
+            raise
+        parameters = found["Stacks"][0].get("Parameters", ())
+        return {each["ParameterKey"]: each["ParameterValue"] for each in parameters}
+
+    def _parameters(self) -> str:
+        """Parameters: the template knows them, and none is missing."""
+        unknown = sorted(self.given.keys() - self.declared.keys())
+        if unknown:
+            raise FailedCheckError(f"the template has no {', '.join(unknown)}")
+        missing = sorted(self.declared.keys() - self._values().keys())
+        if missing:
+            raise FailedCheckError(f"a first deployment needs {', '.join(missing)}")
+        return f"{len(self.given)} given for the stack {self.stack}"
+
+    def _issuer(self) -> str:
+        """Issuer: it publishes its own name and RSA keys."""
+        issuer = self._values().get("JwtIssuer", "")
+        url = f"{issuer.rstrip('/')}/.well-known/openid-configuration"
+        document = self.fetch(url)
+        name = document.get("issuer") if isinstance(document, dict) else None
+        if name != issuer:
+            raise FailedCheckError(f"{url} names the issuer {name!r}: JwtIssuer must be the same")
+        keys = self.fetch(str(document.get("jwks_uri")))
+        found = [key for key in keys.get("keys", ()) if key.get("kty") == "RSA"]
+        if not found:
+            raise FailedCheckError(f"{issuer} publishes no RSA key, which RS256 needs")
+        return f"{issuer} publishes {len(found)} RSA keys"
+
+    def _secrets(self) -> str:
+        """Secrets: they are in this region and have their fields."""
+        region, values = self._region(), self._values()
+        for parameter, fields in SECRETS.items():
+            arn = values.get(parameter, "")
+            if arn.split(":")[3:4] != [region]:
+                raise FailedCheckError(f"{parameter} is not in the region {region}")
+            secret = json.loads(
+                self.aws(["secretsmanager", "get-secret-value", "--secret-id", arn])
+            )
+            try:
+                stored = json.loads(secret.get("SecretString", ""))
+            except ValueError:
+                stored = None
+            if not isinstance(stored, dict):
+                raise FailedCheckError(f"the secret of {parameter} is not a JSON object")
+            if missing := [name for name in fields if not stored.get(name)]:
+                raise FailedCheckError(f"the secret of {parameter} has no {', '.join(missing)}")
+        return " and ".join(SECRETS)
+
+    def _concurrency(self) -> str:
+        """Quota: the account allows as many executions as the workers may use."""
+        values = self._values()
+        wanted = sum(int(value) for name, value in values.items() if name.endswith("Concurrency"))
+        settings = json.loads(self.aws(["lambda", "get-account-settings"]))
+        allowed = int(settings["AccountLimit"]["ConcurrentExecutions"])
+        if allowed < wanted + RESERVE:
+            raise FailedCheckError(
+                f"the account allows {allowed} concurrent executions, and the workers may use "
+                f"{wanted}, beside {RESERVE} for webhooks: request more (quota "
+                f"{CONCURRENCY_QUOTA} of Lambda), or lower the parameters named ...Concurrency"
+            )
+        return f"{allowed} concurrent executions, of which workers may use {wanted}"
+
+
+def _result(check: Callable[[], str]) -> tuple[str, str, bool]:
+    name = (check.__doc__ or "").split(":")[0]
+    try:
+        return name, check(), True
+    except FailedCheckError as error:
+        return name, str(error), False
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print all findings and return the exit status: 1 if a check failed."""
+    parser = arguments()
+    parser.add_argument("parameters", nargs="*")
+    options = parser.parse_args(argv)
+    try:
+        target = Target.of(stack=options.stack, environment=options.env, confirm=False)
+    except BadNameError as error:
+        print(f"deploy: {error}", file=sys.stderr)
+        return 1
+    given = dict(each.partition("=")[::2] for each in options.parameters)
+    failed = False
+    for name, finding, passed in Checks(target.stack, given, os.environ).run():
+        failed = failed or not passed
+        print(f"{'ok    ' if passed else 'FAILED'} {name}: {finding}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

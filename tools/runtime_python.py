@@ -1,0 +1,61 @@
+"""Search for the Python of the Lambda runtime, so that builds contain bytecode that Lambda uses.
+
+`python -m tools.runtime_python [candidate ...]` prints the path of an interpreter with the version
+of the template's runtime. The module needs only the standard library.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+
+from tools.layer import ROOT, TEMPLATE, runtime_version
+
+PROBE = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)"
+
+
+class NoRuntimePythonError(RuntimeError):
+    """This machine has no Python of the runtime's version."""
+
+
+def probe(python: str) -> tuple[str, str] | None:
+    """Return the version and the real path of an interpreter; None if it does not start."""
+    try:
+        done = subprocess.run([python, "-c", PROBE], check=True, text=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    version, _, path = done.stdout.strip().partition(" ")
+    return version, path
+
+
+def find(candidates: Iterable[str], version: str) -> str:
+    """Return the path of the first interpreter of a version.
+
+    Args:
+        candidates: Names or paths of interpreters, which come before `python<version>` on the path.
+        version: The version, such as `3.11`.
+
+    Raises:
+        NoRuntimePythonError: None of them has the version.
+    """
+    for candidate in (*candidates, f"python{version}", str(ROOT / ".venv" / "bin" / "python")):
+        found = probe(candidate)
+        if found is not None and found[0] == version:
+            return found[1]
+    raise NoRuntimePythonError(
+        f"the build needs Python {version}, the runtime of the functions: install it, or name it: "
+        f"make build PYTHON=/path/to/python{version}"
+    )
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print the path of the runtime's Python and return the exit status."""
+    try:
+        print(find(argv, runtime_version(TEMPLATE.read_text(encoding="utf-8"))))
+    except NoRuntimePythonError as error:
+        print(f"build: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
