@@ -35,7 +35,7 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.http import error_response
-from skein.models.api.base import EntityId, ErrorEnvelope
+from skein.models.api.base import MAX_SEQ, EntityId, ErrorEnvelope
 from skein.models.common.base import NamedMember, Tenant, Value
 from skein.services.common.pagination import MAX_PAGE
 from skein.settings import Settings
@@ -89,6 +89,7 @@ MemberId = Annotated[EntityId, Path(description="The id of a user or an agent.")
 AgentId = Annotated[EntityId, Path(description="The id of an agent.")]
 UserId = Annotated[EntityId, Path(description="The id of a user.")]
 PhoneNumber = Annotated[EntityId, Path(description="A phone number such as +15005550006.")]
+Seq = Annotated[int, Path(ge=1, le=MAX_SEQ, description="A message's `seq`.")]
 RunId = Annotated[EntityId, Path(description="The id of a run.")]
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="Maximum number of items in the page.")]
 Day = Annotated[

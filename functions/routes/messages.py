@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
+from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from routes.app import ApiRouter, ChatId, Limit, PageCursor, documented
-from routes.audited import CONVERSATION, unaudited
+from routes.app import ApiRouter, ChatId, Limit, PageCursor, Seq, documented, no_content
+from routes.audited import CONVERSATION, deletes, unaudited
 from skein.bootstrap.api import services
 from skein.models.api.base import (
     MAX_SEQ,
@@ -82,6 +83,21 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
         )
     )
     return MessageResource.of(posted.message), 201 if posted.created else 200
+
+
+@router.delete(
+    "/v1/chats/<chat_id>/messages/<seq>",
+    summary="Delete an own message",
+    tags=["messages"],
+    status_code=204,
+    responses=documented(204, None, 404),
+    middlewares=deletes("message"),
+)
+def delete_message(chat_id: ChatId, seq: Seq) -> Response[None]:
+    """The number stays, with the kind `deleted` and without a text (idempotent)."""
+    caller = router.caller
+    services().message_deletion.delete(caller.tenant, caller.person.ref, chat_id, seq)
+    return no_content()
 
 
 @router.post(

@@ -1,18 +1,11 @@
 """Route that tells why a message has no answer, for operators."""
 
-from typing import Annotated
-
-from aws_lambda_powertools.event_handler.openapi.params import Path
-
-from routes.app import ApiRouter, ChatId, documented
+from routes.app import ApiRouter, ChatId, Seq, documented
 from routes.audited import reads
 from skein.bootstrap.api import services
-from skein.models.api.base import MAX_SEQ
 from skein.models.api.reasons import MessageReasonsResource
 
 router = ApiRouter()
-
-Seq = Annotated[int, Path(ge=1, le=MAX_SEQ, description="A message's `seq`.")]
 
 
 @router.get(

@@ -878,6 +878,14 @@ def _stopped_by_agent(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     return ended(world, "canceled")
 
 
+@scenario(Reason.MESSAGE_DELETED)
+def _message_deleted(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    world = group()
+    world.post("Publish", HUSAM)
+    world.app.message_deletion.delete(TENANT, HUSAM.ref, "chat_1", 1)
+    return ended(world, "canceled")
+
+
 @scenario(Reason.PERSON_ERASED)
 def _person_erased(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = group(ASK, reply_mode="tools")

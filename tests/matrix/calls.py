@@ -20,6 +20,7 @@ WHERE = "tests/matrix/calls.py"
 PATHS: dict[str, dict[str, str]] = {
     "/v1/agents/{agent_id}/threads/{thread_id}/export": {"thread_id": "done_thread_id"},
     "/v1/chats/{chat_id}/members/{kind}/{member_id}": {"kind": "=user"},
+    "/v1/chats/{chat_id}/messages/{seq}": {"seq": "=1"},
     "/v1/chats/{chat_id}/messages/{seq}/reasons": {"seq": "=1"},
     "/v1/skills/{name}": {"name": "skill_name"},
     "/v1/users/{user_id}/phones/{phone}": {"phone": "own_phone"},

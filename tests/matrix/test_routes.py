@@ -41,11 +41,14 @@ AFTERWARDS = {
     "GET /v1/chats/{chat_id}/members": 200,
     "GET /v1/chats/{chat_id}/messages": 200,
     "GET /v1/chats/{chat_id}/messages/{seq}/reasons": 200,
+    "DELETE /v1/chats/{chat_id}/messages/{seq}": 204,
     "POST /v1/chats/{chat_id}/read": 200,
     "GET /v1/chats/{chat_id}/agents/{agent_id}": 200,
     "GET /v1/chats/{chat_id}/consolidations": 200,
     "GET /v1/chats/{chat_id}/documents": 200,
 }
+# The only call that takes something from a discarded chat: its members still read the message.
+DELETES_WORDS = "DELETE /v1/chats/{chat_id}/messages/{seq}"
 # What may still be asked of a deleted agent; all else answers 404.
 OF_DELETED = {"DELETE /v1/agents/{agent_id}": 204, "GET /v1/agents/{agent_id}/runs": 200}
 ABROAD = [STRANGER, TWIN, "nobody", "ACME", "acme#CHAT"]
@@ -349,6 +352,8 @@ def test_in_a_discarded_chat_nothing_happens_any_more(world: Neighbours, route: 
         assert answer.status == AFTERWARDS[str(route)]
     else:
         assert answer.status in {404, 409}, answer.body
+    if str(route) == DELETES_WORDS:
+        return
     changed = [
         key.sk for key, _ in world.changed() if "#AUDIT#" not in key.pk and "#LIMIT#" not in key.pk
     ]

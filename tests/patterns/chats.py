@@ -186,6 +186,14 @@ def _read_messages(meter: Meter) -> None:
         world.app.views.messages(TENANT, HUSAM.id, "chat_1")
 
 
+@patterns.named("delete an own message")
+def _delete_message(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", HUSAM)
+    with meter(world):
+        world.app.message_deletion.delete(TENANT, HUSAM.ref, "chat_1", 1)
+
+
 @patterns.named("set a read receipt")
 def _receipt(meter: Meter) -> None:
     world = group()

@@ -142,6 +142,7 @@ CHAT_CALLS: tuple[tuple[str, str, dict[str, Any] | None], ...] = (
     ("DELETE", "/v1/chats/{chat}/members/user/usr_husam", None),
     ("GET", "/v1/chats/{chat}/messages", None),
     ("POST", "/v1/chats/{chat}/messages", {"text": "Hi", "client_id": "1"}),
+    ("DELETE", "/v1/chats/{chat}/messages/1", None),
     ("POST", "/v1/chats/{chat}/read", {"seq": 1}),
     ("POST", "/v1/chats/{chat}/runs", {"all": True}),
 )

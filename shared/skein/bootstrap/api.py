@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from skein.services.privacy.audit_log import AuditLog
     from skein.services.privacy.erasure_requests import Erasures
     from skein.services.privacy.export import Exports
+    from skein.services.privacy.message_deletion import MessageDeletion
     from skein.services.quotas.rate_limits import RateLimiter
     from skein.services.quotas.usage import UsageCounters
     from skein.services.recall.rebuild import RecallRebuilds
@@ -194,6 +195,19 @@ class ApiServices:
         from skein.services.recall.rebuild import RecallRebuilds
 
         return RecallRebuilds(table=self.ports.table, dispatch=self.dispatch)
+
+    @lazy
+    def message_deletion(self) -> MessageDeletion:
+        """The service by which people delete their own messages."""
+        from skein.services.privacy.message_deletion import MessageDeletion
+
+        return MessageDeletion(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            ids=self.ports.ids,
+            dispatch=self.dispatch,
+            rate_limiter=self.rate_limiter,
+        )
 
     @lazy
     def model_warnings(self) -> ModelWarnings:

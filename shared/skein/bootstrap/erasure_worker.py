@@ -5,7 +5,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_agent_data import KeptEraser
 from skein.services.privacy.erasure_look_ups import LookUpEraser
 from skein.services.privacy.erasure_memberships import MembershipErasure
-from skein.services.privacy.erasure_messages import ChatEraser
+from skein.services.privacy.erasure_messages import ChatEraser, DeletedMessageEraser
 from skein.services.privacy.erasure_run_search import RunSearch
 from skein.services.privacy.erasure_runs import RunEraser
 from skein.services.privacy.erasure_worker import Eraser
@@ -28,24 +28,22 @@ def build_eraser(ports: Ports) -> Eraser:
         settings=settings,
     )
     runs = RunEraser(table=table, completion=completion)
+    search = RunSearch(table=table, runs=runs)
+    commits = BlockCommits(table=table, clock=clock)
+    blocks = BlockPruning(table=table, clock=clock, commits=commits)
     return Eraser(
         table=table,
         clock=clock,
         dispatch=dispatch,
         memberships=MembershipErasure(table=table, clock=clock, completion=completion),
-        chats=ChatEraser(
-            table=table,
-            runs=runs,
-            blocks=BlockPruning(
-                table=table, clock=clock, commits=BlockCommits(table=table, clock=clock)
-            ),
-        ),
+        chats=ChatEraser(table=table, runs=runs, blocks=blocks),
+        messages=DeletedMessageEraser(table=table, runs=runs, search=search, blocks=blocks),
         kept=KeptEraser(
             table=table,
             clock=clock,
             documents=Documents(table=table, clock=clock, ids=ids),
             settings=settings,
         ),
-        runs=RunSearch(table=table, runs=runs),
+        runs=search,
         look_ups=LookUpEraser(table=table),
     )

@@ -17,6 +17,7 @@ from skein.models.runs.step import HISTORY
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted
 
+SHOWN_KINDS = frozenset({"text", "deleted"})
 MAX_UNCOUNTED_DAYS = 3  # day lines that a cut can add: of the beginning, the trigger and the end
 
 
@@ -61,8 +62,8 @@ def history_entries(
 ) -> list[HistoryEntry]:
     """Return the history entries of the prompt.
 
-    Keywords and notices are left out, unless the effective settings include them. In a timeline,
-    the first entry of each day also costs the line of the day.
+    Keywords, notices and erased messages are left out, unless the effective settings include them.
+    In a timeline, the first entry of each day also costs the line of the day.
     """
     current = current_seq(run, reading.chat)
     staying = {
@@ -71,7 +72,7 @@ def history_entries(
     }
     entries, day = [], ""
     for message in reading.history.messages:
-        if message.kind != "text" and not reading.config.effective.include_system_messages:
+        if message.kind not in SHOWN_KINDS and not reading.config.effective.include_system_messages:
             continue
         overhead = MESSAGE_OVERHEAD_TOKENS
         if not roles:

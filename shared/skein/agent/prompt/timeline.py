@@ -23,6 +23,7 @@ from skein.services.common.quoting import (
 TRIGGER_LABEL = "\u2190 TRIGGER"
 RESUME_LABEL = "\u2190 RESUME"
 NOT_DELIVERED = {"all": "[not delivered] ", "part": "[delivered only in part] "}
+MESSAGE_DELETED = "[message deleted]"
 UTC = ZoneInfo("UTC")
 
 
@@ -69,10 +70,12 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     reply = f" ({', '.join(details)})" if details else ""
     at = message.created_at.astimezone(context.zone)
     seen = "[SEEN]" if own or message.seq <= context.seen_seq else "[NEW]"
+    said = f"{_kind(message)}{_delivery_and_origin(message, context)}{quoted(text)}"
+    if message.kind == "deleted":
+        said = MESSAGE_DELETED
     line = (
         f"[msg:{message.seq} {at:%H:%M}] {context.names[message.sender]}{reply}: "
-        f"{_kind(message)}{_delivery_and_origin(message, context)}{quoted(text)}"
-        f"{attached(message)} {seen}"
+        f"{said}{attached(message)} {seen}"
     )
     if message.seq == context.trigger_seq:
         line += f" {TRIGGER_LABEL}"
@@ -99,6 +102,8 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
     said = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
     media = attached(message).removeprefix(" ")
     words = _kind(message) + " ".join(part for part in (said, media) if part)
+    if message.kind == "deleted":
+        words = MESSAGE_DELETED
     at = message.created_at.astimezone(context.zone)
     number = f"msg:{message.seq} {at:%Y-%m-%d %H:%M %Z}"
     details = [number] if message.seq in context.referred else []

@@ -33,7 +33,7 @@ ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]
 ManualTrigger = Literal["every", "mention", "manual"]
 MessageLoss = Literal["all", "part"]
-MessageKind = Literal["text", "keyword", "notice", "erased"]
+MessageKind = Literal["text", "keyword", "notice", "deleted", "erased"]
 
 MAX_AGENTS = 20
 MAX_MEMBERS = 100
@@ -408,6 +408,8 @@ class Message(Stored):
     """A message, numbered in its chat by `seq` and never renumbered.
 
     Attributes:
+        kind: What the message is. The sender has deleted a message of the kind `deleted`, and an
+            erasure took the words of one of the kind `erased`; both have no text.
         client_id: The sender's idempotency key: the same sender and key is the same message.
         depth: The chain depth: 0 for a person's message, one more for each agent in between.
         run_id: For an agent's message, the run that posted it.

@@ -150,6 +150,7 @@ class Reason(StrEnum):
         "The chat of the answer has readers who may not be shown the run's content.",
     )
     STOPPED_BY_AGENT = "stopped_by_agent", "Another run of the agent stopped this run."
+    MESSAGE_DELETED = "message_deleted", "The message was deleted before it was answered or sent."
     PERSON_ERASED = "person_erased", "The run was shown words of a person who is being erased."
 
     # A plan that was deferred or canceled. It can also be canceled because its agent, person or

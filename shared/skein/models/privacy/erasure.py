@@ -1,7 +1,7 @@
-"""Erasures of people: their progress, and the notes that they need until they are done."""
+"""Erasures of people and of single messages: their progress, and the notes that they need."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -24,6 +24,14 @@ FIRST_STAGE: ErasureStage = "find"
 BACKUP_DAYS = 35  # the longest that DynamoDB's point-in-time recovery reaches back
 
 
+class DeletedMessage(Value):
+    """A message that its sender has deleted, and when it was posted."""
+
+    chat_id: Identifier
+    seq: int
+    posted_at: Instant
+
+
 class SweepCount(Value):
     """The counts of one sweep by kind of item, and when the sweep ended."""
 
@@ -32,13 +40,15 @@ class SweepCount(Value):
 
 
 class Erasure(Stored):
-    """The erasure of a person, and later its report.
+    """The erasure of a person, and later its report; or the erasure of a deleted message.
 
-    It holds ids and numbers, but none of the person's data.
+    It holds ids and numbers, but none of the person's data. The erasure of a message is deleted
+    once it is done.
 
     Attributes:
         id: `era_<ulid>`.
         requested_by: The `sub` of the operator's token.
+        message: The deleted message; None for the erasure of a person.
         stage: The current stage; `resting` between two sweeps.
         after: The cursor of the stage.
         sweeps: The counts of each sweep that has begun.
@@ -53,6 +63,9 @@ class Erasure(Stored):
     user_id: Identifier
     requested_by: Identifier
     requested_at: Instant
+    message: Annotated[DeletedMessage | None, Field(exclude_if=lambda message: message is None)] = (
+        None
+    )
     stage: ErasureStage = FIRST_STAGE
     after: str | None = None
     sweeps: tuple[SweepCount, ...] = (SweepCount(),)

@@ -65,6 +65,7 @@ class Cancellation(NamedTuple):
 PERSON_OPTED_OUT = Cancellation(Reason.OPTED_OUT, "the person has opted out")
 PERSON_LEFT = Cancellation(Reason.PERSON_LEFT, "the person has left")
 NUMBER_LOST = Cancellation(Reason.NUMBER_LOST, "the phone number no longer belongs to the person")
+DELETED = Cancellation(Reason.MESSAGE_DELETED, "the message was deleted")
 NOTHING_TO_SEND = Cancellation(Reason.NOTHING_TO_SEND, "the message has no text to send")
 
 logger = logging.getLogger(__name__)
@@ -139,6 +140,9 @@ class SmsSender:
 
         lease = DeliveryLease(self._store, found, claim)
         try:
+            if message is not None and message.kind == "deleted":
+                lease.save(_canceled(DELETED))
+                return
             self._carry_on(lease, recipient, job, deadline)
         except (LostLease, NotFound):
             logger.info(

@@ -11,4 +11,5 @@ __all__ = [
     "erasure_runs",
     "erasure_worker",
     "export",
+    "message_deletion",
 ]

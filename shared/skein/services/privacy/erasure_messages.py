@@ -1,25 +1,35 @@
-"""Chat erasure: messages, deliveries, runs and recall blocks in the person's chats."""
+"""Chat erasure: messages, deliveries, runs and recall blocks of a person or a deleted message."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import timedelta
+from typing import TypeGuard, TypeVar
 
-from skein.errors import ConditionFailed
+from skein.errors import ConditionFailed, NotFound
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Message, chat_partition, epoch_raised
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.models.delivery.delivery import Delivery
-from skein.models.privacy.erasure import ErasedChat
+from skein.models.privacy.erasure import DeletedMessage, ErasedChat
+from skein.models.recall.block import BLOCK_MESSAGES
 from skein.models.recall.stored import RecallBlock
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
+from skein.models.summaries.summary import PinnedSummary, Summary
 from skein.ports import Table
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.pagination import items_under
+from skein.services.privacy.erasure_memberships import FORGOTTEN
+from skein.services.privacy.erasure_run_search import RunSearch
 from skein.services.privacy.erasure_runs import RunEraser
 from skein.services.privacy.erasure_sweep import Sweep, is_to_go, tombstone
 from skein.services.recall.pruning import BlockPruning
 
 PART = 100  # items between two saved positions in a chat
+SUMMARY_WORK = timedelta(minutes=5)  # longer than a summary worker works
+
+S = TypeVar("S", Summary, PinnedSummary)
 
 
 class ChatEraser:
@@ -144,3 +154,95 @@ class ChatEraser:
         run = Run.from_item(item)
         if (run.ended_at or sweep.now) >= sweep.chats[chat_id].since:
             self._runs.erase(sweep, run)
+
+
+class DeletedMessageEraser:
+    """The only stage of the erasure of a message that its sender has deleted.
+
+    The deletion itself has taken the words from the message, the chat and the summaries
+    (`message_deletion.py`). This stage takes them from the runs of the chat, and from recall.
+    """
+
+    def __init__(
+        self, *, table: Table, runs: RunEraser, search: RunSearch, blocks: BlockPruning
+    ) -> None:
+        self._table = table
+        self._runs = runs
+        self._search = search
+        self._blocks = blocks
+
+    def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Erase the words of runs that may have been shown the message; yield positions.
+
+        Recall's entries of the message are removed first.
+        """
+        message = sweep.erasure.message
+        if message is None:
+            raise ValueError("the erasure is one of a person")
+        try:
+            snapshot = read_snapshot(self._table, sweep.tenant, message.chat_id, closed=True)
+        except NotFound:
+            return
+        agents = sorted(
+            {each.member.id for each in snapshot.members if each.member.kind == "agent"}
+        )
+        sweep.chats.setdefault(
+            message.chat_id,
+            ErasedChat(
+                tenant=sweep.tenant,
+                erasure_id=sweep.erasure.id,
+                chat_id=message.chat_id,
+                private=snapshot.chat.visibility == "private",
+                agents=tuple(agents),
+                since=message.posted_at,
+            ),
+        )
+        self._forget(sweep, snapshot, message)
+        number = message.seq // BLOCK_MESSAGES
+        keys = [
+            RecallBlock.key_of(sweep.tenant, message.chat_id, agent_id, number)
+            for agent_id in agents
+        ]
+        for block in self._table.get_many(keys).values() if keys else ():
+            sweep.unsaved.counts["recall_lines"] += self._blocks.prune(block)
+        pk = chat_partition(sweep.tenant, message.chat_id)
+        in_chat = items_under(self._table, pk, Run.PREFIX, after=after or None)
+        for number, item in enumerate(in_chat, 1):
+            if not Step.is_stored_as(item):
+                self._run(sweep, message, Run.from_item(item))
+            if number % PART == 0:
+                yield str(item["sk"])
+        for agent_id in agents:
+            for run in self._search.of_background(sweep, agent_id):
+                if run.for_chat_id == message.chat_id:
+                    self._run(sweep, message, run)
+
+    def _run(self, sweep: Sweep, message: DeletedMessage, run: Run) -> None:
+        shown, asked_at = run.shown, sweep.erasure.requested_at
+        before = (run.ended_at or sweep.now) < message.posted_at
+        later = run.started_at is not None and run.started_at > asked_at
+        in_chat = shown is not None and shown.chat_id == message.chat_id
+        unseen = in_chat and shown is not None and shown.seq < message.seq
+        if not (before or later or unseen):
+            self._runs.erase_steps(sweep, run)
+
+    def _forget(self, sweep: Sweep, snapshot: ChatSnapshot, message: DeletedMessage) -> None:
+        """Delete agent summaries that the deletion did not reach.
+
+        A worker may have read the message before the deletion and claimed the summary after it. The
+        summaries of agents that have left show again if the agents return.
+        """
+        still_written = sweep.erasure.requested_at + SUMMARY_WORK
+        for membership in snapshot.members:
+            summary = membership.summary
+            late = sweep.erasure.swept_at is not None or not membership.active
+            if late and covers(summary, message.seq) and summary.at <= still_written:
+                unchanged = Is("summary", membership.attributes().get("summary"))
+                with suppress(ConditionFailed):  # it has just been renewed from the messages left
+                    self._table.write(Update(membership.key, set=FORGOTTEN, condition=unchanged))
+                    sweep.unsaved.counts["summaries"] += 1
+
+
+def covers(summary: S | None, seq: int) -> TypeGuard[S]:
+    """Tell whether a summary may hold the words of a message."""
+    return summary is not None and summary.from_seq <= seq <= summary.seq

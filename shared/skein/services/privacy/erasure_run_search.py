@@ -81,7 +81,7 @@ class RunSearch:
                 if (run.ended_at or sweep.now) >= shown_at:
                     yield run
         for agent_id in self._agents_ever_in(sweep, chat_id):
-            for run in self._of_background(sweep, agent_id):
+            for run in self.of_background(sweep, agent_id):
                 if run.for_chat_id == chat_id and (run.ended_at or sweep.now) >= shown_at:
                     yield run
 
@@ -91,7 +91,7 @@ class RunSearch:
         Such a run belongs to one of the person's chats, was triggered by a plan from one, or has
         the person in its audience.
         """
-        for run in self._of_background(sweep, agent_id):
+        for run in self.of_background(sweep, agent_id):
             plan = run.trigger.plan
             from_there = run.for_chat_id in sweep.chats
             from_there |= plan is not None and plan.chat_id in sweep.chats
@@ -106,7 +106,7 @@ class RunSearch:
             return []
         return sorted({each.member.id for each in snapshot.members if each.member.kind == "agent"})
 
-    def _of_background(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
+    def of_background(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
         """Yield the runs that plans and services have started for an agent."""
         for item in items_under(self.table, agent_partition(sweep.tenant, agent_id), Run.PREFIX):
             if not Step.is_stored_as(item):
@@ -119,7 +119,7 @@ class RunSearch:
         """
         chats = self._private_chats(sweep, person)
         for agent_id in erased.agents:
-            for run in self._of_background(sweep, agent_id):
+            for run in self.of_background(sweep, agent_id):
                 if run.for_chat_id in chats and run.created_at >= erased.since:
                     yield run
         for chat_id in chats:

@@ -52,17 +52,37 @@ class RunEraser:
                 self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
         elif not run.ended:
             return
-        prefix = Step.prefix_of(run.key)
-        page = self.table.query(Query.under(run.key.pk, prefix))
-        steps = [Step.from_item(item) for item in page.items]
-        self._untell(sweep, run, steps)
-        for step in steps:
-            if step.prompt is not None or step.text or step.tool_calls or step.results:
-                self.table.write(Update(step.key, set=BARE_STEP, condition=Exists()))
+        self._erase_steps(sweep, run, self._steps(run))
         changes = _bare(sweep, run)
         if changes:
             sweep.unsaved.counts["runs"] += 1
             self.table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
+
+    def erase_steps(self, sweep: Sweep, run: Run) -> None:
+        """Erase the words of a run's steps, and the origins of its messages; keep the run.
+
+        A live run only loses its stored prompts, which no worker reads. It counts as one to look at
+        again in the next sweep.
+        """
+        steps = self._steps(run)
+        if run.ended:
+            self._erase_steps(sweep, run, steps)
+            return
+        sweep.unsaved.stopped += sweep.to_stop(run)
+        for step in steps:
+            if step.prompt is not None:
+                self.table.write(Update(step.key, set={"prompt": None}, condition=Exists()))
+
+    def _steps(self, run: Run) -> list[Step]:
+        page = self.table.query(Query.under(run.key.pk, Step.prefix_of(run.key)))
+        return [Step.from_item(item) for item in page.items]
+
+    def _erase_steps(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
+        self._untell(sweep, run, steps)
+        for step in steps:
+            if step.prompt is not None or step.text or step.tool_calls or step.results:
+                self.table.write(Update(step.key, set=BARE_STEP, condition=Exists()))
+                sweep.unsaved.counts["steps"] += sweep.erasure.message is not None
 
     def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
         """Delete an agent's borrowed context in a chat, if it concerns the person.

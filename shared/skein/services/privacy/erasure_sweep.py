@@ -16,6 +16,12 @@ from skein.models.runs.run import Run
 
 ERASED = NamedMember(kind="user", id="erased", name="Erased")
 ROWS = 100
+NEVER = "(?!)"  # a pattern that matches nothing
+
+
+def nobody(erasure: Erasure) -> Subject:
+    """Return the subject of a message's erasure: it names nobody, so it finds no other data."""
+    return Subject(tenant=erasure.tenant, erasure_id=erasure.id, ids=())
 
 
 @dataclass(slots=True)
@@ -83,7 +89,8 @@ class Sweep:
     def _telling(self) -> re.Pattern[str]:
         plain = [*self.subject.ids, *self.subject.phones]
         words = [rf"(?<!\w){re.escape(name.casefold())}(?!\w)" for name in self.subject.names]
-        return re.compile("|".join([*(re.escape(text.casefold()) for text in plain), *words]))
+        texts = [*(re.escape(text.casefold()) for text in plain), *words]
+        return re.compile("|".join(texts) if texts else NEVER)
 
     def names_them(self, *texts: str | None) -> bool:
         """Return whether a text contains the person's id, phone number or name.
@@ -120,6 +127,17 @@ def tombstone(message: Message) -> dict[str, Any]:
         "traced_to": None,
         "correlation_id": None,
     }
+
+
+def deleted(message: Message) -> dict[str, Any]:
+    """Return the attributes of a message that its sender deletes.
+
+    Unlike a tombstone, the message keeps its sender, `client_id`, `reply_to` and correlation id. A
+    repeated post with the same `client_id` therefore finds the deleted message.
+    """
+    stays = ("sender", "client_id", "reply_to", "correlation_id")
+    stored = message.attributes()
+    return tombstone(message) | {"kind": "deleted"} | {name: stored.get(name) for name in stays}
 
 
 def is_to_go(sweep: Sweep, erased: ErasedChat, message: Message, *, suspect: bool) -> bool:

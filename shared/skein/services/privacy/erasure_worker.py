@@ -1,4 +1,4 @@
-"""Erasure worker: sweeps over all data of a person, counted in a report.
+"""Erasure worker: sweeps over all data of a person or a deleted message, counted in a report.
 
 Each sweep runs the same stages. Each step is idempotent and progress is saved, so another worker
 can continue after a crash or at the deadline. The second sweep starts after every function that
@@ -31,9 +31,9 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_agent_data import KeptEraser
 from skein.services.privacy.erasure_look_ups import LookUpEraser
 from skein.services.privacy.erasure_memberships import MembershipErasure
-from skein.services.privacy.erasure_messages import ChatEraser
+from skein.services.privacy.erasure_messages import ChatEraser, DeletedMessageEraser
 from skein.services.privacy.erasure_run_search import RunSearch
-from skein.services.privacy.erasure_sweep import Sweep, SweepCounts
+from skein.services.privacy.erasure_sweep import Sweep, SweepCounts, nobody
 
 MAX_FUNCTION = timedelta(seconds=900)  # the longest time-out in template.yaml
 MARGIN = timedelta(seconds=60)  # margin: between sweeps beyond MAX_FUNCTION, and before deadlines
@@ -55,6 +55,7 @@ class Eraser:
         dispatch: Dispatch,
         memberships: MembershipErasure,
         chats: ChatEraser,
+        messages: DeletedMessageEraser,
         kept: KeptEraser,
         runs: RunSearch,
         look_ups: LookUpEraser,
@@ -70,6 +71,7 @@ class Eraser:
             "runs": runs.elsewhere,
             "rest": look_ups.sweep,
         }
+        self._stages_of_message: dict[ErasureStage, Stage] = {FIRST_STAGE: messages.sweep}
 
     def carry_on(self, job: ErasureJob, *, deadline: datetime) -> None:
         """Continue an erasure until 60 seconds before the deadline (idempotent).
@@ -125,17 +127,19 @@ class Eraser:
     # ------------------------------------------------------------------ working
 
     def _carry_out(self, erasure: Erasure, job: ErasureJob, deadline: datetime) -> None:
-        subject = self._subject(erasure)
+        of_person = erasure.message is None
+        subject = self._subject(erasure) if of_person else nobody(erasure)
         if subject is None:
             return
         sweep = Sweep(
             erasure, subject, self._erased_chats(erasure), SweepCounts(), self._clock.now()
         )
-        stages = list(self._stages)
-        for stage in stages[stages.index(erasure.stage) :]:
+        stages = self._stages if of_person else self._stages_of_message
+        order = list(stages)
+        for stage in order[order.index(erasure.stage) :]:
             if erasure.stage != stage:
                 erasure = self._save(erasure, stage=stage, after=None)
-            for position in self._stages[stage](sweep, erasure.after):
+            for position in stages[stage](sweep, erasure.after):
                 erasure = self._counted(erasure, sweep, after=position)
                 if self._clock.now() + MARGIN >= deadline:
                     self._continue_later(erasure, job)
@@ -185,9 +189,16 @@ class Eraser:
     def _finish(
         self, erasure: Erasure, subject: Subject, sweeps: tuple[SweepCount, ...], now: datetime
     ) -> None:
-        """Mark the erasure as done, and delete its working records and the bare user."""
+        """Mark the erasure as done, and delete its working records and the bare user.
+
+        The erasure of a message leaves no report.
+        """
         for erased in self._erased_chats(erasure).values():
             self._table.write(Delete(erased.key))
+        if erasure.message is not None:
+            self._table.write(Delete(erasure.key, Is("fence", erasure.fence)))
+            logger.info("deleted message erased", extra={"erasure_id": erasure.id})
+            return
         done = erasure.model_copy(
             update={"stage": "done", "sweeps": sweeps, "finished_at": now, "after": None}
         )

@@ -1,0 +1,161 @@
+"""Deletion of a message by its sender.
+
+One transaction takes the words from the message, the chat and the summaries that prompts show, and
+stores an erasure. The erasure worker then takes the words from the runs of the chat
+(`erasure_messages.py`). A death after the commit delays that work until the tick finds the erasure.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from skein.errors import Ambiguous, ConditionFailed, Forbidden, NotFound
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Is, Missing, Put, Update, Write
+from skein.models.privacy.erasure import DeletedMessage, Erasure
+from skein.ports import Clock, Ids, Table
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.privacy.erasure_memberships import FORGOTTEN
+from skein.services.privacy.erasure_messages import SUMMARY_WORK, covers
+from skein.services.privacy.erasure_requests import job_of
+from skein.services.privacy.erasure_sweep import deleted
+from skein.services.quotas.rate_limits import RateLimiter
+from skein.services.runs.slots import canceled_queued_run, log_canceled, slots_unchanged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDeletion:
+    """The service by which people delete their own messages."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
+    rate_limiter: RateLimiter
+
+    def delete(self, tenant: str, by: MemberRef, chat_id: str, seq: int) -> None:
+        """Delete a person's own message (idempotent); its number stays.
+
+        A queued run that was to answer this message alone is canceled.
+
+        Args:
+            tenant: The chat's tenant.
+            by: The person.
+            chat_id: The chat; it may be discarded.
+            seq: The number of the message.
+
+        Raises:
+            NotFound: The chat or the message does not exist, or the person is not a member.
+            Forbidden: Another member sent the message.
+            RateLimited: The person has made too many changes.
+        """
+        admitted = False
+
+        def admit() -> None:
+            nonlocal admitted
+            if not admitted:
+                self.rate_limiter.admit_change(tenant, by.id)
+                admitted = True
+
+        erasure_id = f"era_{self.ids.ulid()}"
+        erasure = optimistic(
+            self.clock,
+            lambda: self._delete_once(tenant, by, chat_id, seq, erasure_id, admit),
+        )
+        if erasure is not None:
+            self.dispatch.send([job_of(erasure)])
+
+    def _delete_once(
+        self,
+        tenant: str,
+        by: MemberRef,
+        chat_id: str,
+        seq: int,
+        erasure_id: str,
+        admit: Callable[[], None],
+    ) -> Erasure | None:
+        snapshot = read_snapshot(self.table, tenant, chat_id).seen_by(by)
+        chat, now = snapshot.chat, self.clock.now()
+        item = self.table.get(Message.key_of(tenant, chat_id, seq))
+        message = Message.from_item(item) if item else None
+        if message is None or message.kind == "erased":
+            raise NotFound("message not found")
+        if chat.as_now(message).sender.ref != by:
+            raise Forbidden("only the sender of a message can delete it")
+        if message.kind == "deleted":
+            return None
+        admit()
+        erasure = Erasure(
+            tenant=tenant,
+            id=erasure_id,
+            user_id=by.id,
+            requested_by=by.id,
+            requested_at=now,
+            message=DeletedMessage(chat_id=chat_id, seq=seq, posted_at=message.created_at),
+        )
+        unanswered = [each for each in snapshot.agents if _answers_only(each, chat, seq)]
+        writes: list[Write] = [
+            Update(message.key, set=deleted(message), condition=Is("kind", message.kind)),
+            _chat_changed(chat, seq, now),
+            Put(erasure.key, erasure.to_item(now), Missing()),
+            *(write for each in snapshot.agents for write in _agent_changed(each, chat, seq, now)),
+        ]
+        try:
+            self.table.transact(writes)
+        except Ambiguous:
+            raise ConditionFailed(frozenset()) from None  # retry: the transaction may be committed
+        for each in unanswered:
+            if each.queued_run is not None:
+                log_canceled(each.queued_run.run_id, Reason.MESSAGE_DELETED)
+        return erasure
+
+
+def _chat_changed(chat: Chat, seq: int, now: datetime) -> Update:
+    """Return the write that takes a message's words from the chat's own item.
+
+    The new epoch invalidates cached messages, and a chat summary that is being written.
+    """
+    change: dict[str, Any] = {"epoch": chat.epoch + 1}
+    if chat.last_message is not None and chat.last_message.seq == seq:
+        change["last_message"] = chat.last_message.model_copy(update={"text": ""})
+    if covers(chat.pinned, seq):
+        change["pinned"] = None
+    if covers(chat.record, seq):
+        change |= {"record": None, "record_state": None}
+    renew = chat.discarded_at is None and chat.last_seq > 0
+    _, write = revise(chat, change, also=chat.upkeep(now) if renew else None)
+    return write
+
+
+def _agent_changed(membership: Membership, chat: Chat, seq: int, now: datetime) -> Iterator[Write]:
+    """Yield the writes that take a message's words from an agent's membership.
+
+    They cancel the queued run, if it was to answer the message alone.
+    """
+    change: dict[str, Any] = {}
+    state, queued = membership.summary_state, membership.queued_run
+    claimed_at = state.claimed_at if state is not None else None
+    in_work = claimed_at is not None and claimed_at > now - SUMMARY_WORK
+    if in_work or covers(membership.summary, seq):
+        change |= FORGOTTEN  # also discards a summary that is being written
+    if queued is not None and _answers_only(membership, chat, seq):
+        change["queued_run"] = None
+        error = "the person deleted the message"
+        yield canceled_queued_run(membership, queued, Reason.MESSAGE_DELETED, error, now)
+    if change:
+        yield Update(membership.key, change, condition=slots_unchanged(membership))
+
+
+def _answers_only(membership: Membership, chat: Chat, seq: int) -> bool:
+    """Tell whether an agent's queued run was to answer this message alone."""
+    queued = membership.queued_run
+    if queued is None or queued.then or chat.last_seq != seq:
+        return False
+    trigger = queued.trigger
+    first = trigger.from_seq if trigger.from_seq is not None else trigger.seq
+    return trigger.type == "chat_message" and first == trigger.seq == seq
