@@ -90,9 +90,14 @@ mutation: $(DEVELOPMENT) $(FILES) $(MUTATION) ## Measure five core modules' muta
 test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model (two minutes)
 	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)
 
+# Benchmarks with a module of their own, by the value of ONLY.
+BENCH_recall = bench.recall "$(DATA)"
+BENCH_recall-writes = bench.recall_writes "$(DATA)"
+BENCH_recall-speed = bench.recall_speed
+
 .PHONY: bench
-bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts, ONLY=recall DATA=folder ...)
-	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(filter recall,$(ONLY)),bench.recall "$(DATA)",$(if $(filter recall-writes,$(ONLY)),bench.recall_writes "$(DATA)",bench $(ONLY)))
+bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts, ONLY=recall DATA=folder, ONLY=recall-speed ...)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(or $(BENCH_$(ONLY)),bench $(ONLY))
 
 .PHONY: eval
 eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answers (MODEL=..., SCRIPTED=right, ONLY=..., TIMES=...)

@@ -45,7 +45,17 @@ def to_text(item: StoredItem) -> str:
 
 
 def from_text(text: str, *, without: str | None = None) -> StoredItem:
-    """Return the item of a stored text, without one of its attributes."""
+    """Return the item of a stored text.
+
+    Args:
+        text: The stored text.
+        without: An attribute to leave out. It is a list of numbers, which is not parsed.
+    """
+    if without is not None:
+        # Inside a string, the quotes would be escaped. A list of numbers has one closing bracket.
+        before, found, rest = text.partition(f'"{without}":{{"L":[')
+        if found:
+            text = f'{before}"{without}":{{"NULL":true}}{rest.partition("]}")[2]}'
     item: StoredItem = from_json(text)
     if without is not None:
         item.pop(without, None)

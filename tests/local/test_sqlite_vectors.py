@@ -154,3 +154,22 @@ def test_put_with_a_vector_of_other_dimensions_writes_nothing() -> None:
     with pytest.raises(ValueError, match="256 dimensions"):
         table.write(Put(Key("p", "s"), item))
     assert table.all_keys() == []
+
+
+def test_nearest_does_not_parse_the_vector_whatever_the_texts_contain() -> None:
+    table = MemoryTable()
+    quoting = '"vector":{"L":[{"N":"1"}]}, "steps'
+    item = {
+        "aaa": quoting,
+        "recall_scope": "p",
+        "recall_model": "m",
+        "vector": vector(1, 0.5),
+        "first_at": 1,
+        "last_at": 2,
+        "lines": quoting,
+        "steps": b"]}",
+    }
+    table.write(Put(Key("k", "s"), item))
+    [found] = table.vectors.nearest(VectorSearch("p", "m", vector(1)))
+    del item["vector"]
+    assert found == {"pk": "k", "sk": "s", **item}
