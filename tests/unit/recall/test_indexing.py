@@ -1,77 +1,15 @@
 """Indexing brings blocks and postings in line with a chat's messages and memberships."""
 
-from dataclasses import dataclass, field
-from datetime import timedelta
-
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.chats.chat import Chat, Membership, Message, chat_partition
-from skein.models.common.base import NamedMember
-from skein.models.common.storage import Delete, Put, Query, Update
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.storage import Delete, Put, Update
 from skein.models.outbox.jobs import RecallJob
-from skein.models.recall.stored import Posting, RecallBlock
+from skein.models.recall.stored import Posting
 from tests.support.api_client import everything
-from tests.support.builders import NOON, TENANT, World
-
-ANN = NamedMember(kind="user", id="usr_ann", name="Ann")
-BEN = NamedMember(kind="user", id="usr_ben", name="Ben")
-COACH = NamedMember(kind="agent", id="agt_a", name="Coach")
-CLERK = NamedMember(kind="agent", id="agt_b", name="Clerk")
-LONG = timedelta(seconds=900)
-
-
-@dataclass
-class Indexed(World):
-    """A world in which messages are stored without runs, and indexed by jobs."""
-
-    last_seq: int = field(default=0, init=False)
-
-    def said(
-        self, *texts: str, sender: NamedMember = ANN, chat_id: str = "chat_1", **more: object
-    ) -> None:
-        """Store messages, the next numbers of the chat."""
-        for text in texts:
-            item = self.table.get(Chat.key_of(TENANT, chat_id))
-            assert item is not None
-            seq = int(item["last_seq"]) + 1
-            message = Message(
-                tenant=TENANT,
-                chat_id=chat_id,
-                id=f"msg_{seq}",
-                seq=seq,
-                text=text,
-                sender=sender,
-                client_id=f"c{seq}",
-                created_at=NOON + timedelta(minutes=seq),
-                **more,
-            )
-            self.table.write(Put(message.key, message.to_item()))
-            self.table.write(Update(Chat.key_of(TENANT, chat_id), set={"last_seq": seq}))
-
-    def index(self, first: int = 1, last: int | None = None, **more: object) -> None:
-        values: dict[str, object] = {"tenant": TENANT, "chat_id": "chat_1"}
-        job = RecallJob(first_seq=first, last_seq=last, **(values | more))
-        self.app.recall_worker.take(job, deadline=self.clock.now() + LONG)
-
-    def blocks(self, agent_id: str = "agt_a", chat_id: str = "chat_1") -> list[RecallBlock]:
-        query = Query.under(chat_partition(TENANT, chat_id), RecallBlock.prefix_of(agent_id))
-        return [RecallBlock.from_item(item) for item in self.table.query(query).items]
-
-    def seqs(self, agent_id: str = "agt_a") -> list[int]:
-        return [line.seq for block in self.blocks(agent_id) for line in block.lines]
-
-    def postings(self, scope: str | None = None, agent_id: str = "agt_a") -> dict[str, list[int]]:
-        page = self.table.query(Query(Posting.partition_of(TENANT, agent_id, scope)))
-        found = map(Posting.from_item, page.items)
-        return {posting.stem: [ref.seq for ref in posting.refs] for posting in found}
-
-    def change(self, seq: int, **changes: object) -> None:
-        key = Message.key_of(TENANT, "chat_1", seq)
-        self.table.write(Update(key, set=changes))
-
-    def member(self, member: NamedMember, **changes: object) -> None:
-        self.table.write(Update(Membership.key_of(TENANT, "chat_1", member.ref), set=changes))
+from tests.support.builders import TENANT
+from tests.support.recall import ANN, BEN, CLERK, COACH, Indexed
 
 
 @pytest.fixture

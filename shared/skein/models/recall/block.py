@@ -7,6 +7,7 @@ from operator import mul
 
 BLOCK_MESSAGES = 8
 NEAR, WIDE = 1, 3  # messages on each side of a message that belong to its windows
+DIGITS = 5  # of a stored component of a vector or factor
 STEPS = 127  # a component of a vector is stored as a whole number from -127 to 127
 
 Vector = tuple[float, ...]
@@ -151,13 +152,21 @@ def unit(vector: Sequence[float]) -> Vector:
     return tuple(value / length for value in vector) if length else tuple(vector)
 
 
+def short(value: float) -> float:
+    """Round a number to the digits that are stored of it.
+
+    Lines are rounded when they are made, so a line that was stored has the same windows.
+    """
+    return float(f"{value:.{DIGITS}g}")
+
+
 def _rounded(embedding: Embedding) -> tuple[list[int], float]:
     """Return an embedding's components as whole numbers, and the factor back to its weight."""
     largest = max(map(abs, embedding.vector), default=0.0)
     if not largest:
         return [0] * len(embedding.vector), 0.0
     steps = [round(value / largest * STEPS) for value in embedding.vector]
-    return steps, largest / STEPS * embedding.weight
+    return steps, short(largest / STEPS * embedding.weight)
 
 
 def _window(vectors: Sequence[Sequence[float]], position: int, reach: int) -> list[Sequence[float]]:

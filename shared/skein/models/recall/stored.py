@@ -15,10 +15,9 @@ from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, Stored, Tenant, key_part
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.recall.block import Block, BlockLine, Vector
+from skein.models.recall.block import DIGITS, Block, BlockLine, Vector, short
 
 MAX_REFS = 64  # of a posting; a stem of more messages says little
-DIGITS = 5  # of a stored component of a vector or factor
 
 
 class RecallBlock(Stored):
@@ -98,9 +97,9 @@ def _packed(lines: Iterable[BlockLine]) -> str:
             line.seq,
             line.sender_id,
             " ".join(line.stems),
-            _short(line.scale),
-            _short(line.near),
-            _short(line.wide),
+            short(line.scale),
+            short(line.near),
+            short(line.wide),
             line.created_at,
             line.characters,
             " ".join(line.posted),
@@ -141,10 +140,6 @@ def _unpacked(packed: str, steps: bytes) -> tuple[BlockLine, ...]:
             expires_at,
         ) in enumerate(rows)
     )
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.{DIGITS}g}")
 
 
 @dataclass(frozen=True, slots=True)
