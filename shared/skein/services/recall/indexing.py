@@ -127,7 +127,8 @@ class RecallIndexing:
     def index(self, job: RecallJob, *, deadline: datetime) -> None:
         """Index a range of a chat's messages until 30 seconds before the deadline (idempotent).
 
-        Another job continues with the rest of the range.
+        Another job continues with the rest of the range. If the chat's first block has vectors of
+        another model, a job for the whole chat follows: the embeddings have been changed.
 
         Raises:
             Transient: The table or the queue failed. The job can be repeated.
@@ -144,13 +145,28 @@ class RecallIndexing:
             return
         last_seq = min(job.last_seq or snapshot.chat.last_seq, snapshot.chat.last_seq)
         first, last = block_number(max(job.first_seq, 1)), block_number(last_seq)
-        step = max(1, min(MAX_BLOCKS, MAX_KEYS // len(agents)))
+        step = max(1, min(MAX_BLOCKS, MAX_KEYS // len(agents) - 1))
+        of_another_model = False
         for start in range(first, last + 1, step):
             if self.clock.now() + MARGIN >= deadline:
                 rest = job.model_copy(update={"first_seq": max(start * BLOCK_MESSAGES, 1)})
                 self.dispatch.send_surely([rest])
                 return
-            self._index_chunk(snapshot, agents, range(start, min(start + step, last + 1)))
+            reading = self._index_chunk(snapshot, agents, range(start, min(start + step, last + 1)))
+            of_another_model |= self._begins_with_another_model(snapshot, agents, reading)
+        # A job without an end has begun at the first block, so it leads to no further job.
+        if job.last_seq is not None and of_another_model:
+            self.dispatch.send_surely([RecallJob(tenant=job.tenant, chat_id=job.chat_id)])
+
+    def _begins_with_another_model(
+        self,
+        snapshot: ChatSnapshot,
+        agents: Mapping[str, Membership | None],
+        reading: ChunkReading,
+    ) -> bool:
+        """Tell whether the first block of an agent had vectors of another model."""
+        stored = map(reading.blocks.get, _first_blocks(snapshot.chat, agents))
+        return any(item and item["recall_model"] != self.embeddings.name for item in stored)
 
     def _agents(self, snapshot: ChatSnapshot, agent_id: str | None) -> dict[str, Membership | None]:
         """Return the memberships, open or closed, of the agents to index for.
@@ -171,13 +187,14 @@ class RecallIndexing:
 
     def _index_chunk(
         self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None], numbers: range
-    ) -> None:
+    ) -> ChunkReading:
         chat = snapshot.chat
-        together = self._read(chat, list(agents), numbers)
+        together = self._read(chat, list(agents), numbers, _first_blocks(chat, agents))
         for agent_id, membership in agents.items():
             target = BlockTarget(chat, agent_id, membership)
             read = known_first(together, partial(self._read, chat, [agent_id], numbers))
             optimistic(self.clock, partial(self._index_once, target, numbers, read))
+        return together
 
     def _index_once(
         self, target: BlockTarget, numbers: range, read: Callable[[], ChunkReading]
@@ -191,14 +208,16 @@ class RecallIndexing:
             for number in numbers
         )
 
-    def _read(self, chat: Chat, agent_ids: Sequence[str], numbers: range) -> ChunkReading:
+    def _read(
+        self, chat: Chat, agent_ids: Sequence[str], numbers: range, others: Sequence[Key] = ()
+    ) -> ChunkReading:
         """Read the blocks of some agents, then the messages; nobody may swap these reads."""
         keys = [
             RecallBlock.key_of(chat.tenant, chat.id, agent_id, number)
             for agent_id in agent_ids
             for number in numbers
         ]
-        blocks = read_items(self.table, keys)
+        blocks = read_items(self.table, list(dict.fromkeys([*keys, *others])))
         if chat.discarded_at is not None:
             return ChunkReading(blocks, ())
         return ChunkReading(blocks, messages_of_blocks(self.table, chat, numbers))
@@ -265,3 +284,12 @@ class RecallIndexing:
             lines=(),
         )
         return with_lines(empty, [line for line in lines if block_number(line.seq) == number])
+
+
+def _first_blocks(chat: Chat, agents: Mapping[str, Membership | None]) -> list[Key]:
+    """Return the keys of the first blocks of agents."""
+    return [
+        RecallBlock.key_of(chat.tenant, chat.id, agent_id, block_number(member.joined_seq + 1))
+        for agent_id, member in agents.items()
+        if member is not None
+    ]
