@@ -5,10 +5,13 @@ import re
 import pytest
 
 from local.template import ROOT
-from tests.patterns import agents, chats, consolidation, runs, summaries, texts
+from skein.models.outbox.jobs import RecallJob
+from tests.patterns import agents, chats, consolidation, recall, runs, summaries, texts
 from tests.patterns.meter import Cost, Meter
 from tests.patterns.worlds import COACH, HUSAM, direct, job_of
+from tests.support.builders import LONG_INVOCATION, TENANT
 
+QUERIES = frozenset({"query", "query_index"})
 PATTERNS = {
     **chats.patterns,
     **runs.patterns,
@@ -16,6 +19,7 @@ PATTERNS = {
     **texts.patterns,
     **summaries.patterns,
     **consolidation.patterns,
+    **recall.patterns,
 }
 ROW = re.compile(r"\| ([^|]+) \| ([^|]+) \| (\d+) \| ([^|]+) \|")
 
@@ -64,3 +68,28 @@ def test_a_turn_costs_the_same_calls_in_a_short_and_in_a_long_chat() -> None:
             world.take(job_of(world))
         costs.append(meter.cost)
     assert costs[0] == costs[1]
+
+
+@pytest.mark.parametrize("act", ["post", "turn", "list", "discard"])
+def test_index_of_recall_does_not_make_queries_larger(act: str) -> None:
+    sizes = []
+    for indexed in (False, True):
+        world = direct(respond="manual")
+        for number in range(30):
+            world.post(f"Room {4700 + number}", HUSAM)
+        if indexed:
+            job = RecallJob(tenant=TENANT, chat_id="chat_1")
+            world.app.recall_worker.take(job, deadline=world.clock.now() + LONG_INVOCATION)
+        world.table.log = []
+        match act:
+            case "post":
+                world.post("Hi", HUSAM)
+            case "turn":
+                world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
+                world.take(job_of(world))
+            case "list":
+                world.app.views.messages(TENANT, HUSAM.id, "chat_1", limit=50)
+            case _:
+                world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
+        sizes.append([call for call in world.table.log if call.method in QUERIES])
+    assert sizes[0] == sizes[1]
