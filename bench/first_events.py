@@ -52,6 +52,7 @@ from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets, MemorySms
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.fakes.table import MemoryTable
+from tests.support.feed import TableFeed
 from tests.support.services import AllServices, build_services
 
 TENANT, LINE, PHONE = "bench", "+15005550006", "+15005550100"
@@ -138,6 +139,7 @@ class _Story:
             secrets=MemorySecrets({TWILIO: ACCOUNT}),
             metrics=MemoryMetrics(),
         )
+        self._feed = TableFeed(self._table, self._clock)
         self._webhooks: list[Request] = []
         self._twilio = TwilioWebhooks(ACCOUNT, base_url=BASE_URL, send=self._take)
 
@@ -175,6 +177,7 @@ class _Story:
         events = {
             **{name: self._job_event(job) for name, job in jobs.items()},
             **{name: schedule_event(name, self.now) for name in schedules},
+            "feed": {"Records": self._feed.unread()},
             "sms_webhook": self._sms_event(),
             "sms_status": self._status_event(answer),
             "service_webhook": self._service_event(source),

@@ -226,6 +226,8 @@ def _name(resource: Any) -> str:
     """Return the logical id of a resource, with its index or stream, if it names one."""
     if isinstance(resource, dict) and isinstance(resource.get("Fn::Sub"), str):
         return str(resource["Fn::Sub"]).replace("${", "").replace(".Arn}", "").replace("/index", "")
+    if isinstance(resource, dict) and str(resource.get("Fn::GetAtt")).endswith(".StreamArn"):
+        return f"{target(resource)}/stream"
     return str(target(resource))
 
 

@@ -89,6 +89,16 @@ def test_queue_has_alarms_on_its_dead_letters_and_its_age(queue: Any) -> None:
     assert retention["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
+@pytest.mark.parametrize("name", [name for name, f in FUNCTIONS.items() if f.streams])
+def test_feed_has_alarms_on_its_age_and_on_what_it_gave_up(name: str) -> None:
+    assert alarms_on("IteratorAge", name)
+    for source in FUNCTIONS[name].streams:
+        assert source.failures is not None
+        assert alarms_on("ApproximateNumberOfMessagesVisible", source.failures)
+        retention = TEMPLATE.document["Resources"][source.failures]["Properties"]
+        assert retention["MessageRetentionPeriod"] == 14 * 24 * 3600
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_function_raises_an_alarm_when_it_fails(name: str) -> None:
     assert alarms_on("Errors", name)

@@ -75,6 +75,7 @@ OTHERS = {
     "services/chats/post_message.py": "the message that was posted before, for whoever posted it",
     "services/runs/claim.py": "the run that a worker is to carry on",
     "services/delivery/sender.py": "the text, for the phone it is meant for",
+    "services/feed/feed.py": "which messages changed; only their numbers are passed on",
     "services/recall/indexing.py": "words and vectors of messages, in the scope of their chat",
     "services/recall/pruning.py": "whether messages are still there",
     "services/privacy/erasure_messages.py": "what is taken away",

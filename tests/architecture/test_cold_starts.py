@@ -54,6 +54,7 @@ MOST = {
     "consolidation_finder": 62,
     "consolidation_worker": 90,
     "erasure_worker": 102,
+    "feed": 50,
     "mobile_api": 92,
     "recall_worker": 100,
     "reflection_finder": 60,

@@ -16,6 +16,10 @@ TEMPLATE = Template.load()
 FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
 PERMISSIONS = {name: permissions_of(TEMPLATE, name) for name in FUNCTIONS}
 ROLES = dict(TEMPLATE.resources("AWS::IAM::Role"))
+STREAM = {
+    f"dynamodb:{action}"
+    for action in ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
+}
 CHANGES = {"dynamodb:DeleteItem", "dynamodb:UpdateItem"}
 
 
@@ -70,12 +74,26 @@ def test_no_function_may_scan_or_change_the_table_itself() -> None:
         "dynamodb:Query",
         "dynamodb:SearchVectors",
         "dynamodb:UpdateItem",
-    }
+    } | STREAM
+
+
+def test_only_the_feed_reads_the_stream_and_it_reads_nothing_else() -> None:
+    reading = {n for n in FUNCTIONS if STREAM & {action for action, _ in PERMISSIONS[n]}}
+    assert reading == {"Feed"}
+    granted = {each for each in PERMISSIONS["Feed"] if each.action.startswith("dynamodb:")}
+    assert granted == {(action, "Table/stream") for action in STREAM}
+
+
+@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.streams], ids=str)
+def test_function_may_send_to_its_queue_for_failures(function: Function) -> None:
+    failures = {source.failures for source in function.streams}
+    assert failures <= queues_on(function.logical_id, SEND)
 
 
 def test_function_that_does_not_use_the_table_has_no_permission_for_it() -> None:
     using = {n for n in FUNCTIONS if any(a.startswith("dynamodb:") for a, _ in PERMISSIONS[n])}
     assert set(FUNCTIONS) - using == {"ApiDocs"}
+    assert not [each for each in PERMISSIONS["Feed"] if each.resource == "Table"]
 
 
 def test_only_the_tick_and_the_finders_query_the_due_index() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from local.event_filters import EventFilters
 from local.permissions import permissions_of
 from local.template import ROOT, Function, Template
 from skein.adapters.rules import VECTORS
@@ -22,6 +23,9 @@ FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
 QUEUES = {queue.logical_id: queue for queue in TEMPLATE.queues}
 WORK_QUEUES = [queue for queue in TEMPLATE.queues if queue.dead_letters]
 PERMISSIONS = {name: permissions_of(TEMPLATE, name) for name in FUNCTIONS}
+STREAMS = [source for function in TEMPLATE.functions for source in function.streams]
+STREAM_SECONDS = 24 * 3600  # how long a stream keeps changes
+MAX_FILTERS = 5  # of an event source, without a request to AWS
 
 # A deployed function reaches AWS's and Twilio's own endpoints.
 UNSET_ON_AWS = {"aws_endpoint_url", "twilio_api_url"}
@@ -38,7 +42,31 @@ def test_every_queue_of_work_has_a_queue_for_dead_letters_of_its_own() -> None:
     dead = [queue.dead_letters for queue in WORK_QUEUES]
     assert len(WORK_QUEUES) == 8
     assert len(set(dead)) == len(dead)
-    assert set(dead) | {queue.logical_id for queue in WORK_QUEUES} == set(QUEUES)
+    given_up = {source.failures for source in STREAMS}
+    assert len(given_up) == len(STREAMS)
+    work = {queue.logical_id for queue in WORK_QUEUES}
+    assert set(dead) | given_up | work == set(QUEUES)
+
+
+@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.streams], ids=str)
+def test_function_on_the_stream_reports_failures_and_gives_up_in_time(function: Function) -> None:
+    [source] = function.streams
+    assert source.partial_failures
+    assert source.bisects
+    assert source.max_retries is not None
+    assert source.max_age is not None
+    assert source.max_age < STREAM_SECONDS
+    [event] = properties(function.logical_id)["Events"].values()
+    assert event["Properties"]["StartingPosition"] == "TRIM_HORIZON"  # misses no change
+    assert event["Properties"]["ParallelizationFactor"] == 1  # keeps the order in a partition
+    assert len(source.patterns) <= MAX_FILTERS
+    EventFilters(source.patterns)
+
+
+def test_stream_has_the_item_before_and_after_each_change() -> None:
+    _, create = TEMPLATE.table
+    stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    assert create["StreamSpecification"] == stream
 
 
 @pytest.mark.parametrize("queue", WORK_QUEUES, ids=lambda queue: queue.logical_id)

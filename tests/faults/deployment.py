@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, get_args
 
 import consolidation_worker
 import erasure_worker
+import feed as feed_function
 import mobile_api
 import recall_worker
 import reflection_worker
@@ -33,11 +34,12 @@ from skein.models.outbox.due import DUE_SHARDS, DueKind, due_before, due_partiti
 from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Queues
 from tests.support.api_client import Answer, Client, Context, recorded
-from tests.support.builders import World, tokens
+from tests.support.builders import World, embeddings, tokens
 from tests.support.fakes import Fuse, Killed, in_turn
 
 TICK_SECONDS = 50
 WEBHOOK_SECONDS = 29
+FEED_SECONDS = 60
 MAX_MINUTES = 120
 # Lambda drops an event if one chain of events has invoked the function 16 times before.
 LINEAGE_INVOCATIONS = 16
@@ -200,6 +202,8 @@ class Deployment(World):
             "metrics": self.metrics,
             "model_list": self.model_list,
             "parallel_map": in_turn,
+            "embeddings": embeddings(),
+            "vocabulary": embeddings(),
         }
         return build_app(self.settings, tokens=tokens(), **others, **fused)
 
@@ -270,7 +274,7 @@ class Deployment(World):
 
     def _work(self) -> bool:
         """Let each worker have the jobs that are there for it; whether there were any."""
-        worked = False
+        worked = self.pump_feed() > 0
         for queue, worker in WORKERS.items():
             for job in self.queues.ready(queue):
                 with self.lineages.of_job(job, worker.function.__name__) as dropped:
@@ -281,6 +285,12 @@ class Deployment(World):
                     self.queues.give_again(job, seconds=worker.visibility_seconds)
                 worked = True
         return worked
+
+    def pump_feed(self) -> int:
+        """Hand unread changes of the table to the feed; return the number of batches."""
+        if self.feed is None:
+            return 0
+        return self.feed.pump(lambda event: self.invoke(feed_function, event, seconds=FEED_SECONDS))
 
     # ------------------------------------------------------------------ looking
 
@@ -305,7 +315,9 @@ class Deployment(World):
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing is queued and nothing due."""
+        """Whether nothing is queued, nothing due, and no change unread."""
+        if self.feed is not None and self.feed.unread():
+            return False
         return not self.queued and next(self._due(), None) is None
 
 

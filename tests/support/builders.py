@@ -6,6 +6,10 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, get_args
 
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+
+from local.events import Event
+from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
 from skein.models.chats.chat import Chat, Membership, Message, SmsAddress, chat_partition
@@ -39,6 +43,7 @@ from tests.fakes.sms import MemorySms, MemoryVerifier
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
 from tests.fakes.table import MemoryTable
 from tests.support.fakes import ScriptedModel, in_turn
+from tests.support.feed import TableFeed
 from tests.support.services import AllServices, build_services
 
 QUEUES: tuple[QueueName, ...] = get_args(QueueName)
@@ -64,13 +69,19 @@ def embeddings() -> StaticEmbeddings:
 
 @dataclass
 class World:
-    """Skein on ports in memory; `drain` plays the queues."""
+    """Skein on ports in memory; `drain` plays the queues.
+
+    Attributes:
+        feed: The changes of the table since `attach_feed`, which `run_ready` hands to the function
+            `Feed`; None before.
+    """
 
     settings: Settings = field(default_factory=Settings)
     model: ScriptedModel = field(default_factory=lambda: ScriptedModel.saying(default="Hello!"))
     overrides: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.feed: TableFeed | None = None
         self.clock = FixedClock(NOON)
         self.ids = SequentialIds()
         self.table = MemoryTable(self.clock)
@@ -104,6 +115,11 @@ class World:
         ):  # a test's own table goes by this clock, too
             self.app.ports.table._clock = self.clock
             self.app.ports.table.vectors._clock = self.clock
+
+    def attach_feed(self) -> TableFeed:
+        """Record the changes of the table from now on, as the table's stream does."""
+        self.feed = TableFeed(self.table, self.clock)
+        return self.feed
 
     # ------------------------------------------------------------------ putting things there
 
@@ -178,7 +194,7 @@ class World:
 
     def run_ready(self) -> int:
         """Play every job that is due now; returns how many there were."""
-        played = 0
+        played = self.feed.pump(self._forward) if self.feed else 0
         for turn in self.queues.ready("turns"):
             assert isinstance(turn, RunJob)
             self.take(turn)
@@ -213,6 +229,9 @@ class World:
             self.app.recall_worker.take(recall, deadline=self.clock.now() + LONG_INVOCATION)
             played += 1
         return played
+
+    def _forward(self, event: Event) -> PartialItemFailureResponse:
+        return stream_events.process(event, self.app.feed.forward)
 
     def drain(self, *, rounds: int = 200) -> None:
         """Play jobs, turning the clock to the next one, until all queues are empty."""

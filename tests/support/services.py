@@ -10,6 +10,7 @@ from skein.bootstrap import App
 from skein.bootstrap.api import ApiServices
 from skein.bootstrap.consolidation_worker import build_consolidator
 from skein.bootstrap.erasure_worker import build_eraser
+from skein.bootstrap.feed import build_feed
 from skein.bootstrap.memory_finders import build_consolidation_finder, build_reflection_finder
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.recall_worker import build_recall_worker
@@ -22,6 +23,7 @@ from skein.bootstrap.tick import build_tick
 from skein.bootstrap.upkeep_worker import build_upkeep
 from skein.services.chats.post_message import Chats
 from skein.services.delivery.sender import SmsSender
+from skein.services.feed.feed import Feed
 from skein.services.inbound.sms import SmsReceiver
 from skein.services.memory.consolidation_worker import Consolidator
 from skein.services.memory.finder import MemoryFinder
@@ -125,6 +127,10 @@ class AllServices(App, ApiServices):
     @property
     def recall_worker(self) -> RecallWorker:
         return self.get(build_recall_worker)
+
+    @property
+    def feed(self) -> Feed:
+        return self.get(build_feed)
 
     @property
     def sms_receiver(self) -> SmsReceiver:

@@ -1,0 +1,31 @@
+"""Changes: what writes did to single items, as the table's stream reports them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from skein.models.common.storage import Item, Key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemChange:
+    """One change of one item.
+
+    Attributes:
+        key: The key of the item.
+        before: The item before the change; None if the item is new.
+        after: The item after the change; None if the item was deleted.
+        at: The time of the change, in whole seconds.
+        expired: Whether the table deleted the item because the item has expired.
+    """
+
+    key: Key
+    before: Item | None
+    after: Item | None
+    at: datetime
+    expired: bool = False
+
+    def alters(self, *attributes: str) -> bool:
+        """Tell whether the change creates or deletes the item, or changes one of `attributes`."""
+        if self.before is None or self.after is None:
+            return True
+        return any(self.before.get(name) != self.after.get(name) for name in attributes)
