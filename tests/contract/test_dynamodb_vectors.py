@@ -79,7 +79,7 @@ def request(condition: str, values: dict[str, Any], top: int = 3) -> dict[str, A
 PLAIN_REQUEST = request("#n0 = :v0 AND #n1 = :v1", {})
 RANGED_REQUEST = request(
     "#n0 = :v0 AND #n1 = :v1 AND #n2 <= :v2 AND #n3 >= :v3",
-    {":v2": {"N": "150.5"}, ":v3": {"N": "50"}},
+    {":v2": {"N": "406.5"}, ":v3": {"N": "-206"}},
 )
 FILTERED_REQUEST = request("#n0 = :v0 AND #n1 = :v1", {}, top=100)
 
@@ -131,7 +131,8 @@ def test_search_asks_for_the_nearest_blocks_of_one_scope_and_model(
 def test_search_between_two_times_sends_them_as_ranges(
     index: DynamoVectorIndex, stub: Stubber
 ) -> None:
-    stub.add_response("search_vectors", found(result("a")), RANGED_REQUEST)
+    rounded = result("rounded", first_at=151)
+    stub.add_response("search_vectors", found(rounded, result("a")), RANGED_REQUEST)
     assert names(index.nearest(RANGED)) == ["a"]
 
 

@@ -1,7 +1,8 @@
 """The vector index of the table on DynamoDB.
 
-DynamoDB's documentation allows ranges of the attributes for times, but an engine that refuses them
-was seen. A refused range is therefore applied here, to the nearest 100 blocks.
+DynamoDB's documentation allows ranges of the attributes for times, but the emulator refuses them. A
+refused range is applied here, to the nearest 100 blocks. An accepted range is applied here, too,
+because filters may compare numbers with 32 bits.
 """
 
 import logging
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 TRIES = 2  # a prompt waits for the search, and does without it if necessary
+ROUNDING_SECONDS = 256  # two steps of a 32-bit float that holds the present
 RETRY_SECONDS = 300.0  # after which a missing index is looked for again
 # A region without vector indexes does not know the operation.
 MISSING = frozenset({"ResourceNotFoundException", "UnknownOperationException"})
@@ -111,9 +113,9 @@ class DynamoVectorIndex:
             (VECTORS.model, "=", search.model),
         ]
         if ranges and search.last_at is not None:
-            terms.append((VECTORS.first_at, "<=", search.last_at))
+            terms.append((VECTORS.first_at, "<=", search.last_at + ROUNDING_SECONDS))
         if ranges and search.first_at is not None:
-            terms.append((VECTORS.last_at, ">=", search.first_at))
+            terms.append((VECTORS.last_at, ">=", search.first_at - ROUNDING_SECONDS))
         condition = " AND ".join(
             f"{expression.name(name)} {operator} {expression.value(marshal(value))}"
             for name, operator, value in terms
