@@ -11,7 +11,7 @@ from tests.faults.sampling import Share
 from tests.support.agents import COACH, actor
 from tests.support.api_client import everything
 from tests.support.builders import LONG_INVOCATION, TENANT, World
-from tests.support.erasure import BEN, MARK, ZOE, lines_of, settle
+from tests.support.erasure import BEN, MARK, ZOE, indexed, lines_of, settle
 from tests.support.fakes import Fuse, Killed, ScriptedModel, calls
 
 METHODS = ("get", "get_many", "query", "write", "transact")
@@ -39,6 +39,7 @@ class Deleting(World):
         self.post("Good morning", BEN)
         self.post(f"@Coach remember {MARK}", ZOE)
         settle(self)
+        indexed(self)
         self.fuse.disarm()
         self.deaths = 0
         self.calls: list[str] = []
@@ -105,7 +106,8 @@ def strikes() -> list[Strike]:
 
 
 def test_deletion_without_fault_leaves_no_trace() -> None:
-    assert [key for key, text in lines_of(Deleting()) if MARK in text]
+    found = [key for key, text in lines_of(Deleting()) if MARK in text]
+    assert {"MSG", "RECALL", "WORD"} <= {key.split("sk='")[1].split("#")[0] for key in found}
     undisturbed().check(undisturbed().left())
     assert len(strikes()) > 15
 

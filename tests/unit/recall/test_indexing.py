@@ -85,6 +85,7 @@ def test_index_out_of_order_has_the_same_result(world: Indexed) -> None:
     "change",
     [
         {"kind": "erased", "text": ""},
+        {"kind": "deleted", "text": ""},
         {"kind": "keyword"},
         {"kind": "notice"},
         {"resets": True},

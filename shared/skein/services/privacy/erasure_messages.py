@@ -35,7 +35,7 @@ S = TypeVar("S", Summary, PinnedSummary)
 class ChatEraser:
     """The stage `chats` of an erasure: content in the person's chats.
 
-    The messages of a chat sort before its recall blocks. So each block is read after its messages
+    The messages of a chat sort before its recall blocks. So each block is pruned after its messages
     were erased.
     """
 

@@ -28,8 +28,10 @@ class BlockPruning:
     def prune(self, item: Item) -> int:
         """Remove the lines of messages that no longer exist from a block (idempotent).
 
+        The messages are read after the block, so no older reading of them decides.
+
         Args:
-            item: The block as read. It must have been read after the messages were erased.
+            item: The block as read.
 
         Returns:
             The number of removed lines.
