@@ -1,24 +1,28 @@
-"""Ranking of messages by a query: meaning, words and people, fused into one score.
+"""Ranking of messages by a query: meaning, words, people and kinds of facts in one score.
 
 All statistics come from the given blocks. They hold only messages that the reader may see, so a
 score tells nothing about other messages.
 """
 
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import mul
 
 from skein.models.recall.block import NEAR, WIDE, Block, BlockLine, Vector
+from skein.services.recall.questions import names_number, names_time
 
-# The weights of the standardised parts, fitted on conversations of two people
-# (`make bench ONLY=recall`). The parts that compare whole windows find an answer beside its
+# The weights of the standardised parts, fitted on conversations of two people with one of them left
+# out at a time (`make bench ONLY=recall`). Parts that compare windows find an answer beside its
 # question.
-NEAR_MEANING, WIDE_MEANING = 0.5, 0.35
-WIDE_WORDS, NEAR_SHARE, WIDE_SHARE = 0.25, 0.2, 0.35
-PERSON = 1.4
-SATURATION, LENGTH_WEIGHT = 1.2, 0.75  # k1 and b of BM25
+NEAR_MEANING, WIDE_MEANING = 0.40, 0.45
+SHARES = ((0, 0.13), (1, 0.10), (3, 0.26), (5, 0.44))  # messages on each side, weight
+# The weights of facts that hold or do not.
+PERSON, TIME, NUMBER = 1.4, 2.2, 1.0
+
+COHERENCE = 0.38  # the usual cosine of adjacent messages, for windows across the ends of blocks
+SHARE_STRENGTH = 0.5  # how much a match by words counts beside one by meaning
+LEAST_SPREAD = 0.05  # of a part's values; fewer messages than a dozen differ by chance
 
 Values = list[float]
 
@@ -31,11 +35,15 @@ class RecallQuery:
         vector: The embedding of the query without the names of people; a unit vector.
         stems: The stems of the query without the names of people.
         sender_ids: The ids of the people whom the query names.
+        asks_time: Whether the query asks when something was.
+        asks_number: Whether the query asks how many or how much.
     """
 
     vector: Vector
     stems: frozenset[str]
     sender_ids: frozenset[str] = frozenset()
+    asks_time: bool = False
+    asks_number: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,70 +54,89 @@ class Hit:
         chat_id: The chat.
         seq: The number of the message.
         score: How well the message matches; comparable within one ranking only.
+        strength: How well the message and those beside it match by meaning and words alone, from
+            about 0 to 1.5; comparable between rankings.
     """
 
     chat_id: str
     seq: int
     score: float
+    strength: float = 0.0
 
 
 def ranked(query: RecallQuery, blocks: Sequence[Block]) -> list[Hit]:
     """Rank the messages of blocks, best first; newer messages first among equal ones.
 
+    Windows cross the ends of a block if the adjacent block is given, too.
+
     Args:
         query: The query.
-        blocks: Blocks of the query's model, with readable messages only.
+        blocks: Blocks of the query's model, with readable messages only, each at most once.
     """
-    lines = [line for block in blocks for line in block.lines]
-    if not lines:
+    ordered = sorted(
+        (block for block in blocks if block.lines), key=lambda one: (one.chat_id, one.number)
+    )
+    places = list(_places(ordered))
+    if not places:
         return []
-    near, wide = _windows(blocks, NEAR), _windows(blocks, WIDE)
+    lines = [place.line for place in places]
     products = [line.scale * _dot(line.steps, query.vector) for line in lines]
-    rarity = _rarity(query.stems, lines)
-    whole = sum(rarity.values())
-    words = [Counter(stem for stem in line.stems if stem in rarity) for line in lines]
-    wide_words = [_added(words, window) for window in wide]
-    lengths = [sum(len(lines[other].stems) for other in window) for window in wide]
-    mean_length = sum(lengths) / len(lengths) or 1.0
-    parts: list[tuple[float, Values]] = [
-        (NEAR_MEANING, _cosines(products, near, [line.near for line in lines])),
-        (WIDE_MEANING, _cosines(products, wide, [line.wide for line in lines])),
-        (
-            WIDE_WORDS,
-            [
-                _bm25(found, rarity, length / mean_length)
-                for found, length in zip(wide_words, lengths, strict=True)
-            ],
-        ),
-        (NEAR_SHARE, [_share(_added(words, window), rarity, whole) for window in near]),
-        (WIDE_SHARE, [_share(found, rarity, whole) for found in wide_words]),
-    ]
-    scores = _by_person(query, lines)
+    near = _cosines(products, places, NEAR, [line.near for line in lines])
+    wide = _cosines(products, places, WIDE, [line.wide for line in lines])
+    shares = [_shares(query.stems, places, reach) for reach, _ in SHARES]
+    parts = [(NEAR_MEANING, near), (WIDE_MEANING, wide)]
+    parts += [(weight, share) for (_, weight), share in zip(SHARES, shares, strict=True)]
+    scores = _by_fact(query, lines)
     for weight, values in parts:
-        scores = [
-            score + weight * value
-            for score, value in zip(scores, _standardised(values), strict=True)
-        ]
-    chats = [block.chat_id for block in blocks for _ in block.lines]
+        for position, value in enumerate(_standardised(values)):
+            scores[position] += weight * value
+    widest = [max(each) for each in zip(*shares[:3], strict=True)]
     hits = [
-        Hit(chat_id, line.seq, score)
-        for chat_id, line, score in zip(chats, lines, scores, strict=True)
+        Hit(place.chat_id, place.line.seq, score, max(one, other) + SHARE_STRENGTH * share)
+        for place, score, one, other, share in zip(places, scores, near, wide, widest, strict=True)
     ]
     return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))
 
 
-def _windows(blocks: Sequence[Block], reach: int) -> list[range]:
-    """Return the positions of each line's window, which does not cross the ends of its block."""
-    windows: list[range] = []
-    start = 0
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A line with the positions of its block, and of the blocks that follow each other with it."""
+
+    chat_id: str
+    line: BlockLine
+    block: range
+    joined: range
+
+    def window(self, position: int, reach: int) -> range:
+        """Return the positions of the messages at most `reach` away."""
+        first = max(self.joined.start, position - reach)
+        return range(first, min(self.joined.stop, position + reach + 1))
+
+
+def _places(blocks: Sequence[Block]) -> Iterator[_Place]:
+    """Yield the lines of blocks in order; the blocks must be in order, too."""
+    position = 0
+    group: list[Block] = []
     for block in blocks:
-        end = start + len(block.lines)
-        windows += [
-            range(max(start, position - reach), min(end, position + reach + 1))
-            for position in range(start, end)
-        ]
-        start = end
-    return windows
+        if group and not _adjacent(group[-1], block):
+            yield from _joined(group, position)
+            position += sum(len(one.lines) for one in group)
+            group = []
+        group.append(block)
+    yield from _joined(group, position)
+
+
+def _adjacent(block: Block, following: Block) -> bool:
+    return following.chat_id == block.chat_id and following.number == block.number + 1
+
+
+def _joined(blocks: Sequence[Block], position: int) -> Iterator[_Place]:
+    """Yield the lines of blocks that follow each other, the first at a position."""
+    joined = range(position, position + sum(len(block.lines) for block in blocks))
+    for block in blocks:
+        within = range(position, position + len(block.lines))
+        position = within.stop
+        yield from (_Place(block.chat_id, line, within, joined) for line in block.lines)
 
 
 def _dot(steps: bytes, vector: Vector) -> float:
@@ -117,49 +144,73 @@ def _dot(steps: bytes, vector: Vector) -> float:
     return product
 
 
-def _cosines(products: Values, windows: Sequence[range], lengths: Values) -> Values:
-    return [
-        sum(products[other] for other in window) / length if length else 0.0
-        for window, length in zip(windows, lengths, strict=True)
-    ]
+def _cosines(
+    products: Values, places: Sequence[_Place], reach: int, lengths: Sequence[float]
+) -> Values:
+    """Return the cosine of each line's window and the query.
+
+    The length of a window within its block is exact. For a window that crosses the end of its
+    block, the messages beyond add to it as messages of usual coherence do.
+
+    Args:
+        products: The product of each line's weighted vector and the query's.
+        places: The places of the lines.
+        reach: The messages on each side that belong to the window.
+        lengths: The length of the part of each window that lies within its block.
+    """
+    own = [_length(place.line) if len(place.joined) > len(place.block) else 0.0 for place in places]
+    cosines: Values = []
+    for position, (place, length) in enumerate(zip(places, lengths, strict=True)):
+        window = place.window(position, reach)
+        for other in window:
+            if other not in place.block:
+                length = math.sqrt(
+                    length * length + own[other] ** 2 + 2 * COHERENCE * length * own[other]
+                )
+        cosines.append(sum(products[window.start : window.stop]) / length if length else 0.0)
+    return cosines
 
 
-def _rarity(stems: frozenset[str], lines: Sequence[BlockLine]) -> dict[str, float]:
-    """Return the inverse document frequency of each stem of the query."""
-    known = Counter(stem for line in lines for stem in set(line.stems) & stems)
-    return {
-        stem: math.log(1 + (len(lines) - known[stem] + 0.5) / (known[stem] + 0.5))
-        for stem in sorted(stems)
-    }
+def _length(line: BlockLine) -> float:
+    steps = memoryview(line.steps).cast("b")
+    return line.scale * math.sqrt(sum(map(mul, steps, steps)))
 
 
-def _added(words: Sequence[Counter[str]], window: range) -> Counter[str]:
-    total: Counter[str] = Counter()
-    for other in window:
-        total.update(words[other])
-    return total
+def _shares(stems: frozenset[str], places: Sequence[_Place], reach: int) -> Values:
+    """Return the share of the query's stems in each line's window, weighted by rarity."""
+    known: dict[str, list[int]] = {stem: [] for stem in sorted(stems)}
+    for position, place in enumerate(places):
+        for stem in stems.intersection(place.line.stems):
+            known[stem].append(position)
+    total = len(places)
+    values = [0.0] * total
+    whole = 0.0
+    for positions in known.values():
+        rarity = math.log(1 + (total - len(positions) + 0.5) / (len(positions) + 0.5))
+        whole += rarity
+        covered: set[int] = set()
+        for position in positions:
+            covered.update(places[position].window(position, reach))
+        for position in covered:
+            values[position] += rarity
+    return [value / whole for value in values] if whole else values
 
 
-def _bm25(found: Counter[str], rarity: dict[str, float], length: float) -> float:
-    norm = SATURATION * (1 - LENGTH_WEIGHT + LENGTH_WEIGHT * length)
-    return sum(
-        rarity[stem] * count * (SATURATION + 1) / (count + norm) for stem, count in found.items()
-    )
-
-
-def _share(found: Counter[str], rarity: dict[str, float], whole: float) -> float:
-    """Return the share of the query's stems that were found, weighted by rarity."""
-    return sum(rarity[stem] for stem in found) / whole if whole else 0.0
-
-
-def _by_person(query: RecallQuery, lines: Sequence[BlockLine]) -> Values:
-    if not query.sender_ids:
-        return [0.0] * len(lines)
-    return [PERSON if line.sender_id in query.sender_ids else -PERSON for line in lines]
+def _by_fact(query: RecallQuery, lines: Sequence[BlockLine]) -> Values:
+    """Score the lines by their senders, and by the kind of fact that the query asks for."""
+    scores = [0.0] * len(lines)
+    for position, line in enumerate(lines):
+        if query.sender_ids:
+            scores[position] += PERSON if line.sender_id in query.sender_ids else -PERSON
+        if query.asks_time and names_time(line.stems):
+            scores[position] += TIME
+        if query.asks_number and names_number(line.stems):
+            scores[position] += NUMBER
+    return scores
 
 
 def _standardised(values: Values) -> Values:
     """Shift and scale values to mean 0 and standard deviation 1; equal values become 0."""
     mean = sum(values) / len(values)
     spread = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
-    return [(value - mean) / spread for value in values] if spread else [0.0] * len(values)
+    return [(value - mean) / max(spread, LEAST_SPREAD) for value in values]
