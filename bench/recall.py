@@ -3,30 +3,63 @@
 A file of the folder is a conversation: `turns` of `{id, session, at, speaker, text, image?}` and
 `questions` of `{question, evidence: [turn ids]}`. The measure is the share of a question's evidence
 among the messages that fit into a token budget (o200k_base, with headings), the mean of all
-questions.
+questions. Messages are indexed and found by Skein's own services on a table in memory.
 """
 
 import json
-import re
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from statistics import mean
+from statistics import mean, quantiles
 from typing import Any
+from zoneinfo import ZoneInfo
 
+from local.sqlite.database import Database
+from local.sqlite.table import SqliteTable
+from local.sqlite.vectors import SqliteVectors
 from skein.adapters.static_embeddings import StaticEmbeddings
+from skein.adapters.system import SystemClock
 from skein.adapters.tokens import Tokens
-from skein.models.recall.block import BLOCK_MESSAGES, Block, IndexedText, block_number, block_of
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.audience import OPEN
+from skein.models.common.base import NamedMember
+from skein.models.common.storage import Put
+from skein.models.outbox.jobs import RecallJob
+from skein.services.common.parallel import map_threads
 from skein.services.common.quoting import quoted
-from skein.services.recall.ranking import RecallQuery, ranked
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.recall.block_commit import BlockCommits
+from skein.services.recall.candidates import RecallRequest
+from skein.services.recall.indexing import RecallIndexing
+from skein.services.recall.search import Recall
 from skein.services.recall.words import stems_of
+from skein.settings import Settings
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
 REQUIRED, GOAL = {1_000: 0.78, 4_000: 0.88}, {1_000: 0.80, 4_000: 0.92}
 LEAST_LINE = 12  # tokens; less room holds no further message
-CHAT = "conversation"
+TENANT, AGENT = "bench", NamedMember(kind="agent", id="agt_bench", name="Agent")
+BEGIN = datetime(2023, 1, 1, tzinfo=UTC)
+AT = "%I:%M %p on %d %B, %Y"
+HOURS_OF_INDEXING = 10
+
+
+class NoQueues:
+    """Queues of which nothing comes; indexing here never runs out of time."""
+
+    def send(self, jobs: Sequence[Any], *, delay_seconds: int = 0) -> None:
+        """See `skein.ports.Queues`."""
+        raise AssertionError(f"{len(jobs)} jobs were left")
+
+
+class NoMetrics:
+    """Metrics that count nothing."""
+
+    def count(self, name: str, value: float = 1, *, unit: str = "", reason: str = "") -> None:
+        """See `skein.ports.Metrics`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,50 +72,28 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation with its index.
+    """A conversation.
 
     Attributes:
+        chat_id: The chat that holds it.
         texts: What was said, with the descriptions of images.
         speakers: Who said it.
+        times: When it was said.
         sessions: The session of each turn.
-        costs: The tokens of each turn's line.
-        heading: The tokens of a session's heading.
-        blocks: The index.
         questions: The questions that have evidence.
     """
 
+    chat_id: str
     texts: tuple[str, ...]
     speakers: tuple[str, ...]
+    times: tuple[datetime, ...]
     sessions: tuple[int, ...]
-    costs: tuple[int, ...]
-    heading: int
-    blocks: tuple[Block, ...]
     questions: tuple[Question, ...]
 
 
-Order = Callable[[Conversation, str], Sequence[int]]
-"""Orders the turns of a conversation for a question, best first."""
-
-
-def conversation(
-    data: dict[str, Any], embeddings: StaticEmbeddings, tokens: Tokens
-) -> Conversation:
-    """Index a conversation of a file."""
+def conversation(name: str, data: dict[str, Any]) -> Conversation:
+    """Read a conversation of a file."""
     turns = data["turns"]
-    texts = tuple(" ".join(filter(None, (turn["text"], turn.get("image")))) for turn in turns)
-    speakers = tuple(turn["speaker"] for turn in turns)
-    indexed = [
-        IndexedText(position, speaker, stems_of(text), embedding)
-        for position, (speaker, text, embedding) in enumerate(
-            zip(speakers, texts, embeddings.embed(texts), strict=True)
-        )
-    ]
-    blocks = tuple(
-        block_of(
-            CHAT, block_number(start), embeddings.name, indexed[start : start + BLOCK_MESSAGES]
-        )
-        for start in range(0, len(indexed), BLOCK_MESSAGES)
-    )
     positions = {turn["id"]: position for position, turn in enumerate(turns)}
     questions = (
         Question(
@@ -92,46 +103,134 @@ def conversation(
         for asked in data["questions"]
     )
     return Conversation(
-        texts,
-        speakers,
+        f"chat_{name}",
+        tuple(" ".join(filter(None, (turn["text"], turn.get("image")))) for turn in turns),
+        tuple(turn["speaker"] for turn in turns),
+        tuple(_time_of(turn, position) for position, turn in enumerate(turns)),
         tuple(turn["session"] for turn in turns),
-        tuple(
-            tokens.count(f"  [msg:{position + 1}] {speaker}: {quoted(text)}\n")
-            for position, (speaker, text) in enumerate(zip(speakers, texts, strict=True))
-        ),
-        tokens.count("  -- 2026-02-18 --\n"),
-        blocks,
         tuple(question for question in questions if question.evidence),
     )
 
 
-def by_recall(embeddings: StaticEmbeddings) -> Order:
-    """Return the order of Skein's recall."""
+def _time_of(turn: dict[str, Any], position: int) -> datetime:
+    """Return when a turn was said; turns of one session follow each other within seconds."""
+    try:
+        at = datetime.strptime(turn["at"], AT).replace(tzinfo=UTC)
+    except (KeyError, ValueError):
+        at = BEGIN + timedelta(days=turn["session"])
+    return at + timedelta(seconds=position)
 
-    def order(known: Conversation, question: str) -> list[int]:
-        named = {name for name in known.speakers if re.search(rf"\b{re.escape(name)}\b", question)}
-        rest = re.sub("|".join(map(re.escape, sorted(named))) or "$^", " ", question)
-        [meaning] = embeddings.embed([rest])
-        query = RecallQuery(meaning.vector, frozenset(stems_of(rest)), frozenset(named))
-        return [hit.seq for hit in ranked(query, known.blocks)]
 
-    return order
+class Stand:
+    """A table in memory with an agent that was present for everything.
+
+    Attributes:
+        recall_seconds: How long each recall took.
+    """
+
+    def __init__(self, embeddings: StaticEmbeddings, tokens: Tokens) -> None:
+        self.recall_seconds: list[float] = []
+        database, clock = Database(), SystemClock()
+        self.table = SqliteTable(database, clock)
+        self.vectors = SqliteVectors(database, clock)
+        self.indexing = RecallIndexing(
+            table=self.table,
+            clock=clock,
+            embeddings=embeddings,
+            vocabulary=embeddings,
+            dispatch=Dispatch(queues=NoQueues(), metrics=NoMetrics(), settings=Settings()),
+            commits=BlockCommits(table=self.table, clock=clock),
+        )
+        self.recall = Recall(
+            table=self.table,
+            vectors=self.vectors,
+            embeddings=embeddings,
+            vocabulary=embeddings,
+            tokens=tokens,
+            parallel_map=map_threads,
+        )
+
+    def hold(self, known: Conversation) -> None:
+        """Store a conversation as an open chat, and index it."""
+        people = {name: f"usr_{number}" for number, name in enumerate(sorted({*known.speakers}))}
+        members = [NamedMember(kind="user", id=one, name=name) for name, one in people.items()]
+        begin = known.times[0]
+        chat = Chat(
+            tenant=TENANT,
+            id=known.chat_id,
+            kind="group",
+            visibility="open",
+            roster=(*members, AGENT),
+            last_seq=len(known.texts),
+            activity_hour=begin,
+            created_at=begin,
+        )
+        self.table.write(Put(chat.key, chat.to_item()))
+        member = Membership(tenant=TENANT, chat_id=chat.id, member=AGENT)
+        self.table.write(Put(member.key, member.to_item(chat)))
+        for seq, (text, name, at) in enumerate(
+            zip(known.texts, known.speakers, known.times, strict=True), 1
+        ):
+            message = Message(
+                tenant=TENANT,
+                chat_id=chat.id,
+                id=f"msg_{seq}",
+                seq=seq,
+                text=text,
+                sender=NamedMember(kind="user", id=people[name], name=name),
+                client_id=str(seq),
+                created_at=at,
+            )
+            self.table.write(Put(message.key, message.to_item()))
+        job = RecallJob(tenant=TENANT, chat_id=chat.id, first_seq=1, last_seq=chat.last_seq)
+        deadline = datetime.now(UTC) + timedelta(hours=HOURS_OF_INDEXING)
+        self.indexing.index(job, deadline=deadline)
+
+    def recalled(self, known: Conversation, question: str, budget: int) -> set[int]:
+        """Return the positions of the turns that recall shows for a question."""
+        item = self.table.get(Chat.key_of(TENANT, known.chat_id))
+        if item is None:
+            raise ValueError(f"{known.chat_id} is not stored")
+        request = RecallRequest(
+            tenant=TENANT,
+            agent_id=AGENT.id,
+            chat=Chat.from_item(item),
+            scopes=(None,),
+            readers=OPEN,
+            query=question,
+            tokens=budget,
+            now=known.times[-1] + timedelta(days=1),
+            zone=ZoneInfo("UTC"),
+        )
+        begun = time.perf_counter()
+        recalled = self.recall.find(request)
+        self.recall_seconds.append(time.perf_counter() - begun)
+        if recalled.tokens > budget:
+            raise AssertionError(f"{recalled.tokens} tokens in a budget of {budget}")
+        entries = (entry for entry in recalled.entries if entry.chat.id == known.chat_id)
+        return {entry.message.seq - 1 for entry in entries}
+
+
+Kept = Callable[[Conversation, str, int], set[int]]
+"""Returns the turns of a conversation that are shown for a question within a budget."""
+Order = Callable[[Conversation, str], Sequence[int]]
+"""Orders the turns of a conversation for a question, best first."""
 
 
 def by_words() -> Order:
     """Return the order of BM25 alone."""
     from lunr.builder import Builder  # noqa: PLC0415 - only this comparison needs it
 
-    indexes: dict[int, Any] = {}
+    indexes: dict[str, Any] = {}
 
     def order(known: Conversation, question: str) -> list[int]:
-        if id(known) not in indexes:
+        if known.chat_id not in indexes:
             builder = Builder()
             builder.field("words")
             for position, text in enumerate(known.texts):
                 builder.add({"id": position, "words": list(stems_of(text))})
-            indexes[id(known)] = builder.build()
-        index = indexes[id(known)]
+            indexes[known.chat_id] = builder.build()
+        index = indexes[known.chat_id]
         asked = index.create_query()
         for stem in dict.fromkeys(stems_of(question)):
             asked.term(stem, use_pipeline=False)
@@ -145,30 +244,67 @@ def newest(known: Conversation, _question: str) -> range:
     return range(len(known.texts) - 1, -1, -1)
 
 
-def within(known: Conversation, order: Sequence[int], budget: int) -> set[int]:
-    """Return the turns that fit into a budget, with a heading for each session."""
-    left, sessions, kept = budget, set[int](), set[int]()
-    for position in order:
-        session = known.sessions[position]
-        cost = known.costs[position] + (0 if session in sessions else known.heading)
-        if cost <= left:
-            left -= cost
-            sessions.add(session)
-            kept.add(position)
-        elif left < LEAST_LINE:
-            break
+def by_store(embeddings: StaticEmbeddings) -> Order | None:
+    """Return the order of LangGraph's store search; None if LangGraph is not installed."""
+    try:
+        from langgraph.store.memory import InMemoryStore  # noqa: PLC0415 - only this comparison
+    except ImportError:
+        return None
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return [list(one.vector) for one in embeddings.embed(texts)]
+
+    store = InMemoryStore(index={"dims": embeddings.dimensions, "embed": embed, "fields": ["text"]})
+    held: set[str] = set()
+
+    def order(known: Conversation, question: str) -> list[int]:
+        if known.chat_id not in held:
+            held.add(known.chat_id)
+            for position, text in enumerate(known.texts):
+                said = f"{known.speakers[position]}: {text}"
+                store.put((known.chat_id,), str(position), {"text": said})
+        found = store.search((known.chat_id,), query=question, limit=200)
+        return [int(item.key) for item in found]
+
+    return order
+
+
+def packed(order: Order, tokens: Tokens) -> Kept:
+    """Return what fits of an order, with a heading for each session."""
+    costs: dict[str, list[int]] = {}
+    heading = tokens.count("  -- 2026-02-18 --\n")
+
+    def kept(known: Conversation, question: str, budget: int) -> set[int]:
+        if known.chat_id not in costs:
+            costs[known.chat_id] = [
+                tokens.count(f"  [msg:{position}] {speaker}: {quoted(text)}\n")
+                for position, (speaker, text) in enumerate(
+                    zip(known.speakers, known.texts, strict=True), 1
+                )
+            ]
+        left, sessions, shown = budget, set[int](), set[int]()
+        for position in order(known, question):
+            session = known.sessions[position]
+            cost = costs[known.chat_id][position] + (0 if session in sessions else heading)
+            if cost <= left:
+                left -= cost
+                sessions.add(session)
+                shown.add(position)
+            elif left < LEAST_LINE:
+                break
+        return shown
+
     return kept
 
 
-def shares(conversations: Sequence[Conversation], order: Order) -> dict[int, float]:
+def shares(conversations: Sequence[Conversation], kept: Kept) -> dict[int, float]:
     """Return the mean share of evidence within each budget."""
     found: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
     for known in conversations:
         for question in known.questions:
-            ordered = order(known, question.text)
             for budget, values in found.items():
-                kept = within(known, ordered, budget)
-                values.append(mean(position in kept for position in question.evidence))
+                shown = kept(known, question.text, budget)
+                values.append(mean(position in shown for position in question.evidence))
     return {budget: mean(values) for budget, values in found.items()}
 
 
@@ -182,6 +318,10 @@ def verdicts(measured: dict[int, float]) -> list[str]:
     ]
 
 
+def _row(name: str, measured: dict[int, float]) -> str:
+    return f"{name:24}" + "".join(f"{measured[budget]:>8.3f}" for budget in BUDGETS)
+
+
 def main(folder: str) -> int:
     """Measure the conversations of a folder and print a table.
 
@@ -191,30 +331,46 @@ def main(folder: str) -> int:
     embeddings, tokens = StaticEmbeddings(), Tokens()
     files = sorted(Path(folder).glob("*.json")) if folder else []
     conversations = [
-        conversation(json.loads(file.read_text(encoding="utf-8")), embeddings, tokens)
-        for file in files
+        conversation(file.stem, json.loads(file.read_text(encoding="utf-8"))) for file in files
     ]
     if not conversations:
         print("bench: no conversation: set DATA to a folder of JSON files", file=sys.stderr)
         return 1
     questions = sum(len(known.questions) for known in conversations)
     print(f"{len(conversations)} conversations, {questions} questions with evidence\n")
-    print(f"{'':20}" + "".join(f"{budget:>8,}" for budget in BUDGETS))
-    orders: dict[str, Order] = {
-        "newest messages": newest,
-        "BM25": by_words(),
-        "recall": by_recall(embeddings),
-    }
-    measured: dict[int, float] = {}
-    for name, order in orders.items():
-        begun = time.process_time()
-        measured = shares(conversations, order)
-        each = (time.process_time() - begun) / questions * 1_000
-        cells = "".join(f"{measured[budget]:>8.3f}" for budget in BUDGETS)
-        print(f"{name:20}{cells}   {each:.0f} ms of CPU a question")
+    print(f"{'tokens':24}" + "".join(f"{budget:>8,}" for budget in BUDGETS))
+    peers = {"newest messages": newest, "BM25": by_words()}
+    store = by_store(embeddings)
+    if store is not None:
+        peers["LangGraph's store search"] = store
+    for name, order in peers.items():
+        print(_row(name, shares(conversations, packed(order, tokens))))
+    alone, seconds = {}, []
+    for known in conversations:
+        stand = Stand(embeddings, tokens)
+        stand.hold(known)
+        alone[known.chat_id] = stand
+    measured = shares(
+        conversations,
+        lambda known, question, budget: alone[known.chat_id].recalled(known, question, budget),
+    )
+    seconds = [one for stand in alone.values() for one in stand.recall_seconds]
+    print(_row("recall", measured))
+    together = Stand(embeddings, tokens)
+    for known in conversations:
+        together.hold(known)
+    print(_row("recall, all chats at once", shares(conversations, together.recalled)))
+    print(f"\na recall took {mean(seconds) * 1e3:.0f} ms, p95 {_p95(seconds) * 1e3:.0f} ms")
+    messages = sum(len(known.texts) for known in conversations)
+    took = _p95(together.recall_seconds) * 1e3
+    print(f"p95 among {messages:,} messages of all chats: {took:.0f} ms")
     lines = verdicts(measured)
     print("", *lines, sep="\n")
     return int(any(line.startswith("FAIL") for line in lines))
+
+
+def _p95(seconds: Sequence[float]) -> float:
+    return quantiles(seconds, n=20)[-1]
 
 
 if __name__ == "__main__":

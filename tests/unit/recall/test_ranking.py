@@ -1,6 +1,7 @@
 """Ranking fuses meaning, words and people, with statistics of the given blocks alone."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,10 +69,45 @@ def test_newer_message_comes_first_among_equal_ones() -> None:
     assert found[0].seq == max(first)
 
 
-def test_windows_do_not_cross_the_ends_of_a_block() -> None:
+def test_windows_cross_into_the_next_block_of_a_chat() -> None:
     said = [("a", "nothing", EAST)] * BLOCK_MESSAGES + [("a", "deposit", EAST)]
     scores = {hit.seq: hit.score for hit in ranked(query("deposit"), blocks(*said))}
+    assert scores[BLOCK_MESSAGES] > scores[1]
+
+
+def test_windows_do_not_cross_into_a_block_that_does_not_follow() -> None:
+    said = [("a", "nothing", EAST)] * BLOCK_MESSAGES + [("a", "deposit", EAST)]
+    first, second = blocks(*said)
+    apart = replace(second, number=5)
+    scores = {hit.seq: hit.score for hit in ranked(query("deposit"), [first, apart])}
     assert scores[BLOCK_MESSAGES] == scores[1]
+
+
+def test_windows_do_not_cross_into_another_chat() -> None:
+    said = [("a", "nothing", EAST)] * BLOCK_MESSAGES + [("a", "deposit", EAST)]
+    first, second = blocks(*said)
+    elsewhere = replace(second, chat_id="chat_2")
+    scores = {hit.seq: hit.score for hit in ranked(query("deposit"), [first, elsewhere])}
+    assert scores[BLOCK_MESSAGES] == scores[1]
+
+
+def test_message_with_a_time_comes_first_if_the_query_asks_when() -> None:
+    said = [("a", "we moved to Hafen", EAST), ("a", "we moved to Hafen yesterday", EAST)]
+    asked = replace(query("moved Hafen", EAST), asks_time=True)
+    assert order(ranked(asked, blocks(*said))) == [2, 1]
+
+
+def test_message_with_a_number_comes_first_if_the_query_asks_how_many() -> None:
+    said = [("a", "we have three cats", EAST), ("a", "we have nice cats", EAST)]
+    asked = replace(query("cats", EAST), asks_number=True)
+    assert order(ranked(asked, blocks(*said))) == [1, 2]
+
+
+def test_strength_of_a_message_without_any_match_is_none() -> None:
+    said = [("a", "tea", EAST), ("a", "deposit", NORTH)] + [("a", "tea", EAST)] * 14
+    strengths = {hit.seq: hit.strength for hit in ranked(query("deposit", NORTH), blocks(*said))}
+    assert strengths[2] > 0.9
+    assert strengths[16] == 0
 
 
 texts = st.lists(

@@ -2,10 +2,11 @@
 
 __all__ = [
     "block_commit",
+    "candidates",
     "indexing",
     "pruning",
-    "ranking",
     "rebuild",
     "recall_worker",
+    "search",
     "words",
 ]

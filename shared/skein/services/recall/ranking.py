@@ -81,8 +81,9 @@ def ranked(query: RecallQuery, blocks: Sequence[Block]) -> list[Hit]:
         return []
     lines = [place.line for place in places]
     products = [line.scale * _dot(line.steps, query.vector) for line in lines]
-    near = _cosines(products, places, NEAR, [line.near for line in lines])
-    wide = _cosines(products, places, WIDE, [line.wide for line in lines])
+    own = [_length(place.line) if len(place.joined) > len(place.block) else 0.0 for place in places]
+    near = _cosines(products, own, places, NEAR, [line.near for line in lines])
+    wide = _cosines(products, own, places, WIDE, [line.wide for line in lines])
     shares = [_shares(query.stems, places, reach) for reach, _ in SHARES]
     parts = [(NEAR_MEANING, near), (WIDE_MEANING, wide)]
     parts += [(weight, share) for (_, weight), share in zip(SHARES, shares, strict=True)]
@@ -145,7 +146,11 @@ def _dot(steps: bytes, vector: Vector) -> float:
 
 
 def _cosines(
-    products: Values, places: Sequence[_Place], reach: int, lengths: Sequence[float]
+    products: Values,
+    own: Values,
+    places: Sequence[_Place],
+    reach: int,
+    lengths: Sequence[float],
 ) -> Values:
     """Return the cosine of each line's window and the query.
 
@@ -154,21 +159,25 @@ def _cosines(
 
     Args:
         products: The product of each line's weighted vector and the query's.
+        own: The length of each line's weighted vector, if its windows can cross an end.
         places: The places of the lines.
         reach: The messages on each side that belong to the window.
         lengths: The length of the part of each window that lies within its block.
     """
-    own = [_length(place.line) if len(place.joined) > len(place.block) else 0.0 for place in places]
     cosines: Values = []
     for position, (place, length) in enumerate(zip(places, lengths, strict=True)):
         window = place.window(position, reach)
-        for other in window:
-            if other not in place.block:
-                length = math.sqrt(
-                    length * length + own[other] ** 2 + 2 * COHERENCE * length * own[other]
-                )
-        cosines.append(sum(products[window.start : window.stop]) / length if length else 0.0)
+        beyond = [own[other] for other in window if other not in place.block]
+        whole = _joined_length(length, beyond)
+        cosines.append(sum(products[window.start : window.stop]) / whole if whole else 0.0)
     return cosines
+
+
+def _joined_length(length: float, others: Sequence[float]) -> float:
+    """Return the length of a sum of vectors of usual coherence, from their lengths."""
+    for other in others:
+        length = math.sqrt(length**2 + other**2 + 2 * COHERENCE * length * other)
+    return length
 
 
 def _length(line: BlockLine) -> float:
@@ -180,7 +189,8 @@ def _shares(stems: frozenset[str], places: Sequence[_Place], reach: int) -> Valu
     """Return the share of the query's stems in each line's window, weighted by rarity."""
     known: dict[str, list[int]] = {stem: [] for stem in sorted(stems)}
     for position, place in enumerate(places):
-        for stem in stems.intersection(place.line.stems):
+        # The stems of a long message end early; its rare words do not.
+        for stem in stems.intersection((*place.line.stems, *place.line.posted)):
             known[stem].append(position)
     total = len(places)
     values = [0.0] * total

@@ -1,0 +1,448 @@
+"""Recall: find the messages of an agent's past that match a query and may be shown.
+
+A recall has three steps: two vector searches and a batch of postings, all at once; then a ranking;
+then a batch of the best messages with their chats. So its cost does not depend on the length of the
+history. The step between the calls is CPU time alone.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from skein.errors import NoVectorIndex
+from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.common.audience import may_show
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key, Query
+from skein.models.recall.block import (
+    Block,
+    BlockLine,
+    Embedding,
+    IndexedText,
+    block_number,
+    block_of,
+)
+from skein.models.recall.stored import Posting
+from skein.models.recall.vector_search import MAX_NEAREST, VectorSearch
+from skein.ports import Embeddings, Table, TokenCounter, VectorIndex, Vocabulary
+from skein.services.chat_state.audience import audience_of, everybody_since
+from skein.services.common.parallel import ParallelMap
+from skein.services.recall.candidates import (
+    Choice,
+    Place,
+    RecallRequest,
+    chosen,
+    found_refs,
+    is_of,
+    readable_blocks,
+    with_private_from,
+)
+from skein.services.recall.layout import RecalledEntry, excerpt, fitting
+from skein.services.recall.query import PreparedQuery, QueryPreparation
+from skein.services.recall.questions import ends_with_question
+from skein.services.recall.ranking import Hit, ranked
+from skein.services.recall.words import stems_of
+
+QUESTION = 0.9  # what a message loses that only asks
+DURING = 1.5  # what a message gains that was posted in the time that the query names
+AFTERWARDS = 2 * 86_400  # seconds; people tell of a day soon afterwards
+# Of `Hit.strength`: if no message reaches MATCH, nothing is shown; a message below LEAST never is.
+MATCH, LEAST = 0.25, 0.08
+
+logger = logging.getLogger(__name__)
+
+FoundItems = tuple[Sequence[Item], Sequence[Item]]
+"""Blocks and postings, as found by one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What a recall found.
+
+    Attributes:
+        entries: The messages, best first.
+        tokens: Their tokens as lines with headings.
+    """
+
+    entries: tuple[RecalledEntry, ...] = ()
+    tokens: int = 0
+
+
+NOTHING = Recalled()
+
+
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """A recall that has begun.
+
+    Attributes:
+        request: What is recalled.
+        prepared: The query.
+        calls: The calls that find blocks and postings; they may run at the same time.
+    """
+
+    request: RecallRequest
+    prepared: PreparedQuery
+    calls: tuple[Callable[[], FoundItems], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The candidates of a recall.
+
+    Attributes:
+        prepared: The query, with the people whom the blocks name.
+        blocks: The found blocks with readable lines.
+        hits: The lines that match, best first.
+        choice: The messages to read.
+    """
+
+    prepared: PreparedQuery
+    blocks: tuple[Block, ...]
+    hits: tuple[Hit, ...]
+    choice: Choice
+
+
+class Recall:
+    """The service that finds old messages.
+
+    Args:
+        table: The table.
+        vectors: The index of the vectors of blocks.
+        embeddings: The embeddings of queries, by the model of the index.
+        embeds_messages: Whether messages outside the found blocks are embedded, too; they are
+            compared by their words alone otherwise.
+        vocabulary: The common words.
+        tokens: Counts the tokens of what is shown.
+        parallel_map: Makes several calls at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        table: Table,
+        vectors: VectorIndex,
+        embeddings: Embeddings,
+        embeds_messages: bool = True,
+        vocabulary: Vocabulary,
+        tokens: TokenCounter,
+        parallel_map: ParallelMap,
+    ) -> None:
+        self._table = table
+        self._vectors = vectors
+        self._embeddings = embeddings
+        self._embeds_messages = embeds_messages
+        self._tokens = tokens
+        self._parallel_map = parallel_map
+        self._preparation = QueryPreparation(embeddings, vocabulary)
+        self._said_no_index = False
+
+    def find(self, request: RecallRequest) -> Recalled:
+        """Find the messages that match a query and may be shown.
+
+        Raises:
+            Transient: The table or the vector index failed.
+        """
+        query = late_joining(request.chat)
+        if query is not None:
+            page = self._table.query(query)
+            request = with_private_from(request, next(iter(page.items), None))
+        searching = self.begin(request)
+        if searching is None:
+            return NOTHING
+        found = self._parallel_map(lambda call: call(), searching.calls)
+        candidates = self.rank(searching, found, {})
+        return self.finish(searching, candidates, self.read(candidates.choice), {})
+
+    def begin(self, request: RecallRequest) -> Searching | None:
+        """Prepare a query and its calls; None if the query has nothing to search for."""
+        if request.tokens <= 0 or not request.scopes:
+            return None
+        prepared = self._preparation.prepared(
+            request.query, request.names, request.now, request.zone
+        )
+        if not prepared.says_something:
+            return None
+        if prepared.only_during and prepared.during is not None and request.first_at is None:
+            during = prepared.during
+            request = replace(request, first_at=during.first_at, last_at=during.last_at)
+        vector = prepared.query.vector
+        searches = [
+            VectorSearch(
+                owned_partition(request.tenant, request.agent_id, scope),
+                self._embeddings.name,
+                vector,
+                MAX_NEAREST,
+                _later(request.first_at, request.private_from if scope else None),
+                request.last_at,
+            )
+            for scope in request.scopes
+            if any(vector)
+        ]
+        keys = [
+            Posting.key_of(request.tenant, request.agent_id, scope, stem)
+            for scope in request.scopes
+            for stem in prepared.looked_up
+        ]
+        calls: list[Callable[[], FoundItems]] = [self._search(search) for search in searches]
+        if keys:
+            calls.append(self._postings(keys))
+        return Searching(request, prepared, tuple(calls))
+
+    def rank(
+        self, searching: Searching, found: Sequence[FoundItems], known: Mapping[Key, Item]
+    ) -> Ranked:
+        """Rank what was found, and choose the messages to read.
+
+        Args:
+            searching: The recall.
+            found: The results of its calls.
+            known: Items that were read for something else, which are not read again.
+        """
+        request = searching.request
+        blocks, names = readable_blocks((item for one in found for item in one[0]), request)
+        prepared = self._preparation.prepared(
+            request.query,
+            names | request.names,
+            request.now,
+            request.zone,
+            before=searching.prepared,
+        )
+        refs = [
+            ref
+            for ref, _ in found_refs((item for one in found for item in one[1]), request, blocks)
+        ]
+        lines = {(block.chat_id, line.seq): line for block in blocks for line in block.lines}
+        hits = [
+            hit
+            for hit in self._hits(prepared, blocks, lines)
+            if self._wanted(request, lines[hit.chat_id, hit.seq], names)
+        ]
+        least = -1.0 if prepared.only_during else LEAST
+        ordered = [(hit, lines[hit.chat_id, hit.seq]) for hit in hits if hit.strength >= least]
+        choice = chosen(request, ordered, refs, known)
+        return Ranked(prepared, tuple(blocks), tuple(hits), choice)
+
+    def read(self, choice: Choice) -> dict[Key, Item]:
+        """Read the chosen messages with their chats: one batch, or two for a large budget."""
+        starts = range(0, len(choice.keys), MAX_BATCH_GET_KEYS)
+        batches = [choice.keys[start : start + MAX_BATCH_GET_KEYS] for start in starts]
+        found: dict[Key, Item] = {}
+        for items in self._parallel_map(self._table.get_many, batches):
+            found |= items
+        return found
+
+    def finish(
+        self,
+        searching: Searching,
+        candidates: Ranked,
+        items: Mapping[Key, Item],
+        known: Mapping[Key, Item],
+    ) -> Recalled:
+        """Return the best messages that may be shown and fit into the budget.
+
+        Args:
+            searching: The recall.
+            candidates: What was ranked.
+            items: What was read.
+            known: Items that were read for something else.
+        """
+        request = searching.request
+        shown = _Shown(request, dict(known) | dict(items))
+        entries = {
+            place: entry
+            for place in candidates.choice.places
+            if (entry := shown.entry(place, candidates.prepared.query.stems)) is not None
+        }
+        hits = self._hits_of_read(candidates, entries)
+        scored = [
+            replace(entries[hit.chat_id, hit.seq], score=score)
+            for hit, score in _scored(hits, entries, candidates.prepared)
+        ]
+        kept, tokens = fitting(
+            _without_repeats(scored),
+            request.tokens,
+            self._tokens,
+            here=request.chat.id if request.chat is not None else None,
+            zone=request.zone,
+        )
+        return Recalled(tuple(kept), tokens)
+
+    def _hits(
+        self, prepared: PreparedQuery, blocks: Sequence[Block], lines: Mapping[Place, BlockLine]
+    ) -> list[Hit]:
+        hits = ranked(prepared.query, blocks)
+        during = prepared.during
+        if during is None:
+            return hits
+        last_at = during.last_at + AFTERWARDS
+        hits = [
+            replace(hit, score=hit.score + DURING)
+            if during.first_at <= lines[hit.chat_id, hit.seq].created_at <= last_at
+            else hit
+            for hit in hits
+        ]
+        return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))
+
+    @staticmethod
+    def _wanted(request: RecallRequest, line: BlockLine, names: Mapping[str, str]) -> bool:
+        if not request.in_time(line.created_at):
+            return False
+        name = names.get(line.sender_id, "")
+        return request.person is None or is_of(request.person, line.sender_id, name)
+
+    def _hits_of_read(
+        self, candidates: Ranked, entries: Mapping[Place, RecalledEntry]
+    ) -> Sequence[Hit]:
+        """Return the hits, ranked again if messages outside the found blocks were read."""
+        known = {(block.chat_id, line.seq) for block in candidates.blocks for line in block.lines}
+        new: dict[tuple[str, int], list[Message]] = {}
+        for place, entry in sorted(entries.items()):
+            if place not in known:
+                number = block_number(entry.message.seq)
+                new.setdefault((entry.chat.id, number), []).append(entry.message)
+        if not new:
+            return candidates.hits
+        made = [self._block(chat_id, number, said) for (chat_id, number), said in new.items()]
+        blocks = [*candidates.blocks, *made]
+        lines = {(block.chat_id, line.seq): line for block in blocks for line in block.lines}
+        return self._hits(candidates.prepared, blocks, lines)
+
+    def _block(self, chat_id: str, number: int, messages: Sequence[Message]) -> Block:
+        """Make a block of messages that were read, whose own block was not found."""
+        if self._embeds_messages:
+            embedded = self._embeddings.embed([message.text for message in messages])
+        else:
+            embedded = [Embedding((0.0,) * self._embeddings.dimensions, 0.0)] * len(messages)
+        texts = [
+            IndexedText(
+                seq=message.seq,
+                sender_id=message.sender.id,
+                stems=stems_of(message.text),
+                embedding=embedding,
+                created_at=int(message.created_at.timestamp()),
+            )
+            for message, embedding in zip(messages, embedded, strict=True)
+        ]
+        return block_of(chat_id, number, self._embeddings.name, texts)
+
+    def _search(self, search: VectorSearch) -> Callable[[], FoundItems]:
+        def call() -> FoundItems:
+            try:
+                return self._vectors.nearest(search), ()
+            except NoVectorIndex as error:
+                if not self._said_no_index:
+                    self._said_no_index = True
+                    logger.warning("recall searches by words only", exc_info=error)
+                return (), ()
+
+        return call
+
+    def _postings(self, keys: Sequence[Key]) -> Callable[[], FoundItems]:
+        return lambda: ((), list(self._table.get_many(keys).values()))
+
+
+def late_joining(chat: Chat | None) -> Query | None:
+    """Return the query for the first message that all readers of a private chat were present for.
+
+    Returns:
+        None if all readers were always present.
+    """
+    if chat is None or everybody_since(chat) == 1:
+        return None
+    first, last = (
+        Message.key_of(chat.tenant, chat.id, seq).sk
+        for seq in (everybody_since(chat), max(chat.last_seq, everybody_since(chat)))
+    )
+    return Query(chat_partition(chat.tenant, chat.id), first=first, last=last, limit=1)
+
+
+def _later(one: int | None, other: int | None) -> int | None:
+    known = [at for at in (one, other) if at is not None]
+    return max(known, default=None)
+
+
+def _scored(
+    hits: Sequence[Hit], entries: Mapping[Place, RecalledEntry], prepared: PreparedQuery
+) -> list[tuple[Hit, float]]:
+    """Return the hits among the entries that match well enough, best first."""
+    among = [hit for hit in hits if (hit.chat_id, hit.seq) in entries]
+    if not prepared.only_during:
+        if max((hit.strength for hit in among), default=0.0) < MATCH:
+            return []
+        among = [hit for hit in among if hit.strength >= LEAST]
+    scored = [
+        (
+            hit,
+            hit.score
+            - (QUESTION if ends_with_question(entries[hit.chat_id, hit.seq].message.text) else 0.0),
+        )
+        for hit in among
+    ]
+    return sorted(scored, key=lambda pair: (-pair[1], -pair[0].seq))
+
+
+def _without_repeats(entries: Sequence[RecalledEntry]) -> list[RecalledEntry]:
+    """Return entries without those that repeat a better one of the same sender and text."""
+    best: dict[tuple[str, str], RecalledEntry] = {}
+    for entry in entries:
+        best.setdefault((entry.message.sender.id, entry.text.strip().casefold()), entry)
+    return list(best.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Decides which of the read messages may be shown."""
+
+    request: RecallRequest
+    items: Mapping[Key, Item]
+
+    def entry(self, place: Place, stems: frozenset[str]) -> RecalledEntry | None:
+        """Return a message as an entry; None if it is gone or may not be shown."""
+        chat_id, seq = place
+        request = self.request
+        item = self.items.get(Message.key_of(request.tenant, chat_id, seq))
+        chat = self._chat(chat_id)
+        if item is None or chat is None or chat.discarded_at is not None:
+            return None
+        message = chat.as_now(Message.from_item(item))
+        audience = audience_of(chat, since_seq=seq)
+        present = self._present(chat, seq) and may_show(audience, request.readers)
+        if not present or not self._wanted(message):
+            return None
+        titled = chat.titled_for(request.readers)
+        return RecalledEntry(titled, message, excerpt(message.text, stems), 0.0, audience)
+
+    def _wanted(self, message: Message) -> bool:
+        """Tell whether a message has a text and is one of those that the request asks for."""
+        request, sender = self.request, message.sender
+        if message.kind != "text" or message.resets or not message.text.strip():
+            return False
+        if request.person is not None and not is_of(request.person, sender.id, sender.name):
+            return False
+        at = int(message.created_at.timestamp())
+        counts = request.counts(message.chat_id, message.seq, message.expires_at)
+        return counts and request.in_time(at)
+
+    def _chat(self, chat_id: str) -> Chat | None:
+        if self.request.chat is not None and self.request.chat.id == chat_id:
+            return self.request.chat
+        item = self.items.get(Chat.key_of(self.request.tenant, chat_id))
+        return Chat.from_item(item) if item is not None else None
+
+    def _present(self, chat: Chat, seq: int) -> bool:
+        """Tell whether the agent was present for a message."""
+        request = self.request
+        here = request.chat is not None and request.chat.id == chat.id
+        members = [request.member] if here and request.member is not None else self._members(chat)
+        return any(
+            member.joined_seq < seq and (member.left_seq is None or seq <= member.left_seq)
+            for member in members
+        )
+
+    def _members(self, chat: Chat) -> list[Membership]:
+        keys = (
+            Membership.key_of(chat.tenant, chat.id, self.request.agent),
+            Membership.left_key_of(chat.tenant, chat.id, self.request.agent),
+        )
+        return [Membership.from_item(self.items[key]) for key in keys if key in self.items]

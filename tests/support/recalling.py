@@ -1,0 +1,56 @@
+"""Recall in a world: index all chats, and ask."""
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from skein.models.chats.chat import Chat
+from skein.models.common.ownership import scopes_at
+from skein.models.outbox.jobs import RecallJob
+from skein.services.chat_state.audience import destination_of, scope_of
+from skein.services.recall.candidates import RecallRequest
+from skein.services.recall.search import Recall, Recalled
+from tests.support.builders import LONG_INVOCATION, TENANT, World
+
+
+def indexed(world: World, *chat_ids: str) -> None:
+    """Index all messages of chats."""
+    for chat_id in chat_ids:
+        job = RecallJob(tenant=TENANT, chat_id=chat_id, first_seq=1)
+        world.app.recall_worker.take(job, deadline=world.clock.now() + LONG_INVOCATION)
+
+
+def recall_of(world: World, **others: Any) -> Recall:
+    ports = world.app.ports
+    given: dict[str, Any] = {
+        "table": ports.table,
+        "vectors": ports.vectors,
+        "embeddings": ports.embeddings,
+        "vocabulary": ports.vocabulary,
+        "tokens": ports.tokens,
+        "parallel_map": ports.parallel_map,
+    }
+    return Recall(**given | others)
+
+
+def request_in(world: World, query: str, chat_id: str | None = "chat_1", **changes: Any) -> Any:
+    chat: Chat | None = world.stored_chat(chat_id) if chat_id is not None else None
+    given: dict[str, Any] = {
+        "tenant": TENANT,
+        "agent_id": "agt_a",
+        "chat": chat,
+        "scopes": scopes_at(scope_of(chat)),
+        "readers": destination_of(chat),
+        "query": query,
+        "tokens": 1_000,
+        "now": world.clock.now(),
+        "zone": ZoneInfo("UTC"),
+    }
+    return RecallRequest(**given | changes)
+
+
+def recalled(world: World, query: str, chat_id: str | None = "chat_1", **changes: Any) -> Recalled:
+    return recall_of(world).find(request_in(world, query, chat_id, **changes))
+
+
+def texts_of(found: Recalled) -> list[str]:
+    return [entry.message.text for entry in found.entries]

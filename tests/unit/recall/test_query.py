@@ -1,0 +1,71 @@
+"""Queries are prepared from texts."""
+
+from zoneinfo import ZoneInfo
+
+from skein.services.recall.query import (
+    MAX_LOOKED_UP,
+    PreparedQuery,
+    QueryPreparation,
+    people_named,
+    without_names,
+)
+from tests.support.builders import NOON, embeddings
+
+PEOPLE = {"usr_anna": "Anna Schmidt", "usr_will": "Will"}
+
+
+def prepared(text: str) -> PreparedQuery:
+    preparation = QueryPreparation(embeddings(), embeddings())
+    return preparation.prepared(text, PEOPLE, NOON, ZoneInfo("UTC"))
+
+
+def test_query_without_names_has_no_stem_of_a_named_person() -> None:
+    found = prepared("What did Anna say about the deposit?")
+    assert found.query.sender_ids == {"usr_anna"}
+    assert "anna" not in found.query.stems
+    assert "deposit" in found.query.stems
+
+
+def test_people_named_by_a_part_of_the_name_are_found() -> None:
+    assert people_named("Ask Schmidt's landlord", PEOPLE) == ["usr_anna"]
+
+
+def test_people_named_like_a_verb_count_with_their_capital_letter() -> None:
+    assert people_named("I will ask Anna", PEOPLE) == ["usr_anna"]
+    assert people_named("I ask Will", PEOPLE) == ["usr_will"]
+    assert people_named("i will ask anna", PEOPLE) == ["usr_anna"]
+
+
+def test_names_of_a_text_are_removed_as_words() -> None:
+    assert without_names("Annabel and Anna's dog", ["Anna"]).split() == [
+        "Annabel",
+        "and",
+        "'s",
+        "dog",
+    ]
+
+
+def test_rare_words_of_a_query_are_looked_up_first() -> None:
+    found = prepared("the deposit for invoice 4711")
+    assert found.looked_up[0] == "4711"
+    assert set(found.looked_up) == found.query.stems
+
+
+def test_stems_of_a_long_query_are_looked_up_up_to_a_limit() -> None:
+    assert len(prepared(" ".join(f"word{n}" for n in range(60))).looked_up) == MAX_LOOKED_UP
+
+
+def test_small_talk_has_nothing_to_search_for() -> None:
+    for text in ("Hi!", "ok thanks", "yes, please", "", "..."):
+        assert not prepared(text).says_something
+
+
+def test_time_of_a_query_is_no_word_of_it() -> None:
+    found = prepared("What did Anna say about the deposit last March?")
+    assert found.during is not None
+    assert "march" not in found.query.stems
+    assert not found.only_during
+
+
+def test_query_about_a_time_alone_asks_for_what_was_said_then() -> None:
+    assert prepared("What did we talk about last March?").only_during

@@ -1,0 +1,49 @@
+"""The kinds of facts that a query asks for."""
+
+import pytest
+
+from skein.services.recall.questions import (
+    asks_number,
+    asks_time,
+    ends_with_question,
+    names_number,
+    names_time,
+)
+from skein.services.recall.words import stems_of
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("When did Anna move?", True),
+        ("Which year was that?", True),
+        ("How long has she lived there?", True),
+        ("Where did Anna move?", False),
+        ("Wann war das?", False),
+    ],
+)
+def test_asks_time_of_a_query_follows_its_question_word(text: str, asks: bool) -> None:
+    assert asks_time(text) is asks
+
+
+def test_asks_number_of_a_query_follows_its_question_word() -> None:
+    assert asks_number("How many cats?")
+    assert not asks_number("Which cats?")
+
+
+@pytest.mark.parametrize("text", ["we met yesterday", "last week", "in March", "on the 14th", "3"])
+def test_names_time_of_a_message_with_a_time_holds(text: str) -> None:
+    assert names_time(stems_of(text))
+
+
+def test_names_time_and_number_of_a_message_without_them_do_not_hold() -> None:
+    assert not names_time(stems_of("we met at the harbour"))
+    assert not names_number(stems_of("we met at the harbour"))
+    assert names_number(stems_of("we have three cats"))
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"), [("Yes?\n", True), ("\u597d\u5417\uff1f", True), ("No.", False)]
+)
+def test_ends_with_question_of_a_text_follows_its_last_sign(text: str, ends: bool) -> None:
+    assert ends_with_question(text) is ends
