@@ -58,7 +58,9 @@ class NoQueues:
 class NoMetrics:
     """Metrics that count nothing."""
 
-    def count(self, name: str, value: float = 1, *, unit: str = "", reason: str = "") -> None:
+    def count(
+        self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None
+    ) -> None:
         """See `skein.ports.Metrics`."""
 
 

@@ -8,7 +8,7 @@ from skein.models.common.ownership import scopes_at
 from skein.models.outbox.jobs import RecallJob
 from skein.services.chat_state.audience import destination_of, scope_of
 from skein.services.recall.candidates import RecallRequest
-from skein.services.recall.search import Recall, Recalled
+from skein.services.recall.search import Recall, RecallResult
 from tests.support.builders import LONG_INVOCATION, TENANT, World
 
 
@@ -48,9 +48,11 @@ def request_in(world: World, query: str, chat_id: str | None = "chat_1", **chang
     return RecallRequest(**given | changes)
 
 
-def recalled(world: World, query: str, chat_id: str | None = "chat_1", **changes: Any) -> Recalled:
+def recalled(
+    world: World, query: str, chat_id: str | None = "chat_1", **changes: Any
+) -> RecallResult:
     return recall_of(world).find(request_in(world, query, chat_id, **changes))
 
 
-def texts_of(found: Recalled) -> list[str]:
+def texts_of(found: RecallResult) -> list[str]:
     return [entry.message.text for entry in found.entries]

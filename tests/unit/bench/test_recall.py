@@ -38,23 +38,27 @@ def data() -> dict[str, Any]:
 
 
 def known() -> recall.Conversation:
-    return recall.conversation(data(), StaticEmbeddings(), Tokens())
+    return recall.conversation("one", data())
 
 
 def test_recall_finds_the_evidence_that_newest_messages_miss() -> None:
     conversation = known()
     assert len(conversation.questions) == 3
-    found = recall.shares([conversation], recall.by_recall(StaticEmbeddings()))
-    newest = recall.shares([conversation], recall.newest)
+    stand = recall.Stand(StaticEmbeddings(), Tokens())
+    stand.hold(conversation)
+    found = recall.shares([conversation], stand.recalled)
+    newest = recall.shares([conversation], recall.packed(recall.newest, Tokens()))
     assert found[500] == 1.0
     assert newest[500] < 0.5
 
 
 def test_budget_counts_lines_and_headings() -> None:
-    conversation = known()
-    first = conversation.costs[0] + conversation.heading
-    assert recall.within(conversation, [0], first) == {0}
-    assert recall.within(conversation, [0], first - 1) == set()
+    conversation, tokens = known(), Tokens()
+    kept = recall.packed(lambda _known, _question: [0], tokens)
+    first = tokens.count("  -- 2026-02-18 --\n")
+    first += tokens.count('  [msg:1] Ben: "Nothing new on day 0."\n')
+    assert kept(conversation, "", first) == {0}
+    assert kept(conversation, "", first - 1) == set()
 
 
 def test_verdicts_name_what_is_missed() -> None:

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 from skein.services.recall.query import (
     MAX_LOOKED_UP,
     PreparedQuery,
-    QueryPreparation,
+    QueryReader,
     people_named,
     without_names,
 )
@@ -15,7 +15,7 @@ PEOPLE = {"usr_anna": "Anna Schmidt", "usr_will": "Will"}
 
 
 def prepared(text: str) -> PreparedQuery:
-    preparation = QueryPreparation(embeddings(), embeddings())
+    preparation = QueryReader(embeddings(), embeddings())
     return preparation.prepared(text, PEOPLE, NOON, ZoneInfo("UTC"))
 
 

@@ -1,6 +1,7 @@
 """Recall finds old messages that may be shown, at a cost that does not grow."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ SUBJECTS = (
 )
 
 
-def chatting(*members: NamedMember, **fields: object) -> World:
+def chatting(*members: NamedMember, **fields: Any) -> World:
     """A group with one message about a deposit among others, all indexed."""
     world = World()
     world.agent()
@@ -93,7 +94,12 @@ def test_recall_elsewhere_shows_an_open_chat_but_no_private_one() -> None:
 def test_recall_in_a_direct_chat_finds_another_direct_chat_of_the_person() -> None:
     world = World()
     world.agent()
-    fields = {"kind": "direct", "visibility": "private", "respond": "manual", "title": None}
+    fields: dict[str, Any] = {
+        "kind": "direct",
+        "visibility": "private",
+        "respond": "manual",
+        "title": None,
+    }
     world.chat(HUSAM, COACH, chat_id="chat_1", **fields)
     world.chat(HUSAM, COACH, chat_id="chat_2", **fields)
     world.chat(LENA, COACH, chat_id="chat_3", **fields)

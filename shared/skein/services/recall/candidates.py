@@ -22,12 +22,12 @@ from skein.services.recall.query import people_named
 from skein.services.recall.ranking import Hit
 
 MAX_POSTED = 30  # messages that are read because of a rare word alone
-SPARE = 1.4  # how many times the tokens of the budget are read, since some messages fall away
+READ_AHEAD = 1.4  # how many times the tokens of the budget are read, since some messages fall away
 CHARACTERS_PER_TOKEN = 4.0
 LINE_TOKENS = 11  # of a line without its text
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes a second batch of messages
 
-Place = tuple[str, int]
+MessageRef = tuple[str, int]
 """A message: the id of its chat, and its number."""
 
 
@@ -141,8 +141,8 @@ def found_refs(
 ) -> list[tuple[PostingRef, float]]:
     """Return the messages of postings that no found block holds, with their rarity, best first."""
     numbers = {(block.chat_id, block.number) for block in blocks}
-    weights: dict[Place, float] = {}
-    refs: dict[Place, PostingRef] = {}
+    weights: dict[MessageRef, float] = {}
+    refs: dict[MessageRef, PostingRef] = {}
     for item in items:
         counted = [
             ref
@@ -151,27 +151,27 @@ def found_refs(
         ]
         rarity = math.log(1 + MAX_REFS / len(counted)) if counted else 0.0
         for ref in counted:
-            place = ref.chat_id, ref.seq
+            message = ref.chat_id, ref.seq
             if (ref.chat_id, block_number(ref.seq)) in numbers or not request.in_time(
                 ref.created_at
             ):
                 continue
-            refs[place] = ref
-            weights[place] = weights.get(place, 0.0) + rarity
-    best = sorted(refs, key=lambda place: (-weights[place], -refs[place].created_at, place))
-    return [(refs[place], weights[place]) for place in best]
+            refs[message] = ref
+            weights[message] = weights.get(message, 0.0) + rarity
+    best = sorted(refs, key=lambda message: (-weights[message], -refs[message].created_at, message))
+    return [(refs[message], weights[message]) for message in best]
 
 
 @dataclass(slots=True)
-class Choice:
+class CandidateKeys:
     """The messages to read, and the keys of what must be known of their chats.
 
     Attributes:
-        places: The messages, in the order of their choice.
+        messages: The messages, in the order of their choice.
         keys: The keys to read, of messages, chats and memberships.
     """
 
-    places: list[Place] = field(default_factory=list)
+    messages: list[MessageRef] = field(default_factory=list)
     keys: list[Key] = field(default_factory=list)
 
 
@@ -180,7 +180,7 @@ def chosen(
     hits: Sequence[tuple[Hit, BlockLine]],
     refs: Sequence[PostingRef],
     known: Mapping[Key, Item],
-) -> Choice:
+) -> CandidateKeys:
     """Choose the messages to read: those with rare words, then the best by rank.
 
     Args:
@@ -189,7 +189,7 @@ def chosen(
         refs: Messages outside the found blocks, best first.
         known: Items that were read already.
     """
-    choice, chats = Choice(), set[str]()
+    choice, chats = CandidateKeys(), set[str]()
     most_keys = MAX_BATCH_GET_KEYS * (1 if request.tokens <= ONE_BATCH_TOKENS else 2)
 
     def add(chat_id: str, seq: int) -> bool:
@@ -200,12 +200,12 @@ def chosen(
             return False
         chats.add(chat_id)
         choice.keys += keys
-        choice.places.append((chat_id, seq))
+        choice.messages.append((chat_id, seq))
         return True
 
     for ref in refs[: MAX_POSTED if hits else None]:
         add(ref.chat_id, ref.seq)
-    wanted = request.tokens * SPARE
+    wanted = request.tokens * READ_AHEAD
     for hit, line in hits:
         if wanted <= 0 or len(choice.keys) >= most_keys:
             break

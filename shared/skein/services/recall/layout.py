@@ -15,7 +15,7 @@ from skein.services.common.text_cuts import cut_position
 from skein.services.recall.words import stems_of
 
 MAX_CHARACTERS = 700  # of a message; a longer one is cut around its match
-MIN_PART = 40  # characters between the places at which a part may begin
+MIN_PART = 40  # characters between two possible beginnings of a part
 
 Named = Callable[[NamedMember], str]
 """Names the sender of a message."""

@@ -10,7 +10,7 @@ from skein.ports import Embeddings, Vocabulary
 from skein.services.recall.questions import asks_number, asks_time
 from skein.services.recall.ranking import RecallQuery
 from skein.services.recall.rare_words import rare_stems
-from skein.services.recall.time_phrases import TimeRange, time_range_in
+from skein.services.recall.time_phrases import TimePhrase, time_range_in
 from skein.services.recall.words import fillers, stems_of
 
 MAX_QUERY = 2_000  # characters that count
@@ -42,7 +42,7 @@ class PreparedQuery:
 
     query: RecallQuery
     looked_up: tuple[str, ...]
-    during: TimeRange | None = None
+    during: TimePhrase | None = None
     only_during: bool = False
 
     @property
@@ -52,7 +52,7 @@ class PreparedQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryPreparation:
+class QueryReader:
     """Makes queries of texts."""
 
     embeddings: Embeddings

@@ -22,7 +22,7 @@ PERSON, TIME, NUMBER = 1.4, 2.2, 1.0
 
 COHERENCE = 0.38  # the usual cosine of adjacent messages, for windows across the ends of blocks
 SHARE_STRENGTH = 0.5  # how much a match by words counts beside one by meaning
-LEAST_SPREAD = 0.05  # of a part's values; fewer messages than a dozen differ by chance
+MIN_DEVIATION = 0.05  # of a part's values; fewer messages than a dozen differ by chance
 
 Values = list[float]
 
@@ -76,15 +76,18 @@ def ranked(query: RecallQuery, blocks: Sequence[Block]) -> list[Hit]:
     ordered = sorted(
         (block for block in blocks if block.lines), key=lambda one: (one.chat_id, one.number)
     )
-    places = list(_places(ordered))
-    if not places:
+    windowed = list(_lines_of(ordered))
+    if not windowed:
         return []
-    lines = [place.line for place in places]
+    lines = [line_at.line for line_at in windowed]
     products = [line.scale * _dot(line.steps, query.vector) for line in lines]
-    own = [_length(place.line) if len(place.joined) > len(place.block) else 0.0 for place in places]
-    near = _cosines(products, own, places, NEAR, [line.near for line in lines])
-    wide = _cosines(products, own, places, WIDE, [line.wide for line in lines])
-    shares = [_shares(query.stems, places, reach) for reach, _ in SHARES]
+    own = [
+        _length(line_at.line) if len(line_at.joined) > len(line_at.block) else 0.0
+        for line_at in windowed
+    ]
+    near = _cosines(products, own, windowed, NEAR, [line.near for line in lines])
+    wide = _cosines(products, own, windowed, WIDE, [line.wide for line in lines])
+    shares = [_shares(query.stems, windowed, reach) for reach, _ in SHARES]
     parts = [(NEAR_MEANING, near), (WIDE_MEANING, wide)]
     parts += [(weight, share) for (_, weight), share in zip(SHARES, shares, strict=True)]
     scores = _by_fact(query, lines)
@@ -93,14 +96,16 @@ def ranked(query: RecallQuery, blocks: Sequence[Block]) -> list[Hit]:
             scores[position] += weight * value
     widest = [max(each) for each in zip(*shares[:3], strict=True)]
     hits = [
-        Hit(place.chat_id, place.line.seq, score, max(one, other) + SHARE_STRENGTH * share)
-        for place, score, one, other, share in zip(places, scores, near, wide, widest, strict=True)
+        Hit(line_at.chat_id, line_at.line.seq, score, max(one, other) + SHARE_STRENGTH * share)
+        for line_at, score, one, other, share in zip(
+            windowed, scores, near, wide, widest, strict=True
+        )
     ]
     return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _WindowedLine:
     """A line with the positions of its block, and of the blocks that follow each other with it."""
 
     chat_id: str
@@ -114,7 +119,7 @@ class _Place:
         return range(first, min(self.joined.stop, position + reach + 1))
 
 
-def _places(blocks: Sequence[Block]) -> Iterator[_Place]:
+def _lines_of(blocks: Sequence[Block]) -> Iterator[_WindowedLine]:
     """Yield the lines of blocks in order; the blocks must be in order, too."""
     position = 0
     group: list[Block] = []
@@ -131,13 +136,13 @@ def _adjacent(block: Block, following: Block) -> bool:
     return following.chat_id == block.chat_id and following.number == block.number + 1
 
 
-def _joined(blocks: Sequence[Block], position: int) -> Iterator[_Place]:
+def _joined(blocks: Sequence[Block], position: int) -> Iterator[_WindowedLine]:
     """Yield the lines of blocks that follow each other, the first at a position."""
     joined = range(position, position + sum(len(block.lines) for block in blocks))
     for block in blocks:
         within = range(position, position + len(block.lines))
         position = within.stop
-        yield from (_Place(block.chat_id, line, within, joined) for line in block.lines)
+        yield from (_WindowedLine(block.chat_id, line, within, joined) for line in block.lines)
 
 
 def _dot(steps: bytes, vector: Vector) -> float:
@@ -148,7 +153,7 @@ def _dot(steps: bytes, vector: Vector) -> float:
 def _cosines(
     products: Values,
     own: Values,
-    places: Sequence[_Place],
+    windowed: Sequence[_WindowedLine],
     reach: int,
     lengths: Sequence[float],
 ) -> Values:
@@ -160,14 +165,14 @@ def _cosines(
     Args:
         products: The product of each line's weighted vector and the query's.
         own: The length of each line's weighted vector, if its windows can cross an end.
-        places: The places of the lines.
+        windowed: The lines.
         reach: The messages on each side that belong to the window.
         lengths: The length of the part of each window that lies within its block.
     """
     cosines: Values = []
-    for position, (place, length) in enumerate(zip(places, lengths, strict=True)):
-        window = place.window(position, reach)
-        beyond = [own[other] for other in window if other not in place.block]
+    for position, (line_at, length) in enumerate(zip(windowed, lengths, strict=True)):
+        window = line_at.window(position, reach)
+        beyond = [own[other] for other in window if other not in line_at.block]
         whole = _joined_length(length, beyond)
         cosines.append(sum(products[window.start : window.stop]) / whole if whole else 0.0)
     return cosines
@@ -185,14 +190,14 @@ def _length(line: BlockLine) -> float:
     return line.scale * math.sqrt(sum(map(mul, steps, steps)))
 
 
-def _shares(stems: frozenset[str], places: Sequence[_Place], reach: int) -> Values:
+def _shares(stems: frozenset[str], windowed: Sequence[_WindowedLine], reach: int) -> Values:
     """Return the share of the query's stems in each line's window, weighted by rarity."""
     known: dict[str, list[int]] = {stem: [] for stem in sorted(stems)}
-    for position, place in enumerate(places):
+    for position, line_at in enumerate(windowed):
         # The stems of a long message end early; its rare words do not.
-        for stem in stems.intersection((*place.line.stems, *place.line.posted)):
+        for stem in stems.intersection((*line_at.line.stems, *line_at.line.posted)):
             known[stem].append(position)
-    total = len(places)
+    total = len(windowed)
     values = [0.0] * total
     whole = 0.0
     for positions in known.values():
@@ -200,7 +205,7 @@ def _shares(stems: frozenset[str], places: Sequence[_Place], reach: int) -> Valu
         whole += rarity
         covered: set[int] = set()
         for position in positions:
-            covered.update(places[position].window(position, reach))
+            covered.update(windowed[position].window(position, reach))
         for position in covered:
             values[position] += rarity
     return [value / whole for value in values] if whole else values
@@ -222,5 +227,5 @@ def _by_fact(query: RecallQuery, lines: Sequence[BlockLine]) -> Values:
 def _standardised(values: Values) -> Values:
     """Shift and scale values to mean 0 and standard deviation 1; equal values become 0."""
     mean = sum(values) / len(values)
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
-    return [(value - mean) / max(spread, LEAST_SPREAD) for value in values]
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    return [(value - mean) / max(deviation, MIN_DEVIATION) for value in values]

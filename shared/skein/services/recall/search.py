@@ -28,8 +28,8 @@ from skein.ports import Embeddings, Table, TokenCounter, VectorIndex, Vocabulary
 from skein.services.chat_state.audience import audience_of, everybody_since
 from skein.services.common.parallel import ParallelMap
 from skein.services.recall.candidates import (
-    Choice,
-    Place,
+    CandidateKeys,
+    MessageRef,
     RecallRequest,
     chosen,
     found_refs,
@@ -38,7 +38,7 @@ from skein.services.recall.candidates import (
     with_private_from,
 )
 from skein.services.recall.layout import RecalledEntry, excerpt, fitting
-from skein.services.recall.query import PreparedQuery, QueryPreparation
+from skein.services.recall.query import PreparedQuery, QueryReader
 from skein.services.recall.questions import ends_with_question
 from skein.services.recall.ranking import Hit, ranked
 from skein.services.recall.words import stems_of
@@ -56,7 +56,7 @@ FoundItems = tuple[Sequence[Item], Sequence[Item]]
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecallResult:
     """What a recall found.
 
     Attributes:
@@ -68,11 +68,11 @@ class Recalled:
     tokens: int = 0
 
 
-NOTHING = Recalled()
+NOTHING = RecallResult()
 
 
 @dataclass(frozen=True, slots=True)
-class Searching:
+class OngoingRecall:
     """A recall that has begun.
 
     Attributes:
@@ -87,7 +87,7 @@ class Searching:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedHits:
     """The candidates of a recall.
 
     Attributes:
@@ -100,7 +100,7 @@ class Ranked:
     prepared: PreparedQuery
     blocks: tuple[Block, ...]
     hits: tuple[Hit, ...]
-    choice: Choice
+    choice: CandidateKeys
 
 
 class Recall:
@@ -134,10 +134,10 @@ class Recall:
         self._embeds_messages = embeds_messages
         self._tokens = tokens
         self._parallel_map = parallel_map
-        self._preparation = QueryPreparation(embeddings, vocabulary)
+        self._queries = QueryReader(embeddings, vocabulary)
         self._said_no_index = False
 
-    def find(self, request: RecallRequest) -> Recalled:
+    def find(self, request: RecallRequest) -> RecallResult:
         """Find the messages that match a query and may be shown.
 
         Raises:
@@ -154,13 +154,11 @@ class Recall:
         candidates = self.rank(searching, found, {})
         return self.finish(searching, candidates, self.read(candidates.choice), {})
 
-    def begin(self, request: RecallRequest) -> Searching | None:
+    def begin(self, request: RecallRequest) -> OngoingRecall | None:
         """Prepare a query and its calls; None if the query has nothing to search for."""
         if request.tokens <= 0 or not request.scopes:
             return None
-        prepared = self._preparation.prepared(
-            request.query, request.names, request.now, request.zone
-        )
+        prepared = self._queries.prepared(request.query, request.names, request.now, request.zone)
         if not prepared.says_something:
             return None
         if prepared.only_during and prepared.during is not None and request.first_at is None:
@@ -187,11 +185,11 @@ class Recall:
         calls: list[Callable[[], FoundItems]] = [self._search(search) for search in searches]
         if keys:
             calls.append(self._postings(keys))
-        return Searching(request, prepared, tuple(calls))
+        return OngoingRecall(request, prepared, tuple(calls))
 
     def rank(
-        self, searching: Searching, found: Sequence[FoundItems], known: Mapping[Key, Item]
-    ) -> Ranked:
+        self, searching: OngoingRecall, found: Sequence[FoundItems], known: Mapping[Key, Item]
+    ) -> RankedHits:
         """Rank what was found, and choose the messages to read.
 
         Args:
@@ -201,7 +199,7 @@ class Recall:
         """
         request = searching.request
         blocks, names = readable_blocks((item for one in found for item in one[0]), request)
-        prepared = self._preparation.prepared(
+        prepared = self._queries.prepared(
             request.query,
             names | request.names,
             request.now,
@@ -221,9 +219,9 @@ class Recall:
         least = -1.0 if prepared.only_during else LEAST
         ordered = [(hit, lines[hit.chat_id, hit.seq]) for hit in hits if hit.strength >= least]
         choice = chosen(request, ordered, refs, known)
-        return Ranked(prepared, tuple(blocks), tuple(hits), choice)
+        return RankedHits(prepared, tuple(blocks), tuple(hits), choice)
 
-    def read(self, choice: Choice) -> dict[Key, Item]:
+    def read(self, choice: CandidateKeys) -> dict[Key, Item]:
         """Read the chosen messages with their chats: one batch, or two for a large budget."""
         starts = range(0, len(choice.keys), MAX_BATCH_GET_KEYS)
         batches = [choice.keys[start : start + MAX_BATCH_GET_KEYS] for start in starts]
@@ -234,11 +232,11 @@ class Recall:
 
     def finish(
         self,
-        searching: Searching,
-        candidates: Ranked,
+        searching: OngoingRecall,
+        candidates: RankedHits,
         items: Mapping[Key, Item],
         known: Mapping[Key, Item],
-    ) -> Recalled:
+    ) -> RecallResult:
         """Return the best messages that may be shown and fit into the budget.
 
         Args:
@@ -250,9 +248,9 @@ class Recall:
         request = searching.request
         shown = _Shown(request, dict(known) | dict(items))
         entries = {
-            place: entry
-            for place in candidates.choice.places
-            if (entry := shown.entry(place, candidates.prepared.query.stems)) is not None
+            ref: entry
+            for ref in candidates.choice.messages
+            if (entry := shown.entry(ref, candidates.prepared.query.stems)) is not None
         }
         hits = self._hits_of_read(candidates, entries)
         scored = [
@@ -266,10 +264,13 @@ class Recall:
             here=request.chat.id if request.chat is not None else None,
             zone=request.zone,
         )
-        return Recalled(tuple(kept), tokens)
+        return RecallResult(tuple(kept), tokens)
 
     def _hits(
-        self, prepared: PreparedQuery, blocks: Sequence[Block], lines: Mapping[Place, BlockLine]
+        self,
+        prepared: PreparedQuery,
+        blocks: Sequence[Block],
+        lines: Mapping[MessageRef, BlockLine],
     ) -> list[Hit]:
         hits = ranked(prepared.query, blocks)
         during = prepared.during
@@ -292,13 +293,13 @@ class Recall:
         return request.person is None or is_of(request.person, line.sender_id, name)
 
     def _hits_of_read(
-        self, candidates: Ranked, entries: Mapping[Place, RecalledEntry]
+        self, candidates: RankedHits, entries: Mapping[MessageRef, RecalledEntry]
     ) -> Sequence[Hit]:
         """Return the hits, ranked again if messages outside the found blocks were read."""
         known = {(block.chat_id, line.seq) for block in candidates.blocks for line in block.lines}
         new: dict[tuple[str, int], list[Message]] = {}
-        for place, entry in sorted(entries.items()):
-            if place not in known:
+        for ref, entry in sorted(entries.items()):
+            if ref not in known:
                 number = block_number(entry.message.seq)
                 new.setdefault((entry.chat.id, number), []).append(entry.message)
         if not new:
@@ -363,7 +364,7 @@ def _later(one: int | None, other: int | None) -> int | None:
 
 
 def _scored(
-    hits: Sequence[Hit], entries: Mapping[Place, RecalledEntry], prepared: PreparedQuery
+    hits: Sequence[Hit], entries: Mapping[MessageRef, RecalledEntry], prepared: PreparedQuery
 ) -> list[tuple[Hit, float]]:
     """Return the hits among the entries that match well enough, best first."""
     among = [hit for hit in hits if (hit.chat_id, hit.seq) in entries]
@@ -397,9 +398,9 @@ class _Shown:
     request: RecallRequest
     items: Mapping[Key, Item]
 
-    def entry(self, place: Place, stems: frozenset[str]) -> RecalledEntry | None:
+    def entry(self, ref: MessageRef, stems: frozenset[str]) -> RecalledEntry | None:
         """Return a message as an entry; None if it is gone or may not be shown."""
-        chat_id, seq = place
+        chat_id, seq = ref
         request = self.request
         item = self.items.get(Message.key_of(request.tenant, chat_id, seq))
         chat = self._chat(chat_id)

@@ -26,7 +26,7 @@ _COUNT = r"(?:a )?(?P<count>\d{1,3}|" + "|".join(_COUNTS) + ")"
 
 
 @dataclass(frozen=True, slots=True)
-class TimeRange:
+class TimePhrase:
     """A range of time that a text names.
 
     Attributes:
@@ -44,7 +44,7 @@ Days = tuple[date, date]
 """The first and the last day of a range."""
 
 
-def time_range_in(text: str, now: datetime, zone: ZoneInfo) -> TimeRange | None:
+def time_range_in(text: str, now: datetime, zone: ZoneInfo) -> TimePhrase | None:
     """Return the first range of time that a text names; None for none, or for a future one.
 
     Args:
@@ -60,7 +60,7 @@ def time_range_in(text: str, now: datetime, zone: ZoneInfo) -> TimeRange | None:
                 continue
             begin = datetime.combine(days[0], time(), zone)
             end = datetime.combine(days[1] + timedelta(days=1), time(), zone)
-            return TimeRange(match[0], int(begin.timestamp()), int(end.timestamp()) - 1)
+            return TimePhrase(match[0], int(begin.timestamp()), int(end.timestamp()) - 1)
     return None
 
 
