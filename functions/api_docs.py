@@ -32,6 +32,14 @@ GATEWAY_ERROR = {
 EITHER = {"anyOf": [ERROR, {"$ref": "#/components/schemas/GatewayError"}]}
 ERROR_CONTENT = {"application/json": {"schema": ERROR}}
 EITHER_CONTENT = {"application/json": {"schema": EITHER}}
+NOT_MODIFIED = "304"
+IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "The `ETag` of the same list; the answer is 304 if the list has not changed.",
+    "schema": {"type": "string"},
+}
 METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 
 
@@ -87,6 +95,8 @@ def _described(api: Api) -> dict[str, Any]:
             operation["operationId"] = _name(operation["operationId"], path)
             operation["security"] = [] if path in api.public else [{api.scope: []}]
             operation["responses"] = _answers(operation["responses"])
+            if NOT_MODIFIED in operation["responses"]:
+                operation.setdefault("parameters", []).append(IF_NONE_MATCH)
     for name in POWERTOOLS_SCHEMAS:
         described["components"]["schemas"].pop(name, None)
     described["components"]["schemas"]["GatewayError"] = GATEWAY_ERROR
@@ -110,8 +120,8 @@ def _answers(found: dict[str, Any]) -> dict[str, Any]:
         for status, answer in sorted(found.items())
         if not any(schema in json.dumps(answer) for schema in POWERTOOLS_SCHEMAS)
     }
-    if "204" in kept:
-        del kept["204"]["content"]
+    for status in {"204", NOT_MODIFIED} & kept.keys():
+        kept[status].pop("content", None)
     kept["500"] = {"description": "An internal error occurred.", "content": ERROR_CONTENT}
     for status in BY_GATEWAY & kept.keys():
         kept[status] = kept[status] | {"content": EITHER_CONTENT}

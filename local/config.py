@@ -17,6 +17,7 @@ DEFAULT_DATA_DIR = ".data"
 LARGEST_PORT = 65_535
 PREFIX = "SKEIN_"
 ENGINES = get_args(EngineName)
+ORIGIN = re.compile(r"https?://[^,/ *]+")
 
 
 class BadConfigError(LocalError):
@@ -35,6 +36,7 @@ class Config:
             stack uses the local model.
         openai_base_url: URL of an OpenAI-compatible API; None for OpenAI's own.
         engine: Where the table and the queues are kept.
+        cors_origins: The origins whose pages may call the API; the stack's own if empty.
         settings: Skein's own settings, as environment variables.
         template: The path of the CloudFormation template.
     """
@@ -45,6 +47,7 @@ class Config:
     openai_api_key: str | None = None
     openai_base_url: str | None = None
     engine: EngineName = "sqlite"
+    cors_origins: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     template: Path = TEMPLATE
 
@@ -58,8 +61,9 @@ class Config:
         """Read the configuration from the environment variables listed in the README.
 
         Raises:
-            BadConfigError: `SKEIN_PORT` is not a port, `SKEIN_HOST` is not an IP address, or
-                `OPENAI_BASE_URL` is not a URL.
+            BadConfigError: `SKEIN_PORT` is not a port, `SKEIN_HOST` is not an IP address,
+                `SKEIN_CORS_ORIGINS` has something else than origins, or `OPENAI_BASE_URL` is not a
+                URL.
         """
         port = environment.get("SKEIN_PORT") or str(DEFAULT_PORT)
         if not port.isdecimal() or int(port) > LARGEST_PORT:
@@ -80,6 +84,7 @@ class Config:
             openai_api_key=environment.get("OPENAI_API_KEY") or None,
             openai_base_url=base_url,
             engine=cast("EngineName", engine),
+            cors_origins=_origins(environment.get("SKEIN_CORS_ORIGINS") or ""),
             settings={
                 name: value for name, value in environment.items() if name.startswith(PREFIX)
             },
@@ -99,3 +104,19 @@ def _host(value: str) -> str:
     if address is None or address.is_multicast or "%" in value:
         raise BadConfigError(f"SKEIN_HOST is {value!r}, which is not an IP address such as 0.0.0.0")
     return str(address)
+
+
+def _origins(value: str) -> tuple[str, ...]:
+    """Return the origins of a list with commas.
+
+    Raises:
+        BadConfigError: A part of the list is not an origin.
+    """
+    origins = tuple(part.strip() for part in value.split(",") if part.strip())
+    for origin in origins:
+        if not ORIGIN.fullmatch(origin):
+            raise BadConfigError(
+                f"SKEIN_CORS_ORIGINS has {origin!r}, which is not an origin such as "
+                "http://127.0.0.1:3000"
+            )
+    return origins

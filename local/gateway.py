@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 
 from local.authorizer import Authorizer, RefusedError
+from local.cors import Cors
 from local.events import Request, Response, http_event, http_response, json_response
 from local.functions import Invoker
 from local.routes import Match, Routes
@@ -24,6 +25,7 @@ class Gateway:
         functions: Runs the functions.
         authorizer: Checks the tokens of routes that require one.
         clock: Provides the events' timestamps.
+        cors: The origins whose pages may call the API; none by default.
     """
 
     def __init__(
@@ -33,14 +35,20 @@ class Gateway:
         functions: Invoker,
         authorizer: Authorizer,
         clock: Clock,
+        cors: Cors | None = None,
     ) -> None:
         self._routes = Routes(template_functions)
         self._functions = functions
         self._authorizer = authorizer
         self._clock = clock
+        self._cors = cors or Cors()
 
     def answer(self, request: Request) -> Response:
         """Handle one request; errors become error responses."""
+        preflight = self._cors.preflight(request)
+        return preflight or self._cors.answering(request, self._answer(request))
+
+    def _answer(self, request: Request) -> Response:
         match = self._routes.match(request.method, request.path)
         if match is None:
             return json_response(404, {"message": "Not Found"})

@@ -20,6 +20,7 @@ from local.authorizer import Authorizer
 from local.clock import TurnableClock
 from local.clock_control import ClockControl
 from local.config import LOOPBACK, Config
+from local.cors import Cors, own_origins
 from local.demo import LINE, make_demo
 from local.developer_api import PREFIX as DEVELOPER_PREFIX
 from local.developer_api import DeveloperApi
@@ -223,7 +224,11 @@ class Stack:
             folder / "signing-key.pem", issuer=environment.issuer, audience=AUDIENCE
         )
         gateway = Gateway(
-            template.functions, functions=functions, authorizer=authorizer, clock=clock
+            template.functions,
+            functions=functions,
+            authorizer=authorizer,
+            clock=clock,
+            cors=Cors.of(template, self.config.cors_origins or own_origins(self.url)),
         )
         sms_log = SmsLog(folder / "texts.jsonl")
         webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)

@@ -11,7 +11,8 @@ import threading
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Set
 from datetime import date
-from functools import cached_property, partial
+from functools import cached_property
+from hashlib import sha256
 from inspect import Parameter, signature
 from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, get_args
 
@@ -47,6 +48,9 @@ BODILESS = frozenset({"GET", "HEAD", "DELETE"})
 MAX_BODY_BYTES = 256 * 1024
 MAX_NAME = 200
 MAX_REASONS = 20
+OK, NOT_MODIFIED = 200, 304
+LIST_FIELDS = frozenset({"items", "next_cursor"})
+TAG_CHARACTERS = 32
 NO_SUCH_CALL = "route not found"
 ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 STATUSES: dict[int, str] = {
@@ -102,6 +106,11 @@ PageCursor = Annotated[
 ]
 
 
+def serialized(body: object) -> str:
+    """Return a response body as JSON."""
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+
+
 class Principal(Value):
     """Caller of the API, from the claims that the gateway's authorizer verified.
 
@@ -135,7 +144,7 @@ class Api(APIGatewayHttpResolver):
         super().__init__(
             enable_validation=True,
             response_validation_error_http_code=500,
-            serializer=partial(json.dumps, ensure_ascii=False, separators=(",", ":")),
+            serializer=serialized,
             json_body_deserializer=parse_object,
         )
         self.scope = scope
@@ -167,11 +176,15 @@ class Api(APIGatewayHttpResolver):
         """Register a route that refuses unknown query parameters; keep its rule and parameters."""
         given = signature(super().route).bind(rule, method, *args, **kwargs)
         middlewares = given.arguments.get("middlewares") or ()
-        given.arguments["middlewares"] = [refuse_unknown_parameters, *middlewares]
+        methods = (method,) if isinstance(method, str) else tuple(method)
+        shared = [refuse_unknown_parameters]
+        if methods == ("GET",):
+            shared.append(answer_unchanged_lists)
+        given.arguments["middlewares"] = [*shared, *middlewares]
         register = super().route(*given.args, **given.kwargs)
 
         def registered(function: Route) -> Route:
-            for each in (method,) if isinstance(method, str) else method:
+            for each in methods:
                 self._parameters[each, rule] = signature(function).parameters
             return register(function)
 
@@ -248,6 +261,34 @@ def refuse_unknown_parameters(api: Any, following: Callable[[Any], Response[Any]
     request, query = api.request, api.current_event.query_string_parameters
     check_query(query, known=api.query_names(request.method, request.route))
     return following(api)
+
+
+def answer_unchanged_lists(api: Any, following: Callable[[Any], Response[Any]]) -> Response[Any]:
+    """Add an `ETag` to a list (as a middleware); answer 304 if the client has this list already.
+
+    The list is read and, if its route says so, audited either way.
+    """
+    answer = following(api)
+    if answer.status_code != OK or not _is_list(answer.body):
+        return answer
+    text = serialized(answer.body)
+    tag = f'"{sha256(text.encode()).hexdigest()[:TAG_CHARACTERS]}"'
+    headers = {"etag": tag, "cache-control": "private, no-cache"}
+    if _has_tag(api.current_event.headers.get("if-none-match") or "", tag):
+        return Response(NOT_MODIFIED, headers=headers)
+    answer.body = text
+    answer.headers.update(headers)
+    return answer
+
+
+def _is_list(body: object) -> bool:
+    return isinstance(body, dict) and body.keys() >= LIST_FIELDS
+
+
+def _has_tag(condition: str, tag: str) -> bool:
+    """Tell whether `If-None-Match` names a tag (weak comparison, RFC 9110, 13.1.2)."""
+    named = {each.strip().removeprefix("W/") for each in condition.split(",")}
+    return tag in named or "*" in named
 
 
 def check_query(query: Mapping[str, str], *, known: Set[str] = frozenset()) -> None:
@@ -417,6 +458,8 @@ def documented(
     answers: dict[int, Any] = {success: {"description": "Done."}}
     if model is not None:
         answers[success]["content"] = {media_type: {"model": model}}
+        if set(getattr(model, "model_fields", ())) >= LIST_FIELDS:
+            answers[NOT_MODIFIED] = {"description": "The client has this list already."}
     for status in sorted({401, 403, 422, 429, 503, *errors}):
         answers[status] = {
             "description": STATUSES[status],

@@ -48,6 +48,7 @@ SOURCES = sorted([*(ROOT / "shared" / "skein").rglob("*.py"), *(ROOT / "function
 LOCAL_VARIABLES = {
     "SKEIN_PORT",
     "SKEIN_HOST",
+    "SKEIN_CORS_ORIGINS",
     "SKEIN_DATA_DIR",
     "SKEIN_ENGINE",
     "OPENAI_API_KEY",

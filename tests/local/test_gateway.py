@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from local.authorizer import Authorizer
+from local.cors import Cors
 from local.events import Request, http_event, http_response
 from local.functions import Functions
 from local.gateway import MAX_BODY_BYTES, Gateway
@@ -251,3 +252,22 @@ def _resigned(authorizer: Authorizer, changed: Mapping[str, object]) -> str:
     kept = {name: value for name, value in claims.items() if value is not None}
     header = {"kid": jwt.get_unverified_header(good)["kid"]}
     return jwt.encode(kept, key, algorithm="RS256", headers=header)
+
+
+def test_gateway_answers_preflight_without_a_token_and_marks_its_own_errors(
+    authorizer: Authorizer,
+) -> None:
+    cors = Cors.of(Template.load(), ("http://app",))
+    functions = [_function("Api", ("GET", "/v1/{proxy+}", True))]
+    gateway = Gateway(
+        functions,
+        functions=cast("Functions", Handlers({})),
+        authorizer=authorizer,
+        clock=FixedClock(NOW),
+        cors=cors,
+    )
+    asked = {"origin": "http://app", "access-control-request-method": "GET"}
+    assert gateway.answer(Request("OPTIONS", "/v1/chats", "", asked)).status == 204
+    refused = gateway.answer(Request("GET", "/v1/chats", "", {"origin": "http://app"}))
+    assert refused.status == 401
+    assert dict(refused.headers)["access-control-allow-origin"] == "http://app"

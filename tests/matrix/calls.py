@@ -111,6 +111,7 @@ class Route:
     path_names: tuple[str, ...]
     query_names: tuple[str, ...]
     body: str | None
+    fields: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -124,6 +125,11 @@ class Route:
     def public(self) -> bool:
         """Whether it needs no token."""
         return self.path in self.api.api.public
+
+    @property
+    def lists(self) -> bool:
+        """Whether it answers with a page of a list."""
+        return self.method == "GET" and {"items", "next_cursor"} <= self.fields
 
     @property
     def names_something(self) -> bool:
@@ -203,6 +209,13 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(inner)
 
 
+def _fields(route: Any) -> frozenset[str]:
+    """The fields of a successful response."""
+    content = route.responses.get(200, {}).get("content", {})
+    models = [each.get("model") for each in content.values()]
+    return frozenset(name for model in models for name in getattr(model, "model_fields", ()))
+
+
 def _routes() -> Iterator[Route]:
     for module in (mobile_api, admin_api):
         for route in [*module.api._static_routes, *module.api._dynamic_routes]:
@@ -215,6 +228,7 @@ def _routes() -> Iterator[Route]:
                 path_names=tuple(each.name for each in wanted.path_params),
                 query_names=tuple(each.name for each in wanted.query_params),
                 body=body,
+                fields=_fields(route),
             )
 
 

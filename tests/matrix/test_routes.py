@@ -280,6 +280,50 @@ def _cursors() -> tuple[str, ...]:
     return tuple(sorted(set(found)))
 
 
+# ---------------------------------------------------------------------- unchanged lists
+
+
+@pytest.mark.parametrize(
+    "route",
+    [r for r in ROUTES if {"items", "next_cursor"} <= r.fields and r.method == "GET"],
+    ids=str,
+)
+def test_list_answers_its_etag_with_304_until_it_changes(world: Neighbours, route: Route) -> None:
+    request, client = route.request(world.ours.own), _caller(world, route)
+    first = client.call("GET", request.path)
+    tag = first.raw["headers"]["etag"]
+    assert first.raw["headers"]["cache-control"] == "private, no-cache"
+    if route.path == "/v1/audit":
+        return  # each call adds an entry to the list
+    for given in (tag, f"W/{tag}", f'"x", {tag}', "*"):
+        again = client.call("GET", request.path, headers={"if-none-match": given})
+        assert (again.status, again.body) == (304, None)
+        assert again.raw["headers"]["etag"] == tag
+    for given in ('"x"', tag.strip('"'), ""):
+        again = client.call("GET", request.path, headers={"if-none-match": given})
+        assert (again.status, again.body) == (200, first.body)
+    operation = api_docs.document()["paths"][route.path]["get"]
+    assert "content" not in operation["responses"]["304"]
+    assert "If-None-Match" in {each["name"] for each in operation["parameters"]}
+
+
+def test_list_with_another_item_has_another_etag(world: Neighbours) -> None:
+    path = f"/v1/chats/{world.ours.own['chat_id']}/messages"
+    client = Client(world, sub=world.ours.people["ann"].id, claims={"name": "Ann"})
+    tag = client.get(path).raw["headers"]["etag"]
+    client.post(path, {"text": "One more", "client_id": "more"})
+    changed = client.call("GET", path, headers={"if-none-match": tag})
+    assert (changed.status, changed.raw["headers"]["etag"] != tag) == (200, True)
+    gone = client.call("GET", f"{path}x", headers={"if-none-match": "*"})
+    assert gone.status == 404
+
+
+def test_request_of_no_list_has_no_etag(world: Neighbours) -> None:
+    client = Client(world, sub=world.ours.people["ann"].id, claims={"name": "Ann"})
+    answer = client.call("GET", "/v1/me", headers={"if-none-match": "*"})
+    assert (answer.status, "etag" in answer.raw["headers"]) == (200, False)
+
+
 # ---------------------------------------------------------------------- the wrong scope
 
 

@@ -72,6 +72,7 @@ class Client:
         query: dict[str, Any] | None = None,
         raw: str | bytes | None = None,
         content_type: str = "application/json",
+        headers: dict[str, str] | None = None,
     ) -> Answer:
         """Send a request; `raw` is the body as it stands, bytes go in base64."""
         event = deepcopy(recorded("mobile_api"))
@@ -86,7 +87,7 @@ class Client:
         event["rawQueryString"] = urlencode(query or {})
         if query:
             event["queryStringParameters"] = {name: str(value) for name, value in query.items()}
-        event["headers"]["content-type"] = content_type
+        event["headers"] |= {"content-type": content_type} | (headers or {})
         event["isBase64Encoded"] = isinstance(raw, bytes)
         if isinstance(raw, bytes):
             event["body"] = b64encode(raw).decode()

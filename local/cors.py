@@ -1,0 +1,64 @@
+"""CORS of the local API Gateway, which lets pages of other origins call the API.
+
+As deployed, the gateway itself answers preflight requests and adds the headers to every response,
+also to its own errors. The functions know nothing about CORS.
+https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-cors.html
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from local.events import Request, Response
+from local.template import Template
+
+
+@dataclass(frozen=True)
+class Cors:
+    """CORS rules of the gateway.
+
+    Attributes:
+        origins: The origins whose pages may call the API, such as `http://127.0.0.1:8787`.
+        rules: `CorsConfiguration` of the template: methods, headers and the maximum age.
+    """
+
+    origins: Sequence[str] = ()
+    rules: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, template: Template, origins: Sequence[str]) -> "Cors":
+        """Read the rules of the template's API; the origins replace those of the template."""
+        _, api = next(template.resources("AWS::Serverless::HttpApi"), ("", {}))
+        return cls(tuple(origins), api.get("CorsConfiguration") or {})
+
+    def preflight(self, request: Request) -> Response | None:
+        """Answer a preflight request; None for any other request."""
+        asked = "access-control-request-method" in request.headers
+        if request.method != "OPTIONS" or not asked or not self.rules:
+            return None
+        allowed: list[tuple[str, str]] = []
+        if request.headers.get("origin") in self.origins:
+            allowed = [
+                ("access-control-allow-methods", ",".join(self.rules["AllowMethods"])),
+                ("access-control-allow-headers", ",".join(self.rules["AllowHeaders"])),
+                ("access-control-max-age", str(self.rules["MaxAge"])),
+            ]
+        return self.answering(request, Response(204, allowed))
+
+    def answering(self, request: Request, response: Response) -> Response:
+        """Return a response with the headers that let the page of the origin read it."""
+        origin = request.headers.get("origin")
+        if not self.rules or origin is None or origin not in self.origins:
+            return response
+        exposed = ",".join(self.rules["ExposeHeaders"])
+        headers = [
+            ("access-control-allow-origin", origin),
+            ("access-control-expose-headers", exposed),
+            ("vary", "origin"),
+        ]
+        return replace(response, headers=(*response.headers, *headers))
+
+
+def own_origins(url: str) -> tuple[str, ...]:
+    """Return the origins under which a browser on this machine shows the stack's own pages."""
+    return (url, url.replace("127.0.0.1", "localhost"))
