@@ -124,6 +124,22 @@ def test_week_fires_finders_once_for_the_hour_at_which_chats_are_due(start: Star
 
 
 @pytest.mark.slow
+def test_week_with_a_thousand_due_consolidations_takes_ten_seconds_of_cpu(
+    start: StartStack, model: ScriptedOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.e2e.client.SECONDS", 120)
+    client = start()
+    fill(CHATS, consolidations=CHATS)
+    began, cpu = time.monotonic(), time.process_time()
+    done = turn(client, WEEK)["done"]
+    seconds, cpu = time.monotonic() - began, time.process_time() - cpu
+    print(f"\n{CHATS} consolidations: {seconds:.1f} s, {cpu:.1f} s of CPU")  # noqa: T201
+    assert done["jobs"]["ConsolidationWorker"] == CHATS
+    assert len(model.memory_calls) == CHATS
+    assert cpu < 10
+
+
+@pytest.mark.slow
 def test_hour_takes_a_second_and_a_week_ten_seconds_with_a_thousand_chats(
     start: StartStack,
 ) -> None:

@@ -222,6 +222,8 @@ class ScriptedOpenAI:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Otherwise a client that keeps its connection waits 40 ms for the body of an answer.
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 status, body = owner._list(self.path)
