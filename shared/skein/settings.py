@@ -96,6 +96,13 @@ class Settings(BaseModel):
             " inside the functions."
         ),
     ] = ""
+    former_embeddings_model: Annotated[
+        str,
+        Field(
+            description="Model of embeddings before a change, whose vectors still answer: `static`"
+            " or a model of the provider; unset without a change."
+        ),
+    ] = ""
 
     # Tokens of clients
     jwt_scope_claims: Annotated[

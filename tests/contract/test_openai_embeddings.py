@@ -201,3 +201,22 @@ def test_ports_without_a_model_of_embeddings_use_those_inside_the_function() -> 
     ports = Ports(Settings())
     assert isinstance(ports.embeddings, StaticEmbeddings)
     assert ports.query_embeddings is ports.embeddings
+
+
+@pytest.mark.parametrize(
+    ("model", "former", "expected"),
+    [
+        ("", "", None),
+        ("", "static", None),
+        (MODEL, MODEL, None),
+        (MODEL, "static", StaticEmbeddings.name),
+        ("", MODEL, MODEL),
+        ("text-embedding-4", MODEL, MODEL),
+    ],
+)
+def test_ports_have_the_embeddings_of_the_former_model(
+    model: str, former: str, expected: str | None
+) -> None:
+    settings = Settings(embeddings_model=model, former_embeddings_model=former)
+    found = Ports(settings).former_query_embeddings
+    assert (found and found.name) == expected

@@ -54,6 +54,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "embeddings": "static_embeddings",
     "vocabulary": "static_embeddings",
 }
+STATIC = "static"  # the embeddings inside the functions
 OVERRIDABLE = frozenset({*ADAPTERS, "parallel_map"})
 SHARED = ("clock", "ids", "table", "queues", "metrics")  # the ports that every function needs
 
@@ -214,6 +215,17 @@ class Ports:
         """The embeddings of queries, by the same model; without it, a query has no meaning."""
         if not self.settings.embeddings_model:
             return self.embeddings
+        return self._of_queries(self.settings.embeddings_model)
+
+    @lazy
+    def former_query_embeddings(self) -> Embeddings | None:
+        """The embeddings of queries by the model before a change; None without a change."""
+        former = self.settings.former_embeddings_model
+        if former in {"", self.settings.embeddings_model or STATIC}:
+            return None
+        return self.static_embeddings if former == STATIC else self._of_queries(former)
+
+    def _of_queries(self, model: str) -> Embeddings:
         from skein.adapters.openai_embeddings import (
             QUERY_SECONDS,
             OpenAIEmbeddings,
@@ -221,7 +233,7 @@ class Ports:
         )
 
         return QueryEmbeddings(
-            OpenAIEmbeddings(self.openai, self.settings.embeddings_model, seconds=QUERY_SECONDS),
+            OpenAIEmbeddings(self.openai, model, seconds=QUERY_SECONDS),
             self.clock,
             failed=lambda: self.metrics.count("RecallWithoutEmbeddings"),
         )

@@ -100,5 +100,12 @@ def test_services_of_the_apis_and_adapters_are_all_lazy(kind: type) -> None:
     """A plain cached property has no lock from Python 3.12 on."""
     names = [name for name in vars(kind) if not name.startswith("_")]
     assert {type(getattr(kind, name)) for name in names} == {lazy}
-    inner = {"aws", "dynamodb", "openai", "query_embeddings", "static_embeddings"}
+    inner = {
+        "aws",
+        "dynamodb",
+        "former_query_embeddings",
+        "openai",
+        "query_embeddings",
+        "static_embeddings",
+    }
     assert kind is ApiServices or set(names) == OVERRIDABLE | inner

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from skein.models.recall.block import Vector
 from skein.ports import Embeddings, Vocabulary
 from skein.services.recall.questions import asks_number, asks_time
 from skein.services.recall.ranking import RecallQuery
@@ -38,12 +39,14 @@ class PreparedQuery:
         looked_up: The stems whose postings are read, rare ones first.
         during: The time that the query names; messages of that time rank higher.
         only_during: Whether the query asks for nothing but what was said in that time.
+        former: The query's vector by the former embeddings, by the name of their model.
     """
 
     query: RecallQuery
     looked_up: tuple[str, ...]
     during: TimePhrase | None = None
     only_during: bool = False
+    former: Mapping[str, Vector] = field(default_factory=dict)
 
     @property
     def says_something(self) -> bool:
@@ -57,6 +60,7 @@ class QueryReader:
 
     embeddings: Embeddings
     vocabulary: Vocabulary
+    former: Embeddings | None = None
 
     def prepared(
         self,
@@ -92,7 +96,13 @@ class QueryReader:
         query = RecallQuery(
             meaning.vector, stems, frozenset(named), asks_time(text), asks_number(text)
         )
-        return PreparedQuery(query, (*rare, *others)[:MAX_LOOKED_UP], during, only_during)
+        former = (
+            {self.former.name: self.former.embed([rest])[0].vector}
+            if self.former is not None
+            else {}
+        )
+        looked_up = (*rare, *others)[:MAX_LOOKED_UP]
+        return PreparedQuery(query, looked_up, during, only_during, former)
 
 
 def people_named(text: str, names: Mapping[str, str]) -> list[str]:

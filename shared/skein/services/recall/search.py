@@ -110,6 +110,8 @@ class Recall:
         table: The table.
         vectors: The index of the vectors of blocks.
         embeddings: The embeddings of queries, by the model of the index.
+        former: The embeddings before a change of the model, whose vectors answer until all chats
+            are indexed again; None without a change.
         embeds_messages: Whether messages outside the found blocks are embedded, too; they are
             compared by their words alone otherwise.
         vocabulary: The common words.
@@ -123,6 +125,7 @@ class Recall:
         table: Table,
         vectors: VectorIndex,
         embeddings: Embeddings,
+        former: Embeddings | None = None,
         embeds_messages: bool = True,
         vocabulary: Vocabulary,
         tokens: TokenCounter,
@@ -134,7 +137,7 @@ class Recall:
         self._embeds_messages = embeds_messages
         self._tokens = tokens
         self._parallel_map = parallel_map
-        self._queries = QueryReader(embeddings, vocabulary)
+        self._queries = QueryReader(embeddings, vocabulary, former)
         self._said_no_index = False
 
     def find(self, request: RecallRequest) -> RecallResult:
@@ -164,17 +167,18 @@ class Recall:
         if prepared.only_during and prepared.during is not None and request.first_at is None:
             during = prepared.during
             request = replace(request, first_at=during.first_at, last_at=during.last_at)
-        vector = prepared.query.vector
+        vectors = {self._embeddings.name: prepared.query.vector, **prepared.former}
         searches = [
             VectorSearch(
                 owned_partition(request.tenant, request.agent_id, scope),
-                self._embeddings.name,
+                model,
                 vector,
                 MAX_NEAREST,
                 _later(request.first_at, request.private_from if scope else None),
                 request.last_at,
             )
             for scope in request.scopes
+            for model, vector in vectors.items()
             if any(vector)
         ]
         keys = [
@@ -266,13 +270,21 @@ class Recall:
         )
         return RecallResult(tuple(kept), tokens)
 
+    def _ranked(self, prepared: PreparedQuery, blocks: Sequence[Block]) -> list[Hit]:
+        """Rank the blocks of each model apart; scores are standardised, so they are comparable."""
+        hits = ranked(prepared.query, [one for one in blocks if one.model not in prepared.former])
+        for model, vector in prepared.former.items():
+            query = replace(prepared.query, vector=vector)
+            hits += ranked(query, [one for one in blocks if one.model == model])
+        return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))
+
     def _hits(
         self,
         prepared: PreparedQuery,
         blocks: Sequence[Block],
         lines: Mapping[MessageRef, BlockLine],
     ) -> list[Hit]:
-        hits = ranked(prepared.query, blocks)
+        hits = self._ranked(prepared, blocks)
         during = prepared.during
         if during is None:
             return hits
