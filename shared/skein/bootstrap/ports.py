@@ -239,6 +239,11 @@ class Ports:
         )
 
     @lazy
+    def text_embeddings(self) -> Embeddings:
+        """The embeddings of memories and documents, always computed inside the function."""
+        return self.static_embeddings if self.settings.embeddings_model else self.embeddings
+
+    @lazy
     def vocabulary(self) -> Vocabulary:
         """The common words, in contrast to which others are rare."""
         return self.static_embeddings

@@ -8,6 +8,7 @@ from skein.bootstrap.ports import Ports
 from skein.bootstrap.prompting import Prompting
 from skein.services.chats.own_chats import OwnChats
 from skein.services.chats.post_message import Chats
+from skein.services.common.text_search import EmbeddingCache
 from skein.services.directory.agents import Agents
 from skein.services.directory.display_names import Renaming
 from skein.services.directory.lines import Lines
@@ -81,6 +82,7 @@ class RunWorker:
 
         renaming = Renaming(table=table, dispatch=dispatch)
         usage = UsageCounters(table=table, clock=clock, metrics=metrics)
+        meanings = EmbeddingCache(lambda: ports.text_embeddings)
         self.tool_services = ToolServices(
             clock=clock,
             agents=Agents(table=table, clock=clock, ids=ids, renaming=renaming),
@@ -105,7 +107,7 @@ class RunWorker:
             plans=Plans(table=table, clock=clock, settings=settings),
             quiet_times=QuietTimes(table=table, settings=settings),
             memories=Memories(table=table, clock=clock, ids=ids),
-            memory_search=MemorySearch(table=table, clock=clock),
+            memory_search=MemorySearch(table=table, clock=clock, meanings=meanings),
             documents=Documents(table=table, clock=clock, ids=ids),
             skills=Skills(table=table, clock=clock),
             threads=Threads(table=table, clock=clock, ids=ids, settings=settings),

@@ -1,6 +1,8 @@
-"""A search ranks memories by their words, rare ones first, in any language."""
+"""A search ranks memories by their words in any language, then by their meaning."""
 
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -9,9 +11,13 @@ from lunr.stemmer import PorterStemmer
 
 from skein.models.common.audience import OPEN
 from skein.models.memory.memory import Memory
-from skein.services.memory import search as memory_search
-from skein.services.memory.search import best_of, words_of
-from tests.support.builders import NOON, TENANT
+from skein.models.recall.block import Embedding
+from skein.services.common import text_search
+from skein.services.common import words as word_module
+from skein.services.common.text_search import EmbeddingCache
+from skein.services.common.words import words_of
+from skein.services.memory.search import best_of
+from tests.support.builders import NOON, TENANT, embeddings
 from tests.unit.prompt.test_builder_forgery import hostile
 
 
@@ -118,7 +124,7 @@ def stems(text: str) -> set[str]:
 def found_by_words(query: str, *texts: str) -> list[str]:
     """What is found where no word has a stem."""
     with pytest.MonkeyPatch.context() as without:
-        without.setattr(memory_search, "MIN_STEMMED", 1_000)
+        without.setattr(word_module, "MIN_STEMMED", 1_000)
         return found(query, *texts)
 
 
@@ -162,7 +168,6 @@ WORDS = st.sampled_from(
         "10",
         "straße",
         "茶",
-        "as",
         "policy",
         "police",
     ]
@@ -176,3 +181,85 @@ def test_what_a_word_finds_is_never_worse_for_what_its_stem_finds(
 ) -> None:
     exact = found_by_words(query, *texts)
     assert found(query, *texts)[: len(exact)] == exact
+
+
+# ---------------------------------------------------------------------- meaning
+
+MEANINGS = EmbeddingCache(embeddings)
+OTHERS = (
+    "Invoices go out on the first of the month",
+    "Ben is away until Friday",
+    "Ann is the treasurer",
+    "She does have a bicycle",
+)
+
+
+def found_by_meaning(query: str, *texts: str, limit: int = 10) -> list[str]:
+    return [memory.text for memory in best_of(memories(*texts), query, limit, MEANINGS)]
+
+
+def test_search_without_shared_words_finds_the_memory_by_meaning() -> None:
+    dog = "Dana's dog is called Rex"
+    assert found("What pet does she have?", *OTHERS[:3], dog) == []
+    assert found_by_meaning("What pet does she have?", *OTHERS, dog)[0] == dog
+
+
+def test_search_without_a_match_by_meaning_finds_nothing() -> None:
+    assert found_by_meaning("volcano eruption", *OTHERS[:3]) == []
+
+
+@given(st.lists(SENTENCE, max_size=8, unique=True), SENTENCE)
+def test_match_by_meaning_alone_never_precedes_an_exact_word(texts: list[str], query: str) -> None:
+    asked = set(words_of(query))
+    exact = [bool(asked & set(words_of(text))) for text in found_by_meaning(query, *texts)]
+    assert exact == sorted(exact, reverse=True)
+    assert sum(exact) == len(found_by_words(query, *texts))
+
+
+def test_filler_alone_counts_less_than_meaning() -> None:
+    assert found_by_meaning("the animal", "Ben does the dishes", "A dog") == [
+        "A dog",
+        "Ben does the dishes",
+    ]
+
+
+def test_filler_with_a_capital_letter_counts_as_a_name() -> None:
+    texts = ["Dogs bark at cars", "Will is a dentist"]
+    assert found_by_meaning("Is Will a dog person?", *texts)[0] == texts[1]
+
+
+def test_changed_fact_precedes_the_older_one_with_the_same_words() -> None:
+    old, new = "Dana, Dana: Dana lives in Lyon", "Since spring Dana lives in Porto by the river"
+    assert found("Where does Dana live? Dana", new, old)[0] == old
+    assert found_by_meaning("Where does Dana live? Dana", new, old) == [new, old]
+
+
+def test_exact_word_of_an_outdated_fact_still_comes_first() -> None:
+    old, new = "Dana lives in Lyon", "Dana lives in Porto"
+    assert found_by_meaning("Lyon", new, old)[0] == old
+
+
+def test_long_texts_beyond_the_limit_are_found_by_words_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(text_search, "MAX_EMBEDDED", 40)
+    meanings = EmbeddingCache(embeddings)
+    texts = memories("Ben is away", "Dana's dog is called Rex", "A pet shop")
+    assert [m.text for m in best_of(texts, "animal in the pet world", 9, meanings)] == [
+        "A pet shop"
+    ]
+
+
+def test_meanings_embed_each_text_once() -> None:
+    class Counted:
+        name, dimensions = embeddings().name, embeddings().dimensions
+        seen: ClassVar[list[str]] = []
+
+        def embed(self, texts: Sequence[str]) -> list[Embedding]:
+            self.seen.extend(texts)
+            return embeddings().embed(texts)
+
+    meanings = EmbeddingCache(Counted)
+    for _ in range(2):
+        best_of(memories(*OTHERS), "pet", 10, meanings)
+    assert Counted.seen == ["pet", *OTHERS]

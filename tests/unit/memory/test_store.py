@@ -11,12 +11,13 @@ from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Page, Put, Query
 from skein.models.memory.consolidation import KeptCounts
 from skein.models.memory.memory import Memory, revision_key
+from skein.services.common.text_search import EmbeddingCache
 from skein.services.memory import store as remembering
 from skein.services.memory.search import MemorySearch
 from skein.services.memory.store import core_in_budget, live_memories, searchable_memories
 from skein.services.memory.writes import MemoryDraft, MemoryWrites, remember
 from tests.fakes.table import MemoryTable
-from tests.support.builders import NOON, TENANT, World, tokens
+from tests.support.builders import NOON, TENANT, World, embeddings, tokens
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a", source_chat_id="chat_1")
 ANN = Audience(open=False, people=("usr_ann",))
@@ -235,7 +236,7 @@ def test_what_one_reading_does_not_hold_is_known_all_the_same() -> None:
     assert remember(
         OWNER, [core("CORE 1")], known, span=(3, 9), now=NOON, ids=world.ids
     ) == MemoryWrites(kept=KeptCounts(doubles=1))
-    search = MemorySearch(table=table, clock=world.clock)
+    search = MemorySearch(table=table, clock=world.clock, meanings=EmbeddingCache(embeddings))
     found = search.search(OWNER.reach, "core 0", limit=1)
     assert texts(found) == ["Core 0"]
 

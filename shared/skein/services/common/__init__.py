@@ -10,5 +10,7 @@ __all__ = [
     "quoting",
     "schedule",
     "text_cuts",
+    "text_search",
     "time_zones",
+    "words",
 ]

@@ -8,11 +8,12 @@ from zoneinfo import ZoneInfo
 
 from skein.models.recall.block import Vector
 from skein.ports import Embeddings, Vocabulary
+from skein.services.common.words import fillers
 from skein.services.recall.questions import asks_number, asks_time
 from skein.services.recall.ranking import RecallQuery
 from skein.services.recall.rare_words import rare_stems
 from skein.services.recall.time_phrases import TimePhrase, time_range_in
-from skein.services.recall.words import fillers, stems_of
+from skein.services.recall.words import stems_of
 
 MAX_QUERY = 2_000  # characters that count
 MAX_LOOKED_UP = 20  # stems of a query whose postings are read

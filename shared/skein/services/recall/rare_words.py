@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 
 from skein.ports import Vocabulary
-from skein.services.memory.search import words_of
-from skein.services.recall.words import fillers, stem_of
+from skein.services.common.words import fillers, stem_of, words_of
 
 LEAST, MOST = 6, 24  # rare words of a message, by its length
 WORDS_EACH = 25  # this many words allow for one rare word more

@@ -1,0 +1,237 @@
+"""Search over short texts that were read: by exact words, then stems, then meaning.
+
+All statistics come from the given texts, which the readers may see. Texts are embedded when they
+are searched, and nothing is stored with them. So a changed or erased text leaves no vector behind.
+"""
+
+import hashlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from operator import mul
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from skein.services.common.words import fillers, has_stem, stem_of, words_of
+
+if TYPE_CHECKING:
+    from skein.ports import Embeddings
+
+MAX_WORDS = 100  # words of a query that count
+EMBEDDED_CHARACTERS = 1_000  # of a text; what follows counts by its words alone
+MAX_EMBEDDED = 500_000  # characters for one search, about a second of CPU time
+CACHED_VECTORS = 6_000  # a kilobyte each
+ALIKE = 0.25  # cosine; texts below do not match by meaning alone
+SAME_SUBJECT = 0.45  # cosine; texts above may state the same fact, or contradict each other
+SHARED = 0.5  # share of a text's words, by rarity, that another text on the same subject has
+
+Vector = Sequence[float]
+
+
+class EmbeddingCache:
+    """The vectors of texts, computed when they are needed and cached by a digest of the text.
+
+    Args:
+        embeddings: Returns the embeddings to use; called at the first search.
+    """
+
+    def __init__(self, embeddings: "Callable[[], Embeddings]") -> None:
+        self._embeddings = embeddings
+        self._known: dict[bytes, Vector] = {}
+        self._lock = Lock()
+
+    def of(self, texts: Sequence[str]) -> list[Vector]:
+        """Return a unit vector for each text, or an empty one if the texts are too many.
+
+        The first texts are preferred. A vector counts the first 1,000 characters of its text.
+        """
+        heads = [text[:EMBEDDED_CHARACTERS] for text in texts]
+        keys = [hashlib.sha256(head.encode(errors="surrogatepass")).digest() for head in heads]
+        with self._lock:
+            found = {key: self._known[key] for key in keys if key in self._known}
+        new: dict[bytes, str] = {}
+        left = MAX_EMBEDDED
+        for key, head in zip(keys, heads, strict=True):
+            if key in found or key in new:
+                continue
+            left -= len(head)
+            if left < 0:
+                break
+            new[key] = head
+        if new:
+            embedded = self._embeddings().embed(list(new.values()))
+            made: dict[bytes, Vector] = {
+                key: array("f", one.vector) for key, one in zip(new, embedded, strict=True)
+            }
+            found |= made
+            self._keep(made)
+        return [found.get(key, ()) for key in keys]
+
+    def _keep(self, made: dict[bytes, Vector]) -> None:
+        with self._lock:
+            self._known |= made
+            for key in list(self._known)[: max(len(self._known) - CACHED_VECTORS, 0)]:
+                del self._known[key]
+
+
+def cosine(one: Vector, other: Vector) -> float:
+    """Return the cosine of two unit vectors; 0 if one of them is empty."""
+    return float(sum(map(mul, one, other)))
+
+
+def best_texts(
+    texts: Sequence[str], query: str, limit: int, meanings: EmbeddingCache | None = None
+) -> list[int]:
+    """Rank the texts that match a query, best first.
+
+    A better kind of match always comes first: a word of the query as it is written (by BM25), then
+    the stem of an English word, then the meaning, then a filler such as "the". If the query has
+    only fillers, they count as its words. Texts with the same words of the query that are close in
+    meaning may contradict each other, so the newest of them comes first.
+
+    Args:
+        texts: The texts, newest first; equally good ones stay in this order.
+        query: The words to search for.
+        limit: Maximum number of texts to return.
+        meanings: The vectors of texts; None compares words only.
+
+    Returns:
+        Indexes of texts.
+    """
+    wanted = list(dict.fromkeys(words_of(query)))[:MAX_WORDS]
+    if not texts or limit <= 0 or not query.strip():
+        return []
+    vectors = meanings.of([query, *texts]) if meanings is not None else None
+    words = [list(words_of(text)) for text in texts]
+    telling = _telling(query, wanted)
+    order: list[int] = []
+    for tier in _tiers(words, wanted, telling, vectors):
+        known = set(order)
+        new = [position for position in tier if position not in known]
+        order += _newest_of_like(new, words, telling, vectors, limit - len(order))
+        if len(order) >= limit:
+            break
+    return order[:limit]
+
+
+def closest(
+    texts: Sequence[str], others: Sequence[str], limit: int, meanings: EmbeddingCache
+) -> list[int]:
+    """Find the texts that may state the same fact as one of others, or contradict it.
+
+    A text is close by its meaning, or if it shares half of its words, weighted by their rarity.
+
+    Args:
+        texts: The texts to choose from, newest first.
+        others: What they are compared with.
+        limit: Maximum number of texts to return.
+        meanings: The vectors of texts.
+
+    Returns:
+        Indexes of texts, the closest first.
+    """
+    if not texts or not others:
+        return []
+    vectors = meanings.of([*others, *texts])
+    asked, known = vectors[: len(others)], vectors[len(others) :]
+    stems = [_stems(text) for text in texts]
+    wanted = [_stems(other) for other in others]
+    rarity: dict[str, float] = {}
+    for each in stems:
+        for stem in each:
+            rarity[stem] = rarity.get(stem, 0.0) + 1.0
+    rarity = {stem: 1 / count for stem, count in rarity.items()}
+    scored: list[tuple[float, int]] = []
+    for position, own in enumerate(stems):
+        whole = sum(rarity[stem] for stem in own) or 1.0
+        shared = max(sum(rarity[stem] for stem in own & each) for each in wanted) / whole
+        meaning = max(cosine(known[position], vector) for vector in asked)
+        score = max(shared, meaning + SHARED - SAME_SUBJECT)
+        if score >= SHARED:
+            scored.append((-score, position))
+    return [position for _, position in sorted(scored)[:limit]]
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem_of(word) for word in words_of(text) if word not in fillers())
+
+
+def _telling(query: str, wanted: Sequence[str]) -> frozenset[str]:
+    """Return the words of a query that say something about its subject.
+
+    A filler with a capital letter inside the query is a name, such as Will or US.
+    """
+    names = {
+        word
+        for token in query.split()[1:]
+        if token[0].isupper() and len(token) > 1
+        for word in words_of(token)
+    }
+    telling = frozenset(word for word in wanted if word not in fillers() or word in names)
+    return telling or frozenset(wanted)
+
+
+def _tiers(
+    words: Sequence[Sequence[str]],
+    wanted: Sequence[str],
+    telling: frozenset[str],
+    vectors: Sequence[Vector] | None,
+) -> Iterator[list[int]]:
+    """Yield the indexes of the texts that match in each way; the best way comes first."""
+    by_word = _by_bm25(words, wanted)
+    yield [position for position in by_word if not telling.isdisjoint(words[position])]
+    asked = list(
+        dict.fromkeys(stem_of(word) for word in wanted if word in telling and has_stem(word))
+    )
+    if asked:
+        yield _by_bm25(
+            [[stem_of(word) for word in each if has_stem(word)] for each in words], asked
+        )
+    if vectors is not None:
+        scored = [(-cosine(vectors[0], vector), at) for at, vector in enumerate(vectors[1:])]
+        yield [at for score, at in sorted(scored) if -score >= ALIKE]
+    yield by_word
+
+
+def _by_bm25(words: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[int]:
+    """Return the indexes of the texts that contain a wanted word, best first."""
+    if not wanted:
+        return []
+    # Imported here, because only searches need lunr and a cold start should not wait for it.
+    from lunr.builder import Builder  # noqa: PLC0415
+
+    builder = Builder()
+    builder.field("words")
+    for position, said in enumerate(words):
+        builder.add({"id": position, "words": list(said)})
+    index = builder.build()
+    asked = index.create_query()
+    for word in wanted:
+        asked.term(word, use_pipeline=False)
+    found = [(-match["score"], int(match["ref"])) for match in index.query(asked)]
+    return [position for _, position in sorted(found)]
+
+
+def _newest_of_like(
+    tier: Sequence[int],
+    words: Sequence[Sequence[str]],
+    telling: frozenset[str],
+    vectors: Sequence[Vector] | None,
+    limit: int,
+) -> list[int]:
+    """Put the newest of texts about the same subject first, at the place of the best of them."""
+    if vectors is None:
+        return list(tier)
+    left = list(tier)
+    order: list[int] = []
+    shared = {position: telling.intersection(words[position]) for position in tier}
+    while left and len(order) < limit:
+        best = left[0]
+        like = {
+            position
+            for position in left
+            if shared[position] == shared[best]
+            and cosine(vectors[position + 1], vectors[best + 1]) >= SAME_SUBJECT
+        } | {best}
+        order += sorted(like)
+        left = [position for position in left if position not in like]
+    return order

@@ -1,0 +1,62 @@
+"""The words of a text in any language, the stems of English words, and the English fillers."""
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import groupby, pairwise
+
+MIN_STEMMED = 3  # letters; shorter words have no stem
+# Scripts without spaces between words, by the prefix of their characters' Unicode names.
+UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+
+
+def words_of(text: str) -> Iterator[str]:
+    """Split a text in any language into words and numbers, ignoring case and width.
+
+    In scripts without spaces, each character and each pair of adjacent characters is a word.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    for kind, characters in groupby(folded, _kind_of):
+        if kind == "word":
+            yield "".join(characters)
+        elif kind == "unspaced":
+            run = list(characters)
+            yield from run
+            yield from (one + other for one, other in pairwise(run))
+
+
+def _kind_of(character: str) -> str:
+    """Classify a character as part of a `word`, as `unspaced` script, or as `between` words."""
+    if character.isascii():
+        return "word" if character.isalnum() else "between"
+    if unicodedata.category(character)[0] not in "LMN":
+        return "between"
+    return "unspaced" if unicodedata.name(character, "").startswith(UNSPACED) else "word"
+
+
+def has_stem(word: str) -> bool:
+    """Tell whether a word has a stem: ASCII letters only, at least 3 of them."""
+    return len(word) >= MIN_STEMMED and word.isascii() and word.isalpha()
+
+
+@lru_cache(maxsize=10_000)
+def stem_of(word: str) -> str:
+    """Return the stem of an English word in lower case; other words stay as they are."""
+    return _stemmer()(word) if has_stem(word) else word
+
+
+@lru_cache(maxsize=1)
+def fillers() -> frozenset[str]:
+    """Return the English words that say nothing about the subject of a text."""
+    from lunr.stop_word_filter import WORDS  # noqa: PLC0415
+
+    return frozenset(WORDS)
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> Callable[[str], str]:
+    # Imported here, because only recall and searches need lunr.
+    from lunr.stemmer import PorterStemmer  # noqa: PLC0415
+
+    stem: Callable[[str], str] = PorterStemmer().stem
+    return stem
