@@ -108,6 +108,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_week_with_a_thousand_quiet_chats_fires_nothing(start: StartStack) -> None:
     client = start()
     fill(CHATS)
+    drain(client)  # which indexes the messages for recall
     done = turn(client, WEEK)["done"]
     assert done["jobs"] == {}
     assert done["fired"].get("ConsolidationFinder", 0) == 0
@@ -118,6 +119,7 @@ def test_week_with_a_thousand_quiet_chats_fires_nothing(start: StartStack) -> No
 def test_week_fires_finders_once_for_the_hour_at_which_chats_are_due(start: StartStack) -> None:
     client = start()
     fill(60, consolidations=40)
+    drain(client)  # which indexes the messages for recall
     done = turn(client, WEEK)["done"]
     assert done["jobs"] == {"ConsolidationWorker": 40}
     assert done["fired"]["ConsolidationFinder"] <= 4
@@ -402,6 +404,7 @@ def test_reset_makes_schedules_fire_by_real_time(start: StartStack, model: Scrip
     turn(client, WEEK)
     reset(client)
     fill(1, consolidations=1)
+    drain(client)  # which indexes the messages for recall
     assert turn(client, 8 * HOUR)["done"]["jobs"] == {"ConsolidationWorker": 1}
     assert len(model.memory_calls) == 1
 
