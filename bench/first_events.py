@@ -16,12 +16,16 @@ from bench.script import SYSTEM_PROMPT, text
 from bench.scripted import Scripted
 from bench.stand import BEGUN
 from local.events import (
+    CONNECT,
+    DEFAULT,
+    DISCONNECT,
     Event,
     QueueMessage,
     Request,
     Response,
     http_event,
     schedule_event,
+    socket_event,
     sqs_event,
 )
 from local.intrinsics import queue_arn
@@ -40,6 +44,8 @@ from skein.models.outbox.jobs import (
     DeliveryJob,
     ErasureJob,
     Job,
+    LiveEvent,
+    PushJob,
     RecallJob,
     ReflectionJob,
     RunJob,
@@ -50,6 +56,7 @@ from skein.ports import Clock
 from skein.services.inbound.webhook_signature import sign
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets, MemorySms
+from tests.fakes.sockets import FakeSockets
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.fakes.table import MemoryTable
 from tests.support.feed import TableFeed
@@ -117,6 +124,7 @@ def scene() -> Scene:
         "openai_base_url": f"{NOBODY}/v1",
         "twilio_api_url": NOBODY,
         "aws_endpoint_url": NOBODY,
+        "live_url": f"{NOBODY.replace('http', 'wss')}/live",
     }
     secrets = {TWILIO: ACCOUNT, OPENAI: {"api_key": "none"}}
     return Scene(story.now.isoformat(), items, events, settings, secrets)
@@ -133,6 +141,7 @@ class _Story:
             table=self._table,
             queues=self._queues,
             sms=MemorySms(self._clock),
+            sockets=FakeSockets(),
             ids=UlidIds(self._clock),
             model=Scripted(),
             tokens=Tokens(),
@@ -172,12 +181,14 @@ class _Story:
             "reflection_worker": ReflectionJob(tenant=TENANT, agent_id=agent.id),
             "erasure_worker": ErasureJob(tenant=TENANT, erasure_id=erasure.id),
             "recall_worker": RecallJob(**where),
+            "push_worker": PushJob(events=(LiveEvent(type="chat"),), **where),
         }
         schedules = ("tick", "consolidation_finder", "reflection_finder")
         events = {
             **{name: self._job_event(job) for name, job in jobs.items()},
             **{name: schedule_event(name, self.now) for name in schedules},
             "feed": {"Records": self._feed.unread()},
+            **self._live_events(),
             "sms_webhook": self._sms_event(),
             "sms_status": self._status_event(answer),
             "service_webhook": self._service_event(source),
@@ -215,6 +226,19 @@ class _Story:
     def _take(self, request: Request) -> Response:
         self._webhooks.append(request)
         return Response(200)
+
+    def _live_events(self) -> dict[str, Event]:
+        """Return the events of a connection that opens, asks for a pong, and is closed."""
+        tickets = self._app.live_tickets
+        secret = tickets.issue(TENANT, "usr_live", token_ends_at=None).ticket
+        other = tickets.issue(TENANT, "usr_live", token_ends_at=None).ticket
+        self._app.live_connections.connect(other, "open")
+        return {
+            "live_connect": socket_event(CONNECT, "new")
+            | {"queryStringParameters": {"ticket": secret}},
+            "live_frames": socket_event(DEFAULT, "open") | {"body": '{"type": "ping"}'},
+            "live_disconnect": socket_event(DISCONNECT, "open"),
+        }
 
     def _sms_event(self) -> Event:
         self._twilio.text(sender=PHONE, recipient=LINE, body=text(4))

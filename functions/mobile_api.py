@@ -4,7 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from routes import agent_directory, chats, health, me, messages
+from routes import agent_directory, chats, health, live, me, messages
 from routes.app import Api
 from skein.logs import logged
 
@@ -14,6 +14,7 @@ api = Api(scope="chat", public=frozenset({"/healthz"})).including(
     agent_directory.router,
     chats.router,
     messages.router,
+    live.router,
 )
 
 

@@ -30,6 +30,7 @@ class Config:
 
     Attributes:
         port: TCP port; 0 for any free port.
+        live_port: TCP port of the live channel; 0 for any free port.
         host: The IP address to listen on, in addition to 127.0.0.1; `0.0.0.0` or `::` for all.
         data_dir: The folder of all data that is kept between starts.
         openai_api_key: Key of the OpenAI API. Without this key and without `openai_base_url`, the
@@ -42,6 +43,7 @@ class Config:
     """
 
     port: int = DEFAULT_PORT
+    live_port: int = 0
     host: str = LOOPBACK
     data_dir: Path = ROOT / DEFAULT_DATA_DIR
     openai_api_key: str | None = None
@@ -61,13 +63,10 @@ class Config:
         """Read the configuration from the environment variables listed in the README.
 
         Raises:
-            BadConfigError: `SKEIN_PORT` is not a port, `SKEIN_HOST` is not an IP address,
-                `SKEIN_CORS_ORIGINS` has something else than origins, or `OPENAI_BASE_URL` is not a
-                URL.
+            BadConfigError: `SKEIN_PORT` or `SKEIN_LIVE_PORT` is not a port, `SKEIN_HOST` is not an
+                IP address, `SKEIN_CORS_ORIGINS` has something else than origins, or
+                `OPENAI_BASE_URL` is not a URL.
         """
-        port = environment.get("SKEIN_PORT") or str(DEFAULT_PORT)
-        if not port.isdecimal() or int(port) > LARGEST_PORT:
-            raise BadConfigError(f"SKEIN_PORT is {port!r}, which is not a port")
         base_url = environment.get("OPENAI_BASE_URL") or None
         if base_url and not re.match(r"https?://[^/]", base_url):
             raise BadConfigError(
@@ -78,7 +77,8 @@ class Config:
             raise BadConfigError(f"SKEIN_ENGINE is {engine!r}: set it to {' or '.join(ENGINES)}")
         data_dir = Path(environment.get("SKEIN_DATA_DIR") or ROOT / DEFAULT_DATA_DIR)
         return cls(
-            port=int(port),
+            port=_port(environment, "SKEIN_PORT", DEFAULT_PORT),
+            live_port=_port(environment, "SKEIN_LIVE_PORT", 0),
             host=_host(environment.get("SKEIN_HOST") or LOOPBACK),
             data_dir=data_dir.expanduser().resolve(),
             openai_api_key=environment.get("OPENAI_API_KEY") or None,
@@ -89,6 +89,18 @@ class Config:
                 name: value for name, value in environment.items() if name.startswith(PREFIX)
             },
         )
+
+
+def _port(environment: Mapping[str, str], name: str, default: int) -> int:
+    """Return the TCP port in a variable.
+
+    Raises:
+        BadConfigError: The value is not a port.
+    """
+    value = environment.get(name) or str(default)
+    if not value.isdecimal() or int(value) > LARGEST_PORT:
+        raise BadConfigError(f"{name} is {value!r}, which is not a port")
+    return int(value)
 
 
 def _host(value: str) -> str:

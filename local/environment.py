@@ -19,6 +19,7 @@ TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the secret's name
 OPENAI_SECRET = "skein/openai"  # noqa: S105
 AUDIENCE = "skein-local"
 LOOPBACK = "127.0.0.1,localhost"
+OWN_NAMES = {"LiveApi": "local"}  # references that only URLs need, which are local ones here
 CHOOSABLE = {"SKEIN_DEFAULT_MODEL": "DefaultModel", "SKEIN_LIGHT_MODEL": "LightModel"}
 # These variables would point an SDK to other endpoints or credentials.
 MISLEADING = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL")
@@ -45,6 +46,7 @@ class StackEnvironment:
         aws_url: The endpoint of all AWS clients.
         model_url: The URL of an OpenAI-compatible API; None for OpenAI's own.
         names: Values of references to the template's table and queues.
+        live_url: The URL of the live channel.
         chosen: Skein's settings from the user or for the local model, as environment variables.
     """
 
@@ -52,6 +54,7 @@ class StackEnvironment:
     aws_url: str
     model_url: str | None
     names: Mapping[str, str]
+    live_url: str
     chosen: Mapping[str, str]
 
     @property
@@ -81,7 +84,9 @@ class StackEnvironment:
             raise BadTemplateError(f"the template has no parameter {', '.join(sorted(unknown))}")
         variables: dict[str, str] = {}
         for function in template.functions:
-            resolved = template.resolve(dict(function.environment), {**parameters, **self.names})
+            resolved = template.resolve(
+                dict(function.environment), {**parameters, **OWN_NAMES, **self.names}
+            )
             variables.update(resolved)
         return variables
 
@@ -91,6 +96,7 @@ class StackEnvironment:
             **self.chosen,
             **self.variables(template),
             "SKEIN_AWS_ENDPOINT_URL": self.aws_url,
+            "SKEIN_LIVE_URL": self.live_url,
             "SKEIN_TWILIO_API_URL": f"{self.base_url}{TWILIO_PREFIX}",
         }
 

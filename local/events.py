@@ -22,6 +22,9 @@ from skein.adapters.rules import TABLE
 
 Event = dict[str, Any]
 
+# The routes of a WebSocket API: a new connection, a closed one, and each frame.
+CONNECT, DISCONNECT, DEFAULT = "$connect", "$disconnect", "$default"
+
 API_ID = "local"
 STAGE = "$default"
 STREAM_LABEL = "2026-01-01T00:00:00.000"
@@ -340,6 +343,24 @@ def given_up(
 def _arrival(record: Event) -> str:
     at = datetime.fromtimestamp(record["dynamodb"]["ApproximateCreationDateTime"], UTC)
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def socket_event(route_key: str, connection_id: str) -> Event:
+    """Create the event of a connection of a WebSocket API; a frame's text is its `body`."""
+    kinds = {CONNECT: "CONNECT", DISCONNECT: "DISCONNECT", DEFAULT: "MESSAGE"}
+    return {
+        "requestContext": {
+            "routeKey": route_key,
+            "eventType": kinds[route_key],
+            "connectionId": connection_id,
+            "requestId": str(uuid.uuid4()),
+            "stage": "live",
+            "apiId": "local",
+            "accountId": ACCOUNT,
+            "domainName": f"local.execute-api.{REGION}.localhost",
+        },
+        "isBase64Encoded": False,
+    }
 
 
 def schedule_event(rule: str, now: datetime) -> Event:

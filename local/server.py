@@ -44,7 +44,7 @@ class Server:
         self._sockets: list[socket.socket] = []
         try:
             for address in addresses(host):
-                self._sockets.append(_listener(address, self.port if self._sockets else port))
+                self._sockets.append(listener(address, self.port if self._sockets else port))
         except LocalError:
             self._close()
             raise
@@ -123,7 +123,7 @@ def addresses(host: str) -> tuple[str, ...]:
     return (EVERY_V4 if host == EVERY_V6 else LOOPBACK, host)
 
 
-def _listener(address: str, port: int) -> socket.socket:
+def listener(address: str, port: int, variable: str = "SKEIN_PORT") -> socket.socket:
     """Create the socket here, because Werkzeug exits the process if it cannot bind."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
@@ -134,7 +134,7 @@ def _listener(address: str, port: int) -> socket.socket:
                 f"SKEIN_HOST is {address!r}, which is not an address of this machine"
             ) from error
         why = "is in use" if error.errno == EADDRINUSE else f"is refused ({error.strerror})"
-        raise PortInUseError(f"port {port} {why}: set SKEIN_PORT to another") from error
+        raise PortInUseError(f"port {port} {why}: set {variable} to another") from error
 
 
 def _headers(environ: "WSGIEnvironment") -> dict[str, str]:

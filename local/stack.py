@@ -33,6 +33,7 @@ from local.feed import FeedPoller, feed_sources
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, PolledQueue
+from local.live_server import LiveServer
 from local.log_file import PRIVATE
 from local.message_log import MessageLog, show_sms_received, show_sms_sent
 from local.model_check import ModelCheck
@@ -161,8 +162,11 @@ class Stack:
         engine = engine_of(self.config.engine, folder)
         parts.callback(engine.stop)
         names = engine.start(self.template)
+        live_server = LiveServer(self.config.live_port, host=self.config.host)
+        parts.callback(live_server.stop)
         environment = StackEnvironment(
             base_url=self.url,
+            live_url=live_server.url,
             aws_url=engine.aws_url,
             model_url=model.wait() if model else self.config.openai_base_url,
             names=names,
@@ -173,14 +177,20 @@ class Stack:
             },
         )
         parts.enter_context(lambda_environment(environment.variables(self.template)))
-        self._wire(parts, engine, environment)
+        self._wire(parts, engine, environment, live_server)
         server.start()
         parts.callback(server.stop)
         warm_up = WarmUp(bootstrap.app())
         parts.callback(warm_up.stop)
         warm_up.start()
 
-    def _wire(self, parts: ExitStack, engine: Engine, environment: StackEnvironment) -> None:
+    def _wire(
+        self,
+        parts: ExitStack,
+        engine: Engine,
+        environment: StackEnvironment,
+        live_server: LiveServer,
+    ) -> None:
         folder, template = self.config.data_dir, self.template
         clock = self._clock = TurnableClock(folder / "clock")
         settings = environment.settings(template)
@@ -213,6 +223,7 @@ class Stack:
                 secrets=secrets,
                 model=reporting,
                 model_list=model,
+                sockets=live_server,
             )
             bootstrap.use(app)
 
@@ -230,6 +241,7 @@ class Stack:
             clock=clock,
             cors=Cors.of(template, self.config.cors_origins or own_origins(self.url)),
         )
+        live_server.start(template.socket_routes, functions)
         sms_log = SmsLog(folder / "texts.jsonl")
         webhooks = TwilioWebhooks(account, base_url=self.url, send=gateway.answer)
         sandbox = TwilioSandbox(

@@ -4,6 +4,7 @@ CloudFormation's short tags (`!Ref`, `!Sub` ...) become their long form (`{"Ref"
 `Template.resolve` replaces references by the local names of resources.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -212,6 +213,24 @@ class Template:
             for logical_id, properties in self.resources("AWS::Serverless::Function")
         )
 
+    @cached_property
+    def socket_routes(self) -> dict[str, Function]:
+        """The functions of the WebSocket API by route key, such as `$connect`.
+
+        Raises:
+            BadTemplateError: A route leads to no function.
+        """
+        integrations = dict(self.resources("AWS::ApiGatewayV2::Integration"))
+        functions = {function.logical_id: function for function in self.functions}
+        routes = {}
+        for logical_id, route in self.resources("AWS::ApiGatewayV2::Route"):
+            integration = integrations.get(_variable(route["Target"]) or "", {})
+            function = functions.get(_variable(integration.get("IntegrationUri")) or "")
+            if function is None:
+                raise BadTemplateError(f"{logical_id} leads to no function")
+            routes[str(route["RouteKey"])] = function
+        return routes
+
     def _function(self, logical_id: str, properties: Mapping[str, Any]) -> Function:
         common = self.document.get("Globals", {}).get("Function", {})
         merged = {**common, **properties}
@@ -329,6 +348,13 @@ def _stream(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the argument of `create_table` for a table's stream, if the table has one."""
     stream = properties.get("StreamSpecification")
     return {"StreamSpecification": {"StreamEnabled": True, **stream}} if stream else {}
+
+
+def _variable(text: Any) -> str | None:
+    """Return the logical id in the last variable of a `Sub` that is no pseudo parameter."""
+    template = text.get("Fn::Sub", "") if isinstance(text, dict) else ""
+    found = re.findall(r"\$\{(\w+)(?:\.Arn)?\}", template)
+    return str(found[-1]) if found else None
 
 
 def _number(value: Any) -> int | None:

@@ -10,7 +10,7 @@ import re
 import threading
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Set
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import cached_property
 from hashlib import sha256
 from inspect import Parameter, signature
@@ -37,7 +37,7 @@ from skein.errors import (
 )
 from skein.http import error_response
 from skein.models.api.base import MAX_SEQ, EntityId, ErrorEnvelope
-from skein.models.common.base import NamedMember, Tenant, Value
+from skein.models.common.base import Instant, NamedMember, Tenant, Value
 from skein.services.common.pagination import MAX_PAGE
 from skein.settings import Settings
 
@@ -88,6 +88,20 @@ def with_plus(value: object) -> object:
     return f"+{value[1:]}" if isinstance(value, str) and value.startswith(" ") else value
 
 
+def _moment(claim: object) -> object:
+    """Return the time of a claim in seconds since 1970, which the gateway passes as text.
+
+    Raises:
+        ValueError: The claim is no number, or out of range.
+    """
+    if claim is None:
+        return None
+    try:
+        return datetime.fromtimestamp(float(str(claim)), UTC)
+    except (OverflowError, OSError) as error:
+        raise ValueError("the time is out of range") from error
+
+
 ChatId = Annotated[EntityId, Path(description="The id of a chat.")]
 MemberId = Annotated[EntityId, Path(description="The id of a user or an agent.")]
 AgentId = Annotated[EntityId, Path(description="The id of an agent.")]
@@ -119,12 +133,14 @@ class Principal(Value):
         user_id: The token's `sub`.
         name: The token's `name`, or the id if the token has none.
         scopes: The token's scopes.
+        token_ends_at: When the token expires; None if it does not say so.
     """
 
     tenant: Tenant
     user_id: EntityId
     name: Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME)]
     scopes: Annotated[tuple[str, ...], Field(max_length=100)]
+    token_ends_at: Annotated[Instant | None, BeforeValidator(_moment)] = None
 
     @property
     def person(self) -> NamedMember:
@@ -336,6 +352,7 @@ def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
                 for scope in scopes_of(claims.get(claim))
                 if scope.startswith(settings.jwt_scope_prefix)
             ),
+            token_ends_at=claims.get("exp"),
         )
     except ValidationError:
         raise Unauthenticated("the token has no usable sub, tenant or scope") from None

@@ -27,6 +27,7 @@ SkeinError
   ModelRejected       the model provider refuses this request; a retry does not help
     ModelFiltered     the provider's content filter refuses the request
   SmsRejected         the SMS provider refuses this SMS
+  ConnectionGone      a connection of the live channel is closed
   NoVectorIndex       the table has no vector index; recall searches by words only
   MissingSecret       a secret is missing or not a JSON object of strings; the operator must act
   ToolError           shown to the model
@@ -220,6 +221,10 @@ class SmsRejected(SkeinError):
     def __init__(self, message: str, *, code: int | None = None) -> None:
         super().__init__(message)
         self.code = code
+
+
+class ConnectionGone(SkeinError):
+    """There is no such connection of the live channel any more."""
 
 
 class NoVectorIndex(SkeinError):

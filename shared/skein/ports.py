@@ -194,6 +194,27 @@ class Vocabulary(Protocol):
         ...
 
 
+class Sockets(Protocol):
+    """The open WebSocket connections of the live channel."""
+
+    def push(self, connection_id: str, text: str) -> None:
+        """Send a text frame of at most 32 KB to a connection.
+
+        Raises:
+            ConnectionGone: There is no such connection.
+            Transient: The frame may not have reached the connection.
+        """
+        ...
+
+    def close(self, connection_id: str) -> None:
+        """Close a connection (idempotent).
+
+        Raises:
+            Transient: The connection may still be open.
+        """
+        ...
+
+
 class Sms(Protocol):
     """The SMS provider."""
 

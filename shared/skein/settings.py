@@ -60,6 +60,16 @@ class Settings(BaseModel):
     recall_queue_url: Annotated[
         str, Field(description="URL of the queue of the index of recall.")
     ] = ""
+    pushes_queue_url: Annotated[
+        str, Field(description="URL of the queue of the live channel's frames.")
+    ] = ""
+    live_url: Annotated[
+        str,
+        Field(
+            description="WebSocket URL of the live channel, with the stage; "
+            "unset if there is no live channel."
+        ),
+    ] = ""
     aws_endpoint_url: Annotated[
         str | None,
         Field(description="Endpoint of DynamoDB, SQS and Secrets Manager; unset on AWS."),

@@ -71,6 +71,7 @@ OTHERS = {
     "agent/turn_steps.py": "the run's own recorded prompt",
     "agent/training_export.py": "a completed thread, for operators",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
+    "services/live/pushes.py": "for people, in chats that they are in now",
     "services/chats/views.py": "for people, in chats that they are in",
     "services/chats/message_reasons.py": "ids, statuses and reasons, for operators",
     "services/chats/post_message.py": "the message that was posted before, for whoever posted it",

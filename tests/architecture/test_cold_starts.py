@@ -15,11 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 APIS = {"admin_api", "api_docs", "mobile_api"}
 WEBHOOKS = {"sms_webhook", "sms_status", "service_webhook"}
+LIVE = {"live_connect", "live_disconnect", "live_frames", "push_worker"}
 OFTEN = WEBHOOKS | {"admin_api", "mobile_api", "run_worker"}  # the others are tried more rarely
 WAITED_FOR = {"run_worker", "sms_delivery"}  # and what they call has a large library
 BATCHES = WAITED_FOR | {
     f"{name}_worker"
-    for name in ("consolidation", "erasure", "recall", "reflection", "summary", "upkeep")
+    for name in ("consolidation", "erasure", "push", "recall", "reflection", "summary", "upkeep")
 }
 
 # Who may load what is heavy or none of their business, and who surely does.
@@ -35,7 +36,7 @@ LOADED_BY = {
     "phonenumbers": APIS | {"consolidation_worker", "run_worker", "sms_webhook", "tick"},
     "aws_lambda_powertools.event_handler": APIS,
     "aws_lambda_powertools.utilities.data_classes": APIS | BATCHES,
-    "skein.models.api.base": APIS | {"run_worker"},
+    "skein.models.api.base": APIS | LIVE | {"run_worker"},
     "skein.agent.turn": {"run_worker"},
     "skein.agent.prompt.builder": {"run_worker"},
     "skein.agent.tools": {"run_worker"},
@@ -55,7 +56,11 @@ MOST = {
     "consolidation_worker": 90,
     "erasure_worker": 102,
     "feed": 50,
+    "live_connect": 90,
+    "live_disconnect": 90,
+    "live_frames": 90,
     "mobile_api": 92,
+    "push_worker": 90,
     "recall_worker": 100,
     "reflection_finder": 60,
     "reflection_worker": 80,

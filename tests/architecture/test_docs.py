@@ -24,6 +24,7 @@ from skein.models.common.storage import Key
 from skein.models.config import overrides
 from skein.models.delivery import delivery
 from skein.models.directory import agent, line, phone, user, webhook_service
+from skein.models.live import connection
 from skein.models.memory import consolidation, memory, reflection
 from skein.models.outbox import due
 from skein.models.planning import goal, plan
@@ -47,6 +48,7 @@ SOURCES = sorted([*(ROOT / "shared" / "skein").rglob("*.py"), *(ROOT / "function
 
 LOCAL_VARIABLES = {
     "SKEIN_PORT",
+    "SKEIN_LIVE_PORT",
     "SKEIN_HOST",
     "SKEIN_CORS_ORIGINS",
     "SKEIN_DATA_DIR",
@@ -478,6 +480,9 @@ KEYS: dict[str, Key] = {
     "revision": memory.revision_key(TENANT, AGENT, None),
     "effect": ownership.effect_key(TENANT, AGENT, None, "{effect}"),
     "live run": live_key(),
+    "`LiveTicket`": connection.LiveTicket.key_of("{hash}"),
+    "`Connection`": connection.Connection.key_of("{id}"),
+    "`PersonConnections`": connection.PersonConnections.key_of(TENANT, "{id}"),
     "`Posting`": stored.Posting.key_of(TENANT, AGENT, None, "{stem}"),
     "permits": ConcurrencyLimit.key_of(TENANT, AGENT),
     "`User`": user.User.key_of(TENANT, "{id}"),

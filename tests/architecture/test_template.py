@@ -40,7 +40,7 @@ def properties(logical_id: str) -> dict[str, Any]:
 
 def test_every_queue_of_work_has_a_queue_for_dead_letters_of_its_own() -> None:
     dead = [queue.dead_letters for queue in WORK_QUEUES]
-    assert len(WORK_QUEUES) == 8
+    assert len(WORK_QUEUES) == 9
     assert len(set(dead)) == len(dead)
     given_up = {source.failures for source in STREAMS}
     assert len(given_up) == len(STREAMS)

@@ -21,6 +21,8 @@ from skein.models.outbox.jobs import (
     DeliveryJob,
     ErasureJob,
     Job,
+    LiveEvent,
+    PushJob,
     QueueName,
     RecallJob,
     ReflectionJob,
@@ -43,6 +45,7 @@ KINDS: dict[QueueName, type[Job]] = {
     "consolidations": ConsolidationJob,
     "erasures": ErasureJob,
     "reflections": ReflectionJob,
+    "pushes": PushJob,
     "recall": RecallJob,
 }
 NAMES: tuple[QueueName, ...] = get_args(QueueName)
@@ -156,6 +159,7 @@ def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
         "consolidations": ConsolidationJob(tenant="demo", chat_id="chat_1"),
         "erasures": ErasureJob(tenant="demo", erasure_id="era_1"),
         "reflections": ReflectionJob(tenant="demo", agent_id="agt_1", scope="user:usr_1"),
+        "pushes": PushJob(tenant="demo", chat_id="chat_1", events=(LiveEvent(type="chat"),)),
         "recall": RecallJob(tenant="demo", chat_id="chat_1", first_seq=8, last_seq=9),
     }
     for job in jobs.values():

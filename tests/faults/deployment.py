@@ -17,6 +17,7 @@ import consolidation_worker
 import erasure_worker
 import feed as feed_function
 import mobile_api
+import push_worker
 import recall_worker
 import reflection_worker
 import run_worker
@@ -76,6 +77,7 @@ WORKERS: dict[QueueName, Worker] = {
     "consolidations": Worker(consolidation_worker, 900, 5_400),
     "reflections": Worker(reflection_worker, 900, 5_400),
     "erasures": Worker(erasure_worker, 900, 5_400),
+    "pushes": Worker(push_worker, 30, 180),
     "recall": Worker(recall_worker, 300, 1_800),
 }
 

@@ -27,6 +27,7 @@ from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
+    PushJob,
     QueueName,
     RecallJob,
     ReflectionJob,
@@ -40,6 +41,7 @@ from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.settings import Settings
 from tests.fakes.model_list import MemoryModelList
 from tests.fakes.sms import MemorySms, MemoryVerifier
+from tests.fakes.sockets import FakeSockets
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues, SequentialIds
 from tests.fakes.table import MemoryTable
 from tests.support.fakes import ScriptedModel, in_turn
@@ -49,6 +51,7 @@ from tests.support.services import AllServices, build_services
 QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 TENANT = "acme"
 NOON = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
+LIVE_URL = "wss://live.invalid/live"
 LINE = "+15005550006"
 PHONE = "+15005550100"
 INVOCATION = timedelta(seconds=120)
@@ -76,7 +79,7 @@ class World:
             `Feed`; None before.
     """
 
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = field(default_factory=lambda: Settings(live_url=LIVE_URL))
     model: ScriptedModel = field(default_factory=lambda: ScriptedModel.saying(default="Hello!"))
     overrides: dict[str, Any] = field(default_factory=dict)
 
@@ -88,6 +91,7 @@ class World:
         self.queues = MemoryQueues(self.clock)
         self.metrics = MemoryMetrics()
         self.sms = MemorySms(self.clock)
+        self.sockets = FakeSockets()
         self.model_list = MemoryModelList()
         table = self.overrides.get("table", self.table)
         self.app: AllServices = build_services(
@@ -100,6 +104,7 @@ class World:
                 "queues": self.queues,
                 "metrics": self.metrics,
                 "sms": self.sms,
+                "sockets": self.sockets,
                 "verifier": MemoryVerifier(),
                 "model": self.model,
                 "model_list": self.model_list,
@@ -227,6 +232,10 @@ class World:
         for recall in self.queues.ready("recall"):
             assert isinstance(recall, RecallJob)
             self.app.recall_worker.take(recall, deadline=self.clock.now() + LONG_INVOCATION)
+            played += 1
+        for push in self.queues.ready("pushes"):
+            assert isinstance(push, PushJob)
+            self.app.pushes.push(push)
             played += 1
         return played
 

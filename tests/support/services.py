@@ -11,6 +11,7 @@ from skein.bootstrap.api import ApiServices
 from skein.bootstrap.consolidation_worker import build_consolidator
 from skein.bootstrap.erasure_worker import build_eraser
 from skein.bootstrap.feed import build_feed
+from skein.bootstrap.live import build_client_frames, build_live_connections, build_pushes
 from skein.bootstrap.memory_finders import build_consolidation_finder, build_reflection_finder
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.recall_worker import build_recall_worker
@@ -25,6 +26,9 @@ from skein.services.chats.post_message import Chats
 from skein.services.delivery.sender import SmsSender
 from skein.services.feed.feed import Feed
 from skein.services.inbound.sms import SmsReceiver
+from skein.services.live.client_frames import ClientFrames
+from skein.services.live.connections import LiveConnections
+from skein.services.live.pushes import Pushes
 from skein.services.memory.consolidation_worker import Consolidator
 from skein.services.memory.finder import MemoryFinder
 from skein.services.memory.reflection_worker import Reflection
@@ -131,6 +135,18 @@ class AllServices(App, ApiServices):
     @property
     def feed(self) -> Feed:
         return self.get(build_feed)
+
+    @property
+    def pushes(self) -> Pushes:
+        return self.get(build_pushes)
+
+    @property
+    def live_connections(self) -> LiveConnections:
+        return self.get(build_live_connections)
+
+    @property
+    def client_frames(self) -> ClientFrames:
+        return self.get(build_client_frames)
 
     @property
     def sms_receiver(self) -> SmsReceiver:

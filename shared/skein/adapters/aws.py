@@ -27,13 +27,22 @@ class Aws:
         self._endpoint_url = settings.aws_endpoint_url
         self._lock = threading.Lock()
 
-    def client(self, service: str, *, read_seconds: float, tries: int, **more: Any) -> Any:
+    def client(
+        self,
+        service: str,
+        *,
+        read_seconds: float,
+        tries: int,
+        endpoint_url: str | None = None,
+        **more: Any,
+    ) -> Any:
         """Create a client with time-outs that leave the caller time to answer.
 
         Args:
             service: The SDK's name of the service.
             read_seconds: The time-out for an answer, in seconds.
             tries: How often the SDK sends a failing request, including the first time.
+            endpoint_url: The endpoint of a service that has none of its own.
             more: Further options of the client's configuration.
         """
         config = Config(
@@ -44,5 +53,5 @@ class Aws:
         )
         with self._lock:  # clients are thread-safe, but creating them is not
             return self._session.create_client(
-                service, endpoint_url=self._endpoint_url, config=config
+                service, endpoint_url=endpoint_url or self._endpoint_url, config=config
             )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from skein.services.directory.model_warnings import ModelWarnings
     from skein.services.directory.users import Users
     from skein.services.inbound.service_webhooks import WebhookServices
+    from skein.services.live.tickets import LiveTickets
     from skein.services.memory.history import ConsolidationRequests, ReflectionViews
     from skein.services.memory.memories import Memories
     from skein.services.outbox.dispatch import Dispatch
@@ -169,6 +170,13 @@ class ApiServices:
         from skein.services.directory.lines import Lines
 
         return Lines(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
+    def live_tickets(self) -> LiveTickets:
+        """The service for tickets of the live channel."""
+        from skein.services.live.tickets import LiveTickets
+
+        return LiveTickets(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
     def memories(self) -> Memories:

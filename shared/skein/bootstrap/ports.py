@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         Queues,
         Secrets,
         Sms,
+        Sockets,
         Table,
         VectorIndex,
         Vocabulary,
@@ -48,6 +49,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "model_list": "openai_model",
     "tokens": "tokens",
     "sms": "twilio_sms",
+    "sockets": "gateway_sockets",
     "verifier": "twilio_signature",
     "secrets": "secrets",
     "metrics": "metrics",
@@ -254,6 +256,13 @@ class Ports:
         from skein.adapters.twilio_sms import TwilioSms
 
         return TwilioSms(self.secrets, self.settings)
+
+    @lazy
+    def sockets(self) -> Sockets:
+        """The connections of the live channel."""
+        from skein.adapters.gateway_sockets import GatewaySockets, gateway_client
+
+        return GatewaySockets(gateway_client(self.aws, self.settings.live_url))
 
     @lazy
     def verifier(self) -> WebhookVerifier:

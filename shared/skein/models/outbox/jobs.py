@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from skein.models.common.base import Identifier, Tenant, Value
+from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 
 QueueName = Literal[
     "turns",
@@ -15,9 +15,11 @@ QueueName = Literal[
     "reflections",
     "erasures",
     "recall",
+    "pushes",
 ]
 
 
+MAX_LIVE_EVENTS = 25  # of one job; more changes of a chat are one `resync`
 MAX_DELAY_SECONDS = 900  # the longest delay of an SQS message
 
 
@@ -91,6 +93,36 @@ class ReflectionJob(Job):
 
     agent_id: Identifier
     scope: str | None = None
+
+
+LiveEventType = Literal["message", "changed", "run", "read", "typing", "chat", "resync"]
+
+
+class LiveEvent(Value):
+    """A change that the people of a chat may be told over the live channel.
+
+    Attributes:
+        type: The kind of change: a `message` is new or `changed`, a `run` has another status, a
+            member has `read` or is `typing`, the `chat` itself has changed, or too much has changed
+            to name it (`resync`).
+        seq: The message that is new or changed.
+        run_id: The run.
+        member: The member who has read or is typing.
+    """
+
+    type: LiveEventType
+    seq: Annotated[int, Field(ge=1)] | None = None
+    run_id: Identifier | None = None
+    member: MemberRef | None = None
+
+
+class PushJob(Job):
+    """People who are connected to the live channel may have to be told of a chat's changes."""
+
+    queue = "pushes"
+
+    chat_id: Identifier
+    events: Annotated[tuple[LiveEvent, ...], Field(min_length=1, max_length=MAX_LIVE_EVENTS)]
 
 
 class ErasureJob(Job):

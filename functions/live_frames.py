@@ -1,0 +1,27 @@
+"""Handler of the frames that clients send over the live channel."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from skein.bootstrap import app
+from skein.bootstrap.live import build_client_frames
+from skein.bootstrap.ports import load_adapters
+from skein.errors import SkeinError
+from skein.http import error_response
+from skein.logs import logged
+
+load_adapters("sockets")
+
+RECEIVED = {"statusCode": 200}
+
+
+@logged
+def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
+    """Handle one frame; answers go out as frames of their own."""
+    connection_id = str(event["requestContext"]["connectionId"])
+    try:
+        app().get(build_client_frames).receive(connection_id, event.get("body") or "")
+    except SkeinError as error:
+        return error_response(error)
+    return RECEIVED

@@ -1,0 +1,32 @@
+"""Route that opens the live channel."""
+
+from routes.app import ApiRouter, documented
+from routes.audited import unaudited
+from skein.bootstrap.api import services
+from skein.errors import NotFound
+from skein.models.api.live import TicketResource
+
+router = ApiRouter()
+
+
+@router.post(
+    "/v1/live",
+    summary="Get a ticket for the live channel",
+    tags=["live"],
+    status_code=201,
+    responses=documented(201, TicketResource, 400, 404, 413),
+    middlewares=unaudited("a ticket shows nothing by itself"),
+)
+def open_live() -> TicketResource:
+    """The ticket opens one WebSocket connection within 60 seconds: `url?ticket=`.
+
+    The connection ends with the caller's token, and after two hours at most.
+    """
+    url = services().ports.settings.live_url
+    if not url:
+        raise NotFound("this deployment has no live channel")
+    caller = router.caller
+    issued = services().live_tickets.issue(
+        caller.tenant, caller.user_id, token_ends_at=caller.token_ends_at
+    )
+    return TicketResource(url=url, ticket=issued.ticket, expires_at=issued.ends_at)

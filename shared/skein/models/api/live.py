@@ -1,0 +1,202 @@
+"""Requests, resources and frames of the live channel."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from skein.models.api.base import (
+    ChatResource,
+    EntityId,
+    MemberResource,
+    MessageResource,
+    Request,
+    Resource,
+)
+from skein.models.common.base import Instant
+from skein.models.common.reason import Reason
+from skein.models.runs.run import RunStatus
+
+LiveRunStatus = Literal["working", "waiting", "done", "failed"]
+PublicReason = Literal["delayed", "silent", "canceled", "filtered", "error"]
+"""Why an agent gives no answer, or not yet, for every member of a chat.
+
+`delayed`: the answer comes later. `silent`: the agent chose to say nothing. `canceled`: the run was
+ended before it answered. `filtered`: a content filter stopped the answer. `error`: all else.
+"""
+
+ClosingCode = Literal["bad_frame", "frame_too_large", "expired", "too_many_connections"]
+"""Why the server closes a connection."""
+
+MAX_FRAME_BYTES = 32 * 1024  # API Gateway's limit
+MAX_CLIENT_FRAME_BYTES = 4 * 1024
+
+STATUSES: dict[RunStatus, LiveRunStatus] = {
+    "queued": "working",
+    "running": "working",
+    "waiting": "waiting",
+    "done": "done",
+    "failed": "failed",
+    "canceled": "failed",
+}
+DELAYED = frozenset(
+    {
+        Reason.MODEL_UNAVAILABLE,
+        Reason.MODEL_KEY_REFUSED,
+        Reason.MODEL_UNKNOWN,
+        Reason.CONCURRENCY_LIMIT,
+        Reason.ATTEMPT_FAILED,
+    }
+)
+SILENT = frozenset(
+    {Reason.CHOSE_SILENCE, Reason.ENDED_BY_AGENT, Reason.TOOLS_MODE_TEXT, Reason.NO_CHAT}
+)
+FILTERED = frozenset({Reason.ANSWER_FILTERED})
+
+
+class TicketResource(Resource):
+    """A ticket for one connection to the live channel."""
+
+    url: Annotated[str, Field(description="Connect to this URL, with the query `ticket`.")]
+    ticket: Annotated[str, Field(description="A secret that opens one connection.")]
+    expires_at: Annotated[Instant, Field(description="Connect before this time.")]
+
+
+class MessageFrame(Resource):
+    """A new message, or one that was deleted or erased (`changed`)."""
+
+    type: Literal["message", "changed"]
+    chat_id: str
+    message: MessageResource
+
+
+class RunAgent(Resource):
+    """The agent of a run."""
+
+    id: str
+    name: str
+
+
+class RunFrame(Resource):
+    """An agent works, waits or has ended a run of this chat."""
+
+    type: Literal["run"] = "run"
+    chat_id: str
+    agent: RunAgent
+    status: LiveRunStatus
+    reason: Annotated[
+        PublicReason | None, Field(description="Null if the run answers or has answered.")
+    ] = None
+
+
+class DeltaFrame(Resource):
+    """Words that an agent is writing; its message replaces them."""
+
+    type: Literal["delta"] = "delta"
+    chat_id: str
+    agent: RunAgent
+    text: Annotated[str, Field(description="The next words of the answer.")]
+
+
+class RetractFrame(Resource):
+    """The words of an agent's `delta` frames are void."""
+
+    type: Literal["retract"] = "retract"
+    chat_id: str
+    agent: RunAgent
+
+
+class ReadFrame(Resource):
+    """A member has read the chat up to a message."""
+
+    type: Literal["read"] = "read"
+    chat_id: str
+    member: MemberResource
+    seq: int
+
+
+class TypingFrame(Resource):
+    """A member is typing; the frame is void after 5 seconds."""
+
+    type: Literal["typing"] = "typing"
+    chat_id: str
+    member: MemberResource
+
+
+class ChatFrame(Resource):
+    """A chat is new to the person, or its title, members or settings have changed."""
+
+    type: Literal["chat"] = "chat"
+    chat_id: str
+    chat: ChatResource
+
+
+class ResyncFrame(Resource):
+    """Something may be missing: read the chat's messages again (`?after=`)."""
+
+    type: Literal["resync"] = "resync"
+    chat_id: str
+
+
+class PongFrame(Resource):
+    """The answer to a client's `ping`."""
+
+    type: Literal["pong"] = "pong"
+
+
+class ClosingFrame(Resource):
+    """The last frame of a connection, with the reason why the server closes it."""
+
+    type: Literal["closing"] = "closing"
+    code: ClosingCode
+
+
+Frame = (
+    MessageFrame
+    | RunFrame
+    | DeltaFrame
+    | RetractFrame
+    | ReadFrame
+    | TypingFrame
+    | ChatFrame
+    | ResyncFrame
+    | PongFrame
+    | ClosingFrame
+)
+"""A frame from the server."""
+
+
+class Ping(Request):
+    """A client's request for a `pong`."""
+
+    type: Literal["ping"]
+
+
+class Typing(Request):
+    """The client's person is typing in a chat."""
+
+    type: Literal["typing"]
+    chat_id: EntityId
+
+
+ClientFrame = Annotated[Ping | Typing, Field(discriminator="type")]
+"""A frame from a client."""
+
+
+def public_reason(status: RunStatus, reason: Reason | None) -> PublicReason | None:
+    """Return the reason of a run that all members of its chat may know.
+
+    It reveals nothing about other people, other chats or limits.
+
+    Args:
+        status: The status of the run.
+        reason: The recorded reason; None if the run answers or has answered.
+    """
+    if reason in FILTERED:
+        return "filtered"
+    if status in {"queued", "running", "waiting"}:
+        return "delayed" if reason in DELAYED else None
+    if status == "canceled":
+        return "canceled"
+    if status == "done":
+        return "silent" if reason in SILENT else None
+    return "error"

@@ -1,0 +1,8 @@
+"""Connect people to the live channel, and push frames to them."""
+
+__all__ = [
+    "client_frames",
+    "connections",
+    "pushes",
+    "tickets",
+]

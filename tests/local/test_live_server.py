@@ -1,0 +1,143 @@
+"""The local WebSocket server: functions called as API Gateway does, slow readers, the end."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from local.errors import PortInUseError
+from local.events import Event
+from local.live_server import MAX_WAITING, LiveServer
+from local.template import Function, Template
+from skein.errors import ConnectionGone
+
+ROUTES = Template.load().socket_routes
+SECONDS = 10.0
+
+
+class Functions:
+    """An invoker that notes the events, and refuses each ticket but `good`."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Event]] = []
+        self.changed = threading.Condition()
+
+    def invoke(self, function: Function, event: Event) -> Any:
+        with self.changed:
+            self.events.append((function.logical_id, event))
+            self.changed.notify_all()
+        if function.logical_id == "LiveConnect":
+            good = (event["queryStringParameters"] or {}).get("ticket") == "good"
+            return {"statusCode": 200 if good else 401}
+        if event.get("body") == "crash":
+            raise ValueError("a defect")
+        return {"statusCode": 200}
+
+    def wait_for(self, name: str, count: int = 1) -> list[Event]:
+        """Return the events of a function once there are `count` of them."""
+
+        def found() -> list[Event]:
+            return [event for each, event in self.events if each == name]
+
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(found()) >= count, SECONDS)
+            return found()
+
+
+@contextmanager
+def running() -> Iterator[tuple[LiveServer, Functions]]:
+    server, functions = LiveServer(0), Functions()
+    server.start(ROUTES, functions)
+    try:
+        yield server, functions
+    finally:
+        server.stop()
+
+
+@contextmanager
+def opened(server: LiveServer) -> Iterator[ClientConnection]:
+    with connect(f"{server.url}?ticket=good", open_timeout=SECONDS) as client:
+        yield client
+
+
+def connection_id(functions: Functions) -> str:
+    [event] = functions.wait_for("LiveConnect")
+    return str(event["requestContext"]["connectionId"])
+
+
+def test_functions_are_called_as_the_gateway_calls_them() -> None:
+    with running() as (server, functions):
+        with opened(server) as client:
+            client.send('{"type": "ping"}')
+            [received] = functions.wait_for("LiveFrames")
+            server.push(connection_id(functions), '{"type": "pong"}')
+            assert json.loads(client.recv(SECONDS)) == {"type": "pong"}
+        [left] = functions.wait_for("LiveDisconnect")
+    ids = {event["requestContext"]["connectionId"] for event in (received, left)}
+    assert ids == {connection_id(functions)}
+    assert received["body"] == '{"type": "ping"}'
+    assert received["requestContext"]["routeKey"] == "$default"
+
+
+@pytest.mark.parametrize(("path", "status"), [("live?ticket=bad", 401), ("live", 401), ("x", 404)])
+def test_refused_handshake_opens_no_connection(path: str, status: int) -> None:
+    with running() as (server, _):
+        url = f"ws://127.0.0.1:{server.port}/{path}"
+        with pytest.raises(InvalidStatus) as refused, connect(url, open_timeout=SECONDS):
+            pass
+        assert refused.value.response.status_code == status
+
+
+def test_close_ends_the_connection_after_the_frames_before_it() -> None:
+    with running() as (server, functions), opened(server) as client:
+        server.push(connection_id(functions), "last")
+        server.close(connection_id(functions))
+        assert client.recv(SECONDS) == "last"
+        with pytest.raises(ConnectionClosed):
+            client.recv(SECONDS)
+        functions.wait_for("LiveDisconnect")
+        with pytest.raises(ConnectionGone):
+            server.push(connection_id(functions), "too late")
+        server.close(connection_id(functions))
+
+
+def test_crash_of_a_function_keeps_the_connection() -> None:
+    with running() as (server, functions), opened(server) as client:
+        client.send("crash")
+        client.send("again")
+        assert len(functions.wait_for("LiveFrames", 2)) == 2
+
+
+def test_reader_that_does_not_read_is_closed() -> None:
+    # The client's library stops to read after some frames.
+    with running() as (server, functions), opened(server):
+        mine = connection_id(functions)
+        until = time.monotonic() + SECONDS
+        with suppress(ConnectionGone):
+            while time.monotonic() < until:
+                for _ in range(MAX_WAITING):
+                    server.push(mine, "x" * 30_000)
+                time.sleep(0.01)
+        functions.wait_for("LiveDisconnect")
+
+
+def test_stop_closes_all_connections() -> None:
+    with running() as (server, _), opened(server) as client:
+        server.stop()
+        with pytest.raises(ConnectionClosed):
+            client.recv(SECONDS)
+
+
+def test_port_in_use_is_reported() -> None:
+    server = LiveServer(0)
+    try:
+        with pytest.raises(PortInUseError, match="SKEIN_LIVE_PORT"):
+            LiveServer(server.port)
+    finally:
+        server.stop()

@@ -1,0 +1,86 @@
+"""Frames from clients: ping, typing, and everything else."""
+
+import pytest
+
+from skein.models.outbox.jobs import PushJob
+from tests.support.builders import TENANT, World, bot, person
+
+DANA, TOM, LENA = (person(f"usr_{name.lower()}", name) for name in ("Dana", "Tom", "Lena"))
+
+
+@pytest.fixture
+def world() -> World:
+    """Dana, who is in a chat with Tom, is connected as `c1`, Tom as `c2`."""
+    made = World()
+    made.agent()
+    made.chat(DANA, TOM, bot())
+    for who, connection_id in ((DANA, "c1"), (TOM, "c2")):
+        connect(made, who.id, connection_id)
+    return made
+
+
+def connect(world: World, user_id: str, connection_id: str) -> None:
+    issued = world.app.live_tickets.issue(TENANT, user_id, token_ends_at=None)
+    world.app.live_connections.connect(issued.ticket, connection_id)
+
+
+def test_ping_is_answered(world: World) -> None:
+    world.app.client_frames.receive("c1", '{"type": "ping"}')
+    assert world.sockets.frames("c1") == [{"type": "pong"}]
+
+
+def test_typing_is_told_to_the_others(world: World) -> None:
+    world.app.client_frames.receive("c1", '{"type": "typing", "chat_id": "chat_1"}')
+    world.drain()
+    member = {"kind": "user", "id": DANA.id, "name": "Dana"}
+    assert world.sockets.frames("c2") == [{"type": "typing", "chat_id": "chat_1", "member": member}]
+    assert world.sockets.frames("c1") == []
+
+
+def test_typing_is_passed_on_once_in_3_seconds(world: World) -> None:
+    for _ in range(5):
+        world.app.client_frames.receive("c1", '{"type": "typing", "chat_id": "chat_1"}')
+    world.clock.advance(2)
+    world.app.client_frames.receive("c1", '{"type": "typing", "chat_id": "chat_1"}')
+    assert len(pushes(world)) == 1
+    world.clock.advance(1.5)
+    world.app.client_frames.receive("c1", '{"type": "typing", "chat_id": "chat_1"}')
+    assert len(pushes(world)) == 2
+
+
+def pushes(world: World) -> list[PushJob]:
+    return [sent.job for sent in world.queues.sent if isinstance(sent.job, PushJob)]
+
+
+def test_typing_in_a_chat_of_others_reaches_nobody(world: World) -> None:
+    world.chat(TOM, LENA, chat_id="chat_2")
+    world.app.client_frames.receive("c1", '{"type": "typing", "chat_id": "chat_2"}')
+    world.app.client_frames.receive("c1", '{"type": "typing", "chat_id": "chat_none"}')
+    assert pushes(world) == []
+    assert world.sockets.gone == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "bad_frame"),
+        ("[]", "bad_frame"),
+        ('{"type": "message", "text": "Hi"}', "bad_frame"),
+        ('{"type": "ping", "more": 1}', "bad_frame"),
+        ('{"type": "typing"}', "bad_frame"),
+        ("\ud800", "bad_frame"),
+        ('{"type": "ping"}' + " " * 4_096, "frame_too_large"),
+    ],
+)
+def test_other_frame_closes_the_connection(world: World, text: str, code: str) -> None:
+    world.app.client_frames.receive("c1", text)
+    assert world.sockets.frames("c1") == [{"type": "closing", "code": code}]
+    assert world.sockets.gone == {"c1"}
+    assert world.app.live_connections.find("c1") is None
+
+
+def test_frame_after_the_end_of_the_connection_closes_it(world: World) -> None:
+    world.clock.advance(2 * 3_600)
+    world.app.client_frames.receive("c1", '{"type": "ping"}')
+    assert world.sockets.frames("c1") == [{"type": "closing", "code": "expired"}]
+    assert world.sockets.gone == {"c1"}
