@@ -223,11 +223,21 @@ def _permissions(statement: Mapping[str, Any]) -> Iterator[Permission]:
 
 
 def _name(resource: Any) -> str:
-    """Return the logical id of a resource, with its index or stream, if it names one."""
-    if isinstance(resource, dict) and isinstance(resource.get("Fn::Sub"), str):
-        return str(resource["Fn::Sub"]).replace("${", "").replace(".Arn}", "").replace("/index", "")
-    if isinstance(resource, dict) and str(resource.get("Fn::GetAtt")).endswith(".StreamArn"):
-        return f"{target(resource)}/stream"
+    """Return the logical id of a resource, with its index or stream, if it names one.
+
+    A resource with a condition has the name that it has if the stack makes the resource.
+    """
+    match resource:
+        case {"Fn::If": [_, made, _]}:
+            return _name(made)
+        case {"Fn::Sub": [str(text), {**variables}]}:
+            for variable_name, value in variables.items():
+                text = text.replace(f"${{{variable_name}}}", _name(value))
+            return text.replace("/index", "")
+        case {"Fn::Sub": str(text)}:
+            return text.replace("${", "").replace(".Arn}", "").replace("/index", "")
+        case {"Fn::GetAtt": name} if str(name).endswith(".StreamArn"):
+            return f"{target(resource)}/stream"
     return str(target(resource))
 
 

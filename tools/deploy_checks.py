@@ -26,6 +26,10 @@ RESERVE = 10
 CONCURRENCY_QUOTA = "L-B99A9384"
 SECRETS = {"TwilioSecretArn": ("account_sid", "auth_token"), "OpenaiSecretArn": ("api_key",)}
 
+INDEXES = {"gsi1", "gsi2"}
+TTL_ATTRIBUTE = "expires_at"
+STREAM_VIEW = "NEW_AND_OLD_IMAGES"
+
 Aws = Callable[[Sequence[str]], str]
 Fetch = Callable[[str], Any]
 
@@ -110,7 +114,10 @@ class Checks:
             yield name, finding, passed
             if not passed:
                 return
-        for check in (self._parameters, self._issuer, self._secrets, self._concurrency):
+        checks = [self._parameters, self._issuer, self._secrets, self._concurrency]
+        if self._values().get("ExistingTableName"):
+            checks.append(self._table)
+        for check in checks:
             yield _result(check)
 
     def _region(self) -> str:
@@ -189,6 +196,33 @@ class Checks:
             if missing := [name for name in fields if not stored.get(name)]:
                 raise FailedCheckError(f"the secret of {parameter} has no {', '.join(missing)}")
         return " and ".join(SECRETS)
+
+    def _table(self) -> str:
+        """Table: the existing one has the keys, indexes and settings of the template."""
+        name = self._values()["ExistingTableName"]
+        found = json.loads(self.aws(["dynamodb", "describe-table", "--table-name", name]))["Table"]
+        keys = [key["AttributeName"] for key in found["KeySchema"]]
+        if keys != ["pk", "sk"]:
+            raise FailedCheckError(f"{name} has the keys {', '.join(keys)}, not pk, sk")
+        indexes = {index["IndexName"] for index in found.get("GlobalSecondaryIndexes", ())}
+        if missing := sorted(INDEXES - indexes):
+            raise FailedCheckError(f"{name} has no index {', '.join(missing)}")
+        stream, view = found.get("LatestStreamArn"), found.get("StreamSpecification", {})
+        if view.get("StreamViewType") != STREAM_VIEW:
+            raise FailedCheckError(f"{name} has no stream of the kind {STREAM_VIEW}: enable it")
+        if self._values()["ExistingTableStreamArn"] != stream:
+            raise FailedCheckError(f"set ExistingTableStreamArn={stream}")
+        ttl = json.loads(self.aws(["dynamodb", "describe-time-to-live", "--table-name", name]))
+        description = ttl["TimeToLiveDescription"]
+        if description.get("AttributeName") != TTL_ATTRIBUTE:
+            raise FailedCheckError(f"{name} does not expire items by {TTL_ATTRIBUTE}: set its TTL")
+        backups = json.loads(
+            self.aws(["dynamodb", "describe-continuous-backups", "--table-name", name])
+        )["ContinuousBackupsDescription"]
+        recovery = backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"]
+        if recovery != "ENABLED":
+            raise FailedCheckError(f"{name} has no point-in-time recovery: enable it")
+        return f"{name} has keys, indexes, a stream, expiry and backups"
 
     def _concurrency(self) -> str:
         """Quota: the account allows as many executions as the workers may use."""

@@ -81,6 +81,14 @@ def value_of(alarm: Mapping[str, Any], **metrics: float) -> float:
     return result
 
 
+def widgets() -> list[dict[str, Any]]:
+    """Return the widgets of the only dashboard."""
+    [(_, dashboard)] = TEMPLATE.resources("AWS::CloudWatch::Dashboard")
+    body, _ = dashboard["DashboardBody"]["Fn::Sub"]
+    found: list[dict[str, Any]] = json.loads(body)["widgets"]
+    return found
+
+
 @pytest.mark.parametrize("queue", WORK_QUEUES, ids=lambda queue: queue.logical_id)
 def test_queue_has_alarms_on_its_dead_letters_and_its_age(queue: Any) -> None:
     assert alarms_on("ApproximateNumberOfMessagesVisible", queue.dead_letters)
@@ -236,10 +244,7 @@ def test_alarm_on_a_rate_ignores_a_few_events() -> None:
 
 
 def test_dashboard_shows_every_metric_that_the_code_counts() -> None:
-    boards = list(TEMPLATE.resources("AWS::CloudWatch::Dashboard"))
-    [(_, dashboard)] = boards
-    body = json.loads(dashboard["DashboardBody"]["Fn::Sub"])
-    lists = [widget["properties"]["metrics"] for widget in body["widgets"]]
+    lists = [widget["properties"]["metrics"] for widget in widgets()]
     own = [metrics for metrics in lists if metrics[0][0] == "Skein"]
     assert all(metrics[0][2:4] == ["service", "${AWS::StackName}"] for metrics in own)
     shown = {metric[1] for metrics in own for metric in metrics if len(metric) > 1}
@@ -255,8 +260,6 @@ def test_dashboard_shows_every_metric_that_the_code_counts() -> None:
 
 
 def test_widgets_of_the_dashboard_do_not_overlap() -> None:
-    [(_, dashboard)] = TEMPLATE.resources("AWS::CloudWatch::Dashboard")
-    widgets = json.loads(dashboard["DashboardBody"]["Fn::Sub"])["widgets"]
-    places = [(widget["x"], widget["y"]) for widget in widgets]
+    places = [(widget["x"], widget["y"]) for widget in widgets()]
     assert len(set(places)) == len(places)
-    assert {widget["width"] for widget in widgets} == {12}
+    assert {widget["width"] for widget in widgets()} == {12}

@@ -20,6 +20,7 @@ GIVEN = {
 }
 REGION = {"AWS_REGION": "eu-west-1"}
 WORD = "secretword"
+STREAM = "arn:aws:dynamodb:eu-west-1:1:table/restored/stream/1"
 
 
 class Account:
@@ -29,6 +30,21 @@ class Account:
         self.concurrency = 1000
         self.parameters: Mapping[str, str] | None = None
         self.identity: dict[str, str] | None = {"Account": "1", "Arn": "arn:aws:iam::1:user/a"}
+        recovery = {"PointInTimeRecoveryStatus": "ENABLED"}
+        self.table: dict[str, dict[str, Any]] = {
+            "describe-table": {
+                "Table": {
+                    "KeySchema": [{"AttributeName": "pk"}, {"AttributeName": "sk"}],
+                    "GlobalSecondaryIndexes": [{"IndexName": "gsi1"}, {"IndexName": "gsi2"}],
+                    "LatestStreamArn": STREAM,
+                    "StreamSpecification": {"StreamViewType": "NEW_AND_OLD_IMAGES"},
+                }
+            },
+            "describe-time-to-live": {"TimeToLiveDescription": {"AttributeName": "expires_at"}},
+            "describe-continuous-backups": {
+                "ContinuousBackupsDescription": {"PointInTimeRecoveryDescription": recovery}
+            },
+        }
         self.secrets: dict[str, Any] = {
             f"{ARN}twilio": json.dumps({"account_sid": "AC1", "auth_token": WORD}),
             f"{ARN}openai": json.dumps({"api_key": WORD}),
@@ -46,6 +62,8 @@ class Account:
                 pairs = self.parameters.items()
                 listed = [{"ParameterKey": k, "ParameterValue": v} for k, v in pairs]
                 return json.dumps({"Stacks": [{"Parameters": listed}]})
+            case ["dynamodb", call, *_]:
+                return json.dumps(self.table[call])
             case ["secretsmanager", *_, arn]:
                 return json.dumps({"SecretString": self.secrets[arn]})
             case ["lambda", *_]:
@@ -186,3 +204,76 @@ def test_parameters_are_read_as_the_template_declares_them() -> None:
 def test_document_that_is_not_fetched_by_https_fails() -> None:
     with pytest.raises(FailedCheckError, match="does not begin with https"):
         deploy_checks.fetch("http://issuer.example")
+
+
+RESTORED = GIVEN | {"ExistingTableName": "restored", "ExistingTableStreamArn": STREAM}
+
+
+def test_existing_table_like_that_of_the_template_passes() -> None:
+    results = list(Checks("skein", RESTORED, REGION, Account(), Issuer()).run())
+    assert results[-1] == (
+        "Table",
+        "restored has keys, indexes, a stream, expiry and backups",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "why"),
+    [
+        (
+            "describe-table",
+            {"Table": {"KeySchema": [{"AttributeName": "id"}]}},
+            "has the keys id",
+        ),
+        (
+            "describe-table",
+            {
+                "Table": {
+                    "KeySchema": [{"AttributeName": "pk"}, {"AttributeName": "sk"}],
+                    "GlobalSecondaryIndexes": [{"IndexName": "gsi1"}],
+                }
+            },
+            "has no index gsi2",
+        ),
+        (
+            "describe-time-to-live",
+            {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}},
+            "does not expire items",
+        ),
+        (
+            "describe-continuous-backups",
+            {
+                "ContinuousBackupsDescription": {
+                    "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"}
+                }
+            },
+            "has no point-in-time recovery",
+        ),
+    ],
+)
+def test_existing_table_that_lacks_something_fails(
+    call: str, answer: dict[str, Any], why: str
+) -> None:
+    account = Account()
+    account.table[call] = answer
+    assert why in failures(account, given=RESTORED)["Table"]
+
+
+def test_existing_table_needs_the_arn_of_its_stream() -> None:
+    finding = failures(given=GIVEN | {"ExistingTableName": "restored"})["Table"]
+    assert finding == f"set ExistingTableStreamArn={STREAM}"
+
+
+def test_existing_table_without_a_stream_fails() -> None:
+    account = Account()
+    account.table["describe-table"]["Table"]["StreamSpecification"] = {}
+    finding = failures(account, given=RESTORED)["Table"]
+    assert "has no stream of the kind NEW_AND_OLD_IMAGES" in finding
+
+
+def test_indexes_of_the_check_are_those_of_the_template() -> None:
+    _, table = Template.load().table
+    assert {index["IndexName"] for index in table["GlobalSecondaryIndexes"]} == (
+        deploy_checks.INDEXES
+    )

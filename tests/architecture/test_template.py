@@ -4,7 +4,7 @@ import ast
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -154,7 +154,12 @@ def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:
     logical_id, create = TEMPLATE.table
     resource = TEMPLATE.document["Resources"][logical_id]
     table = resource["Properties"]
-    assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Retain"
+    # A first deployment that fails leaves no table behind; every other deletion keeps the table.
+    assert resource["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert resource["UpdateReplacePolicy"] == "Retain"
+    protected = table["DeletionProtectionEnabled"]
+    assert TEMPLATE.resolve(protected, {}) is True
+    assert TEMPLATE.resolve(protected, {"TableDeletionProtection": "off"}) is False
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
     assert table["SSESpecification"] == {"SSEEnabled": True}
     assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
@@ -162,6 +167,49 @@ def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:
     indexes = create["GlobalSecondaryIndexes"]
     assert [index["IndexName"] for index in indexes] == ["gsi1", "gsi2"]
     assert all(index["Projection"] == {"ProjectionType": "KEYS_ONLY"} for index in indexes)
+
+
+def table_references(value: Any) -> Iterator[str]:
+    """Yield the references to the stack's own table that are not behind its condition."""
+    match value:
+        case {"Fn::If": ["CreatesTable", _, other]}:
+            yield from table_references(other)
+        case {"Ref": "Table"}:
+            yield "Ref"
+        case {"Fn::GetAtt": str(name)} if name.startswith("Table."):
+            yield name
+        case {"Fn::Sub": str(text)} if re.search(r"\$\{Table[.}]", text):
+            yield text
+        case dict():
+            for part in value.values():
+                yield from table_references(part)
+        case list():
+            for part in value:
+                yield from table_references(part)
+
+
+def test_stack_can_use_an_existing_table() -> None:
+    """Each reference needs both tables: use the anchors `*table_name`, `*table_arn` and so on."""
+    document = TEMPLATE.document
+    resources = {name: part for name, part in document["Resources"].items() if name != "Table"}
+    for part in (document["Globals"], document["Outputs"], resources):
+        assert not list(table_references(part))
+    assert document["Resources"]["Table"]["Condition"] == "CreatesTable"
+    name = GLOBALS["Environment"]["Variables"]["SKEIN_TABLE_NAME"]
+    names = {"Table": "own"}
+    assert TEMPLATE.resolve(name, names) == "own"
+    assert TEMPLATE.resolve(name, names | {"ExistingTableName": "restored"}) == "restored"
+
+
+def test_roles_reach_an_existing_table_and_its_indexes() -> None:
+    statements = properties("TickRole")["Policies"][0]["PolicyDocument"]["Statement"]
+    [table, indexes, _] = [statement["Resource"] for statement in statements]
+    names = {"ExistingTableName": "restored", "Table.Arn": "arn:own"}
+    restored = TEMPLATE.resolve(table, names)
+    assert restored.endswith(":table/restored")
+    expected = [f"{restored}/index/gsi1", f"{restored}/index/gsi2"]
+    assert TEMPLATE.resolve(indexes, names) == expected
+    assert TEMPLATE.resolve(table, {"Table.Arn": "arn:own"}) == "arn:own"
 
 
 def test_only_these_routes_take_no_token() -> None:
