@@ -1,19 +1,23 @@
 """Speed of recall for a scope of 100,000 messages, on the local table.
 
-`make bench ONLY=recall-speed` indexes generated messages by the product's own worker, and searches
-them. It prints CPU time, which other work on the machine does not change, beside elapsed time.
+`make bench ONLY=recall-speed` indexes generated messages by the product's own worker, and recalls
+some by the product's own service. It prints the calls of the table, and CPU time beside elapsed
+time: other work on the machine does not change CPU time.
 """
 
+import gc
 import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from local.sqlite.database import Database
+from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
 from skein.adapters.static_embeddings import TOKENS, embeddings_folder
 from skein.models.chats.chat import Message
@@ -23,10 +27,12 @@ from skein.models.common.storage import Put
 from skein.models.outbox.jobs import RecallJob
 from skein.models.recall.vector_search import VectorSearch
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, embeddings
+from tests.support.recalling import recall_of, request_in
 
 MESSAGES = 100_000
 CHATS = 20
 QUERIES = 200
+BUDGETS = (1_000, 4_000)
 SECONDS_BETWEEN = 60
 WRITES = ("write", "transact")
 AGENT = NamedMember(kind="agent", id="agt_a", name="Coach")
@@ -143,6 +149,10 @@ def main(messages: int = MESSAGES) -> int:
         f"indexing: {seconds / messages * 1_000:.2f} ms of CPU and {writes / messages:.2f} writes"
     )
     print("          for each message, all at once")
+    # A process that recalls does not hold the generated messages, which garbage collection would
+    # look at.
+    gc.collect()
+    gc.freeze()
     queries = [texts.text(8) for _ in range(QUERIES)]
     searches = [
         VectorSearch(PARTITION, embeddings().name, embedding.vector)
@@ -156,8 +166,32 @@ def main(messages: int = MESSAGES) -> int:
         print(timed("first search of a process", [lambda: vectors.nearest(first)]).line())
         calls = [lambda search=search: vectors.nearest(search) for search in others]
         print(timed("vector search, 100 blocks", calls).line())
+        for tokens in BUDGETS:
+            print(recalls(world, database, vectors, queries, tokens).line())
         database.close()
+    requests = [request_in(world, query, "chat_0") for query in queries[:20]]
+    recall = recall_of(world)
+    world.table.log.clear()
+    for request in requests:
+        recall.find(request)
+    each = Counter(call.method for call in world.table.log)
+    names = ", ".join(f"{count / len(requests):.1f} {name}" for name, count in sorted(each.items()))
+    print(f"calls of one recall: {names}")
     return 0
+
+
+def recalls(
+    world: World,
+    database: Database,
+    vectors: SqliteVectors,
+    queries: Sequence[str],
+    tokens: int,
+) -> Timing:
+    """Measure whole recalls: search, postings, ranking, reading and the check of each hit."""
+    recall = recall_of(world, table=SqliteTable(database, world.clock), vectors=vectors)
+    requests = [request_in(world, query, "chat_0", tokens=tokens) for query in queries]
+    calls = [lambda request=request: recall.find(request) for request in requests]
+    return timed(f"recall of {tokens:,} tokens", calls)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,8 @@ def _with_bytes(value: Any) -> Any:
         return [_with_bytes(inner) for inner in value]
     if not isinstance(value, dict):
         return value
+    if len(value) == 1 and isinstance(value.get("S", value.get("N")), str):
+        return value  # most values, which need no copy
     if value.keys() == {"B"} and isinstance(value["B"], str):
         # Earlier versions wrote the standard alphabet.
         return {"B": urlsafe_b64decode(value["B"].replace("+", "-").replace("/", "_"))}
