@@ -107,5 +107,6 @@ def test_services_of_the_apis_and_adapters_are_all_lazy(kind: type) -> None:
         "openai",
         "query_embeddings",
         "static_embeddings",
+        "text_embeddings",
     }
     assert kind is ApiServices or set(names) == OVERRIDABLE | inner
