@@ -1,6 +1,7 @@
 """Jobs arrive as they were sent, on the queues in memory and on SQS."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, get_args
@@ -14,7 +15,7 @@ from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues
 from local.template import Function, Queue, QueueSource
 from skein.adapters.aws import Aws
-from skein.adapters.sqs import SqsQueues, sqs_client
+from skein.adapters.sqs import SqsQueues, group_of, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
 from skein.models.outbox.jobs import (
     ConsolidationJob,
@@ -243,6 +244,31 @@ class RefusingClient:
 
 def over(client: RefusingClient) -> SqsQueues:
     return SqsQueues(cast("SQSClient", client), {"turns": "url"})
+
+
+def test_jobs_of_a_tenant_are_a_group_of_a_fair_queue(sqs: "SQSClient") -> None:
+    on_sqs = OnSqs(sqs)
+    on_sqs.queues.send([run_job()])
+    on_sqs.queues.send([run_job().model_copy(update={"tenant": "other"})], delay_seconds=0)
+    response = sqs.receive_message(
+        QueueUrl=on_sqs.urls["turns"],
+        MaxNumberOfMessages=10,
+        MessageSystemAttributeNames=["MessageGroupId"],
+    )
+    groups = [message["Attributes"]["MessageGroupId"] for message in response["Messages"]]
+    assert sorted(groups) == ["demo", "other"]
+
+
+@pytest.mark.parametrize("tenant", ["acme", "acme-eu_1", "https://issuer.example/t?x=1", "a" * 64])
+def test_group_of_a_tenant_is_its_name(tenant: str) -> None:
+    assert group_of(tenant) == tenant
+
+
+@pytest.mark.parametrize("tenant", ["Zürich", "a b", "\x00", "😀" * 64])
+def test_group_of_a_tenant_that_sqs_does_not_accept_is_a_hash(tenant: str) -> None:
+    assert re.fullmatch(r"[0-9a-f]{64}", group_of(tenant))
+    assert group_of(tenant) == group_of(tenant)
+    assert group_of(tenant) != group_of(f"{tenant}.")
 
 
 def test_jobs_that_sqs_refuses_are_offered_once_more() -> None:

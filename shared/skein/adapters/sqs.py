@@ -1,5 +1,7 @@
 """The queues on SQS."""
 
+import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 # SQS accepts batches of 10 messages and 256 KiB; a job with the longest ids is below 5 KiB.
 BATCH_JOBS = 10
+# SQS accepts ASCII letters, digits and punctuation.
+GROUP_ID = re.compile(r"[!-~]{1,128}")
 
 READ_SECONDS = 5
 TRIES = 3
@@ -29,6 +33,17 @@ def sqs_client(aws: Aws) -> "SQSClient":
     """
     client: SQSClient = aws.client("sqs", read_seconds=READ_SECONDS, tries=TRIES)
     return client
+
+
+def group_of(tenant: str) -> str:
+    """Return the message group of a tenant's jobs.
+
+    On a standard queue, a group has no order. SQS delivers the jobs of other groups first while one
+    group has a backlog (fair queues). A tenant whose name SQS does not accept has a hash instead.
+    """
+    if GROUP_ID.fullmatch(tenant):
+        return tenant
+    return hashlib.sha256(tenant.encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +69,7 @@ class SqsQueues:
                     "Id": str(position),
                     "MessageBody": job.model_dump_json(),
                     "DelaySeconds": delay_seconds,
+                    "MessageGroupId": group_of(job.tenant),
                 }
                 for position, job in enumerate(batch)
             ]
