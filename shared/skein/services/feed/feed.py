@@ -1,6 +1,6 @@
 """Feed: the jobs that follow from changes of the table.
 
-`HANDLERS` has one function for each kind of item. The filters of the function `Feed` in
+`HANDLERS` has the functions for each kind of item. The filters of the function `Feed` in
 `template.yaml` select the changes, so a new kind needs a filter, too.
 
 A change may come twice, late or after a newer change, and in a rare case not at all. So a job only
@@ -16,10 +16,18 @@ from typing import NamedTuple
 from skein.errors import Transient
 from skein.models.chats.chat import Membership, Message
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Item, key_kind
+from skein.models.common.storage import META, Item, key_kind
 from skein.models.outbox.changes import ItemChange
-from skein.models.outbox.jobs import Job, QueueName, RecallJob
+from skein.models.outbox.jobs import Job, PushJob, QueueName, RecallJob
 from skein.models.recall.block import BLOCK_MESSAGES
+from skein.models.runs.run import Run
+from skein.services.feed.live_changes import (
+    merged_pushes,
+    push_of_chat,
+    push_of_membership,
+    push_of_message,
+    push_of_run,
+)
 from skein.services.outbox.dispatch import Dispatch
 
 FOUND_BY_RECALL = "text"  # the kind of the messages that recall can find
@@ -54,11 +62,9 @@ class Feed:
         failed: set[int] = set()
         by_queue: dict[QueueName, list[_FollowingJob]] = defaultdict(list)
         for position, change in enumerate(changes):
-            handler = HANDLERS.get(key_kind(change.key.sk))
-            if handler is None:
-                continue
+            handlers = HANDLERS.get(key_kind(change.key.sk), ())
             try:
-                jobs = list(handler(change))
+                jobs = [job for handler in handlers for job in handler(change)]
             except (LookupError, TypeError, ValueError) as error:
                 # The item has another shape than the models. The error may quote its words.
                 why, key = type(error).__name__, "|".join(change.key)
@@ -123,9 +129,12 @@ def _of_agent(membership: Membership, first_seq: int, last_seq: int | None = Non
     )
 
 
-HANDLERS: Mapping[str, Handler] = {
-    Message.PREFIX.kind: _of_message,
-    Membership.LEFT_PREFIX.kind: _of_closed_membership,
+HANDLERS: Mapping[str, tuple[Handler, ...]] = {
+    Message.PREFIX.kind: (_of_message, push_of_message),
+    Membership.LEFT_PREFIX.kind: (_of_closed_membership,),
+    Membership.PREFIX.kind: (push_of_membership,),
+    Run.PREFIX.kind: (push_of_run,),
+    META: (push_of_chat,),
 }
 
 
@@ -135,16 +144,22 @@ def _images(change: ItemChange) -> Iterator[Item]:
 
 
 def _merged(found: Iterable[_FollowingJob]) -> Iterator[_FollowingJob]:
-    """Yield the jobs; those about neighbouring messages of one chat become one job.
+    """Yield the jobs; those about neighbouring messages of one chat become one job, as do pushes.
 
     Messages that are far apart keep their own jobs, since the worker reads all messages in between.
     """
     ranges: dict[tuple[object, ...], list[tuple[RecallJob, tuple[int, ...]]]] = defaultdict(list)
+    pushes: dict[tuple[str, str], list[tuple[PushJob, tuple[int, ...]]]] = defaultdict(list)
     for job, positions in found:
-        if isinstance(job, RecallJob) and job.last_seq is not None:
+        if isinstance(job, PushJob):
+            pushes[job.tenant, job.chat_id].append((job, positions))
+        elif isinstance(job, RecallJob) and job.last_seq is not None:
             ranges[job.tenant, job.chat_id, job.agent_id].append((job, positions))
         else:
             yield _FollowingJob(job, positions)
+    for of_chat in pushes.values():
+        together = merged_pushes(job for job, _ in of_chat)
+        yield _FollowingJob(together, tuple(each for _, positions in of_chat for each in positions))
     for jobs in ranges.values():
         jobs.sort(key=lambda each: each[0].first_seq)
         (first, positions), *rest = jobs

@@ -1,0 +1,64 @@
+"""The push jobs that follow from changes of the table, for the live channel."""
+
+from collections.abc import Iterable, Iterator
+
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.outbox.changes import ItemChange
+from skein.models.outbox.jobs import MAX_LIVE_EVENTS, LiveEvent, PushJob
+from skein.models.runs.run import Run
+from skein.models.runs.step import Step
+
+SHOWN_OF_MESSAGE = ("text", "kind", "sender", "media")
+SHOWN_OF_CHAT = ("title", "roster", "respond", "consolidate", "discarded_at")
+
+
+def push_of_message(change: ItemChange) -> Iterator[PushJob]:
+    """Yield the job of a message that is new or was rewritten; an expired one has no frame."""
+    if change.after is None or not change.alters(*SHOWN_OF_MESSAGE):
+        return
+    message = Message.from_item(change.after)
+    kind = "message" if change.before is None else "changed"
+    yield _job(message.tenant, message.chat_id, LiveEvent(type=kind, seq=message.seq))
+
+
+def push_of_run(change: ItemChange) -> Iterator[PushJob]:
+    """Yield the job of a run of a chat whose status or reason has changed."""
+    if change.after is None or Step.is_stored_as(change.after):
+        return
+    if not change.alters("status", "reason"):
+        return
+    run = Run.from_item(change.after)
+    if run.chat_id is not None and Run.lives_in(run.id, run.chat_id):
+        yield _job(run.tenant, run.chat_id, LiveEvent(type="run", run_id=run.id))
+
+
+def push_of_membership(change: ItemChange) -> Iterator[PushJob]:
+    """Yield the job of a member whose read mark has moved."""
+    if change.before is None or change.after is None or not change.alters("seen_seq"):
+        return
+    membership = Membership.from_item(change.after)
+    event = LiveEvent(type="read", member=membership.member.ref)
+    yield _job(membership.tenant, membership.chat_id, event)
+
+
+def push_of_chat(change: ItemChange) -> Iterator[PushJob]:
+    """Yield the job of a chat that is new, or whose title, members or settings have changed."""
+    if change.after is None or not change.alters(*SHOWN_OF_CHAT):
+        return
+    if "roster" not in change.after:  # `META` of something else
+        return
+    chat = Chat.from_item(change.after)
+    yield _job(chat.tenant, chat.id, LiveEvent(type="chat"))
+
+
+def merged_pushes(jobs: Iterable[PushJob]) -> PushJob:
+    """Return one job for the jobs of one chat; too many events become one `resync`."""
+    first, *rest = jobs
+    events = dict.fromkeys([*first.events, *(event for job in rest for event in job.events)])
+    if len(events) > MAX_LIVE_EVENTS:
+        return first.model_copy(update={"events": (LiveEvent(type="resync"),)})
+    return first.model_copy(update={"events": tuple(events)})
+
+
+def _job(tenant: str, chat_id: str, event: LiveEvent) -> PushJob:
+    return PushJob(tenant=tenant, chat_id=chat_id, events=(event,))

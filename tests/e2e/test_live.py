@@ -1,0 +1,42 @@
+"""The live channel of a running stack, over a real WebSocket."""
+
+import json
+from typing import Any
+
+from websockets.sync.client import ClientConnection, connect
+
+from tests.e2e.client import Client
+from tests.support.scripted_openai import ScriptedOpenAI
+
+SECONDS = 20.0
+TENANT = "live"
+
+
+def frames_until(socket: ClientConnection, kind: str, **wanted: Any) -> list[dict[str, Any]]:
+    """Return the frames up to one of a kind with some fields."""
+    frames: list[dict[str, Any]] = []
+    while True:
+        frame = json.loads(socket.recv(SECONDS))
+        frames.append(frame)
+        if frame["type"] == kind and wanted.items() <= frame.items():
+            return frames
+
+
+def test_app_sees_message_run_and_answer_without_polling(
+    client: Client, model: ScriptedOpenAI
+) -> None:
+    admin, dana = client.token("ops", "admin", TENANT), client.token("usr_dana", "chat", TENANT)
+    agent = client.ok("POST", "/v1/agents", {"name": "Keeper"}, token=admin)["id"]
+    live = client.ok("POST", "/v1/live", token=dana)
+    with connect(f"{live['url']}?ticket={live['ticket']}") as socket:
+        new = {"kind": "direct", "members": [{"kind": "agent", "id": agent}]}
+        chat = client.ok("POST", "/v1/chats", new, token=dana)["id"]
+        frames_until(socket, "chat", chat_id=chat)
+        model.say("The answer is 42.")
+        message = {"text": "What is the answer?", "client_id": "1"}
+        client.ok("POST", f"/v1/chats/{chat}/messages", message, token=dana)
+        frames = frames_until(socket, "run", chat_id=chat, status="done")
+    client.drain()
+    texts = [frame["message"]["text"] for frame in frames if frame["type"] == "message"]
+    assert texts == ["What is the answer?", "The answer is 42."]
+    assert "working" in [frame["status"] for frame in frames if frame["type"] == "run"]

@@ -1,0 +1,89 @@
+"""From a change of the table to frames of the live channel, by the feed."""
+
+from typing import Any
+
+import pytest
+
+from skein.models.api.base import ChatChange
+from skein.models.outbox.jobs import MAX_LIVE_EVENTS, PushJob
+from tests.support.agents import settle
+from tests.support.builders import TENANT, World, bot, person
+
+DANA, TOM, LENA = (person(f"usr_{name.lower()}", name) for name in ("Dana", "Tom", "Lena"))
+
+
+@pytest.fixture
+def world() -> World:
+    """Dana and Tom, who are connected, and an agent that answers; Lena is connected elsewhere."""
+    made = World()
+    made.agent()
+    made.known(DANA, TOM, LENA)
+    made.chat(DANA, TOM, bot())
+    made.attach_feed()
+    for who in (DANA, TOM, LENA):
+        issued = made.app.live_tickets.issue(TENANT, who.id, token_ends_at=None)
+        made.app.live_connections.connect(issued.ticket, who.name)
+    return made
+
+
+def frames(world: World, who: str, kind: str) -> list[dict[str, Any]]:
+    return [frame for frame in world.sockets.frames(who) if frame["type"] == kind]
+
+
+def test_message_and_answer_reach_the_chat(world: World) -> None:
+    world.post("Hello there", DANA)
+    world.drain()
+    texts = [frame["message"]["text"] for frame in frames(world, "Tom", "message")]
+    assert texts == ["Hello there", "Hello!"]
+    statuses = [frame["status"] for frame in frames(world, "Tom", "run")]
+    assert statuses[0] == "working"
+    assert statuses[-1] == "done"
+    assert frames(world, "Tom", "read")[-1]["member"]["id"] == "agt_a"
+    assert world.sockets.frames("Lena") == []
+
+
+def test_new_title_and_new_member_are_told(world: World) -> None:
+    world.app.chat_admin.change(TENANT, "chat_1", DANA.ref, ChatChange(title="Plans"))
+    world.app.chat_admin.add_member(TENANT, "chat_1", DANA, LENA.ref)
+    world.drain()
+    assert frames(world, "Tom", "chat")[-1]["chat"]["title"] == "Plans"
+    [frame] = frames(world, "Lena", "chat")
+    assert LENA.id in [member["id"] for member in frame["chat"]["members"]]
+
+
+def test_member_who_left_is_told_nothing_more(world: World) -> None:
+    world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
+    world.post("Tom has left", DANA)
+    settle(world)
+    assert world.sockets.frames("Tom") == []
+    assert frames(world, "Dana", "message")
+
+
+def test_private_chat_is_told_to_its_person_alone(world: World) -> None:
+    direct: dict[str, Any] = {"kind": "direct", "visibility": "private"}
+    world.chat(LENA, bot(), chat_id="chat_2", **direct)
+    world.post("A secret", LENA, chat_id="chat_2")
+    world.drain()
+    assert frames(world, "Lena", "message")
+    assert world.sockets.frames("Dana") == world.sockets.frames("Tom") == []
+
+
+def test_many_changes_at_once_become_a_resync(world: World) -> None:
+    for number in range(MAX_LIVE_EVENTS + 1):
+        world.post(f"Message {number}", DANA)
+    world.drain()
+    assert frames(world, "Tom", "resync")
+    assert all(len(job.events) <= MAX_LIVE_EVENTS for job in sent(world))
+
+
+def sent(world: World) -> list[PushJob]:
+    return [each.job for each in world.queues.sent if isinstance(each.job, PushJob)]
+
+
+def test_change_that_nobody_sees_sends_no_push(world: World) -> None:
+    world.post("Hello", DANA)
+    world.drain()
+    before = len(sent(world))
+    world.app.chat_admin.change(TENANT, "chat_1", DANA.ref, ChatChange(respond="every"))
+    world.drain()
+    assert len(sent(world)) == before
