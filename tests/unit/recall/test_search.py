@@ -235,6 +235,7 @@ class NoVectors:
 def test_recall_without_a_vector_index_finds_rare_words(caplog: pytest.LogCaptureFixture) -> None:
     world = chatting()
     recall = recall_of(world, vectors=NoVectors())
+    caplog.clear()
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
             found = recall.find(request_in(world, "what about 1450?"))
