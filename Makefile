@@ -91,7 +91,7 @@ test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model
 	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)
 
 # Benchmarks with a module of their own, by the value of ONLY.
-BENCH_recall = bench.recall "$(DATA)"
+BENCH_recall = bench.recall_generated "$(DATA)" "$(SIZE)"
 BENCH_recall-writes = bench.recall_writes "$(DATA)"
 BENCH_recall-speed = bench.recall_speed
 

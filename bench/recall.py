@@ -34,7 +34,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.recall.block_commit import BlockCommits
 from skein.services.recall.candidates import RecallRequest
 from skein.services.recall.indexing import RecallIndexing
-from skein.services.recall.search import Recall
+from skein.services.recall.search import Recall, RecallResult
 from skein.services.recall.words import stems_of
 from skein.settings import Settings
 
@@ -190,6 +190,15 @@ class Stand:
 
     def recalled(self, known: Conversation, question: str, budget: int) -> set[int]:
         """Return the positions of the turns that recall shows for a question."""
+        entries = (
+            entry
+            for entry in self.find(known, question, budget).entries
+            if entry.chat.id == known.chat_id
+        )
+        return {entry.message.seq - 1 for entry in entries}
+
+    def find(self, known: Conversation, question: str, budget: int) -> RecallResult:
+        """Recall what was said in any conversation, for a question in one of them."""
         item = self.table.get(Chat.key_of(TENANT, known.chat_id))
         if item is None:
             raise ValueError(f"{known.chat_id} is not stored")
@@ -209,8 +218,7 @@ class Stand:
         self.recall_seconds.append(time.perf_counter() - begun)
         if recalled.tokens > budget:
             raise AssertionError(f"{recalled.tokens} tokens in a budget of {budget}")
-        entries = (entry for entry in recalled.entries if entry.chat.id == known.chat_id)
-        return {entry.message.seq - 1 for entry in entries}
+        return recalled
 
 
 Kept = Callable[[Conversation, str, int], set[int]]
