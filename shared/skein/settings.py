@@ -140,6 +140,9 @@ class Settings(BaseModel):
     auto_summary: Annotated[
         bool, Field(description="Whether summaries of chats are made automatically.")
     ] = True
+    auto_title: Annotated[
+        bool, Field(description="Whether chats that nobody has named get a title automatically.")
+    ] = True
 
     # Memories
     core_memory_tokens: Annotated[

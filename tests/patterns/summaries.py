@@ -10,6 +10,7 @@ from tests.support.builders import TENANT, World, person
 patterns = Patterns()
 
 NOTE = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=COACH.id)
+TITLE = SummaryJob(tenant=TENANT, chat_id="chat_1", title=True)
 RECORD = SummaryJob(tenant=TENANT, chat_id="chat_1")
 
 
@@ -55,6 +56,18 @@ def _renew_agent_summary(meter: Meter) -> None:
     world = spoken(10)
     with meter(world):
         world.app.summary_renewal.renew(NOTE)
+
+
+@patterns.named("make a chat's title")
+def _make_title(meter: Meter) -> None:
+    world = World()
+    world.agent()
+    world.chat(HUSAM, COACH, title=None, respond="manual")
+    world.model.titles.append('{"title": "Facts"}')
+    for n in range(3):
+        world.post(f"fact {n}", HUSAM)
+    with meter(world):
+        world.app.summary_renewal.renew(TITLE)
 
 
 @patterns.named("renew a chat's summary")

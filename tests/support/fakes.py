@@ -55,6 +55,7 @@ def faulty(fault: AnswerFault, text: str = "", *, reasoning: int = 0) -> Calls:
 
 
 NOTHING_NEW = '{"lines": ["All is quiet.", "Nothing is open."], "summary": "They have spoken."}'
+NO_TITLE = '{"title": ""}'
 NOTHING_TO_KEEP = '{"promote": []}'
 NOTHING_TO_REMEMBER = '{"journal": [], "core": []}'
 Said = str | Calls
@@ -73,6 +74,8 @@ class ScriptedModel:
         summary_requests: Those questions.
         memories: What it says when it is asked what to remember; then `NOTHING_TO_REMEMBER`.
         memory_requests: Those questions.
+        titles: What it says when it is asked for a title; then an answer without one.
+        title_requests: Those questions.
         reflections: What it says when it is asked what not to forget; then `NOTHING_TO_KEEP`.
         reflection_requests: Those questions.
         ids: Of its calls of tools.
@@ -85,6 +88,8 @@ class ScriptedModel:
     summary_requests: list[ModelRequest] = field(default_factory=list)
     memories: deque[Script] = field(default_factory=deque)
     memory_requests: list[ModelRequest] = field(default_factory=list)
+    titles: deque[Script] = field(default_factory=deque)
+    title_requests: list[ModelRequest] = field(default_factory=list)
     reflections: deque[Script] = field(default_factory=deque)
     reflection_requests: list[ModelRequest] = field(default_factory=list)
     ids: "count[int]" = field(default_factory=lambda: count(1))
@@ -101,6 +106,9 @@ class ScriptedModel:
         elif request.answer_schema is not None and "promote" in str(request.answer_schema):
             self.reflection_requests.append(request)
             said = self.reflections.popleft() if self.reflections else NOTHING_TO_KEEP
+        elif request.answer_schema is not None and "title" in str(request.answer_schema):
+            self.title_requests.append(request)
+            said = self.titles.popleft() if self.titles else NO_TITLE
         elif request.answer_schema is not None:
             self.summary_requests.append(request)
             said = self.summaries.popleft() if self.summaries else NOTHING_NEW

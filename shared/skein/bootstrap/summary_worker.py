@@ -4,6 +4,7 @@ from skein.bootstrap.ports import Ports
 from skein.services.quotas.usage import Budget, UsageCounters
 from skein.services.summaries.agent_summary import AgentSummaries
 from skein.services.summaries.chat_summary import ChatSummaries
+from skein.services.summaries.chat_title import ChatTitles
 from skein.services.summaries.model import Summarizer
 from skein.services.summaries.renewal import SummaryRenewal
 
@@ -25,4 +26,5 @@ def build_summary_renewal(ports: Ports) -> SummaryRenewal:
         chat_summaries=ChatSummaries(
             table=table, clock=clock, summarizer=summarizer, settings=settings
         ),
+        chat_titles=ChatTitles(table=table, clock=clock, summarizer=summarizer, settings=settings),
     )

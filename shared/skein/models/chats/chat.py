@@ -27,7 +27,7 @@ from skein.models.common.storage import META, Exists, Item, Key, SortKeyPrefix, 
 from skein.models.config.overrides import ChatOverrides, Retention
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.runs.trigger import Burst, QueuedRun, Wait
-from skein.models.summaries.summary import PinnedSummary, Summary, SummaryState
+from skein.models.summaries.summary import MadeTitle, PinnedSummary, Summary, SummaryState
 
 ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]
@@ -97,6 +97,9 @@ class Chat(Stored):
         formerly: Old user ids of people who have posted here, with their current ids.
         record: The chat summary, in the third person.
         record_state: When the chat summary was last renewed, and whether that succeeded.
+        made_title: The messages that the light model made the title from; None if people set it.
+        title_state: When the light model was last asked for a title, and how often that failed.
+        named: Whether a person has set or removed the title, so that none is made.
         pinned: The chat summary as prompts show it until the history window moves.
         activity_hour: The hour of the newest message. Lists of chats are ordered roughly by it.
         listed_hour: The hour by which the members' lists order the chat; upkeep raises it.
@@ -123,6 +126,11 @@ class Chat(Stored):
     record: Summary | None = None
     record_state: SummaryState | None = None
     pinned: PinnedSummary | None = None
+    made_title: Annotated[MadeTitle | None, Field(exclude_if=lambda made: made is None)] = None
+    title_state: Annotated[SummaryState | None, Field(exclude_if=lambda state: state is None)] = (
+        None
+    )
+    named: Annotated[bool, Field(exclude_if=lambda named: not named)] = False
     last_seq: int = 0
     last_message: LastMessage | None = None
     roster: tuple[NamedMember, ...] = ()
@@ -203,6 +211,15 @@ class Chat(Stored):
         """Return the changes that add a member, numbered after members of that name who left."""
         former = former_before(member, self.former_names, left)
         return {"roster": (*self.roster, member), "former_names": former}
+
+    def without_made_title(self) -> dict[str, Any]:
+        """Return the changes that remove a title made by the light model; a new one follows.
+
+        A title that people set stays.
+        """
+        if self.made_title is None:
+            return {}
+        return {"title": None, "made_title": None, "title_state": None}
 
     def titled_for(self, readers: Audience, *, known: str | None = None) -> "Chat":
         """Return the chat with a title that may be shown to an audience.

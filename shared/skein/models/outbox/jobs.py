@@ -70,12 +70,17 @@ class UpkeepJob(Job):
 
 
 class SummaryJob(Job):
-    """An agent summary or, without an agent, a chat summary may be out of date."""
+    """An agent summary or, without an agent, a chat summary may be out of date.
+
+    Attributes:
+        title: Whether the chat needs a title instead of a summary.
+    """
 
     queue = "summaries"
 
     chat_id: Identifier
     agent_id: Identifier | None = None
+    title: Annotated[bool, Field(exclude_if=lambda title: not title)] = False
 
 
 class ConsolidationJob(Job):

@@ -45,6 +45,13 @@ class SummaryState(Value):
     tried_seq: int = 0
 
 
+class MadeTitle(Value):
+    """The span of messages that the light model made a chat's title from."""
+
+    from_seq: int
+    seq: int
+
+
 class PinnedSummary(Value):
     """The chat summary that prompts show until the history window moves.
 

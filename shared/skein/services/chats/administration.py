@@ -132,7 +132,10 @@ class ChatAdministration:
             _check_open(snapshot.chat)
             if not change.given:
                 return snapshot.chat
-            chat, write = revise(snapshot.chat, change.given)
+            given = change.given
+            if "title" in given:
+                given |= {"named": True, "made_title": None, "title_state": None}
+            chat, write = revise(snapshot.chat, given)
             now = self.clock.now()
             due_change = consolidation_due(
                 snapshot._replace(chat=chat), now=now, settings=self.settings
@@ -246,6 +249,8 @@ class ChatAdministration:
         if snapshot.chat.last_seq:
             late = snapshot.chat.joined_late | {str(named.ref): snapshot.chat.last_seq}
             change["joined_late"] = late
+        if named.kind == "user" and snapshot.chat.visibility == "private":
+            change |= snapshot.chat.without_made_title()
         chat, write = revise(snapshot.chat, change)
         self.table.transact([write, *self._opened(snapshot, named)])
         return chat

@@ -105,8 +105,9 @@ def _with(
             names.append("person_seq")
     if message.resets:
         # This also drops a summary that is being written now: its claim is removed.
-        busier = busier.model_copy(update=dict.fromkeys(SUMMARIES))
-        names += SUMMARIES
+        without_title = chat.without_made_title()
+        busier = busier.model_copy(update=dict.fromkeys(SUMMARIES) | without_title)
+        names += [*SUMMARIES, *without_title]
     pin = pinned(busier, busier.record, settings)
     if pin is not None and pin != busier.pinned:
         busier = busier.model_copy(update={"pinned": pin})

@@ -222,6 +222,7 @@ class MembershipErasure:
             "formerly": formerly,
             "title": None if alone or sweep.names_them(chat.title) else chat.title,
             "documents": () if alone else chat.documents,
+            **chat.without_made_title(),
             "record": None,
             "record_state": None,
             "pinned": None,

@@ -125,6 +125,8 @@ def _chat_changed(chat: Chat, seq: int, now: datetime) -> Update:
         change["last_message"] = chat.last_message.model_copy(update={"text": ""})
     if covers(chat.pinned, seq):
         change["pinned"] = None
+    if chat.made_title is not None and chat.made_title.from_seq <= seq <= chat.made_title.seq:
+        change |= chat.without_made_title()
     if covers(chat.record, seq):
         change |= {"record": None, "record_state": None}
     renew = chat.discarded_at is None and chat.last_seq > 0

@@ -3,6 +3,7 @@
 __all__ = [
     "agent_summary",
     "chat_summary",
+    "chat_title",
     "model",
     "renewal",
     "staleness",

@@ -20,6 +20,7 @@ from skein.settings import Settings
 MODEL_SECONDS = 60
 ANSWER_TOKENS = 1_000
 MESSAGE_CHARACTERS = 500
+TITLE_CHARACTERS = 80
 # Longer, because prompts show a message that left the history window only through the chat summary.
 LONG_MESSAGE_CHARACTERS = 2_000
 
@@ -37,7 +38,12 @@ CHAT_SCHEMA: dict[str, object] = {
     "required": ["summary"],
     "additionalProperties": False,
 }
-
+TITLE_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"title": {"type": "string"}},
+    "required": ["title"],
+    "additionalProperties": False,
+}
 
 logger = logging.getLogger(__name__)
 
@@ -130,6 +136,15 @@ def ask_chat(
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
 
+def ask_title(chat: Chat, messages: Sequence[Message]) -> tuple[ModelMessage, ...]:
+    """Render the question for a chat's title."""
+    lines = "\n".join(_line(message, MESSAGE_CHARACTERS) for message in messages)
+    members = ", ".join(label(member.name) for member in chat.roster)
+    asked = render("chat_title_input", {"members": members, "messages": lines})
+    system = ModelMessage(role="system", content=render("chat_title"))
+    return system, ModelMessage(role="user", content=asked)
+
+
 def as_many_as_fit(messages: Sequence[Message], characters: int) -> Sequence[Message]:
     """Take the first messages that fit a chat summary's question, at least one.
 
@@ -192,6 +207,20 @@ def paragraph(answer: str) -> str | None:
     if not isinstance(text, str) or not _says_something(text):
         return None
     return well_formed(text).strip()[:MAX_CHAT_SUMMARY].rstrip()
+
+
+def short_title(answer: str) -> str | None:
+    """Parse a title: one line of at most 80 characters, without quotation marks around it.
+
+    Returns:
+        The title; None if the answer has none.
+    """
+    found = json_object_in(answer, {"title"})
+    text = found.get("title") if found is not None else None
+    if not isinstance(text, str) or not _says_something(text):
+        return None
+    title = _one_line(text).strip("\"'\u201c\u201d\u201e\u00ab\u00bb .")
+    return title[:TITLE_CHARACTERS].rstrip() or None
 
 
 def _one_line(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from skein.models.chats.chat import Chat, Membership
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.summaries.summary import Summary, SummaryState
-from skein.services.chat_state.sessions import reset_in
+from skein.services.chat_state.sessions import reset_in, summed_up_from
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
@@ -20,6 +20,8 @@ from skein.settings import Settings
 MIN_MESSAGES = 2
 BACKOFF_AFTER = 3  # consecutive failures after which each further one doubles the cooldown
 MAX_DOUBLINGS = 6
+TITLE_TEXTS = 3  # the texts from which on a chat gets a title
+TITLE_TRIES = 3
 
 
 class Renewal(NamedTuple):
@@ -30,7 +32,7 @@ class Renewal(NamedTuple):
 
 
 def renewals(snapshot: ChatSnapshot, settings: Settings) -> Iterator[Renewal]:
-    """Yield the stale summaries of a chat: its agent summaries and its chat summary.
+    """Yield the stale summaries of a chat: its agent summaries, its chat summary and its title.
 
     While the person of an SMS chat has opted out, none is renewed. The first message after START
     makes the chat due again.
@@ -46,6 +48,9 @@ def renewals(snapshot: ChatSnapshot, settings: Settings) -> Iterator[Renewal]:
     at = chat_renewal_at(chat, settings)
     if at is not None and agents:
         yield Renewal(SummaryJob(tenant=chat.tenant, chat_id=chat.id), at)
+    at = title_renewal_at(chat, settings)
+    if at is not None and agents:
+        yield Renewal(SummaryJob(tenant=chat.tenant, chat_id=chat.id, title=True), at)
 
 
 def agent_renewal_at(chat: Chat, member: Membership, settings: Settings) -> datetime | None:
@@ -71,6 +76,23 @@ def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
         return None
     half_a_gap = timedelta(minutes=effective.conversation_gap_minutes) / 2
     return max(at, chat.last_message_at + half_a_gap)
+
+
+def title_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
+    """Return when a title may be made for a chat; None if the chat needs none.
+
+    An SMS chat needs none: nobody sees its title.
+    """
+    state = chat.title_state or SummaryState()
+    settled = chat.title is not None or chat.named or state.failures >= TITLE_TRIES
+    if not settings.auto_title or settled or chat.line is not None:
+        return None
+    count = chat.last_seq - max(summed_up_from(chat), 1) + 1
+    if chat.discarded_at is not None or count < TITLE_TEXTS or state.tried_seq >= chat.last_seq:
+        return None
+    if state.claimed_at is None:
+        return chat.created_at
+    return state.claimed_at + timedelta(seconds=settings.summary_cooldown_seconds)
 
 
 def _renewal_at(
