@@ -14,7 +14,6 @@ from skein.errors import MissingSecret
 from skein.ports import Secrets
 from skein.settings import Settings
 
-TABLE_NAME = "skein"
 TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the secret's name
 OPENAI_SECRET = "skein/openai"  # noqa: S105
 AUDIENCE = "skein-local"

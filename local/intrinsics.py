@@ -8,6 +8,7 @@ from local.errors import BadTemplateError
 
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
+TABLE_NAME = "skein"
 PSEUDO_PARAMETERS: Mapping[str, Any] = {
     "AWS::AccountId": ACCOUNT,
     "AWS::NoValue": None,

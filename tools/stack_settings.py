@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from local.aws.engine import ENDPOINT_FILE
 from local.config import Config
-from local.environment import CREDENTIALS, TABLE_NAME
+from local.environment import CREDENTIALS
+from local.intrinsics import TABLE_NAME
 from local.sqlite.database import Database
 from local.sqlite.engine import FILE
 from local.sqlite.table import SqliteTable

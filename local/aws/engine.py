@@ -20,10 +20,10 @@ from local.aws.dynamodb_local import DynamoDbLocal
 from local.aws.emulator import Emulator
 from local.aws.inbox import SqsInbox
 from local.engine import Adapters
-from local.environment import CREDENTIALS, TABLE_NAME, TWILIO_SECRET, new_twilio_account
+from local.environment import CREDENTIALS, TWILIO_SECRET, new_twilio_account
 from local.feed import FeedSource
 from local.inbox import PolledQueue
-from local.intrinsics import ACCOUNT, REGION, queue_arn, table_arn
+from local.intrinsics import ACCOUNT, REGION, TABLE_NAME, queue_arn, table_arn
 from local.template import Template
 from skein.adapters.attributes import unmarshal_item
 from skein.adapters.aws import Aws

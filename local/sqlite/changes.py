@@ -11,11 +11,10 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from uuid import uuid4
 
-from local.environment import TABLE_NAME
 from local.event_filters import filters_of
 from local.events import Event, given_up, sequence_number, stream_change
 from local.feed import FeedSource
-from local.intrinsics import function_arn, table_arn
+from local.intrinsics import TABLE_NAME, function_arn, table_arn
 from local.sqlite.database import Database
 from local.sqlite.items import as_text, item_size
 from skein.adapters.attributes import StoredItem
