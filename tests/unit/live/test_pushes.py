@@ -94,6 +94,15 @@ def test_erased_message_comes_as_changed_without_its_words(world: World) -> None
     assert "secret" not in str(frame)
 
 
+def test_deleted_message_comes_as_changed_even_before_its_first_push(world: World) -> None:
+    world.post("My secret", DANA)
+    world.app.message_deletion.delete(TENANT, DANA.ref, "chat_1", 1)
+    push(world, new(1))
+    [frame] = world.sockets.frames("tom")
+    assert (frame["type"], frame["message"]["kind"]) == ("changed", "deleted")
+    assert "secret" not in str(frame)
+
+
 def test_read_mark_is_told_to_the_others(world: World) -> None:
     world.post("Hello", DANA)
     world.app.views.read(TENANT, TOM.id, "chat_1", 1)

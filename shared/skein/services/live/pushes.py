@@ -174,7 +174,7 @@ def _frames_of(event: LiveEvent, reader: Membership, changes: _Changes) -> Itera
         item = changes.found.get(Message.key_of(chat.tenant, chat.id, event.seq))
         if item is not None and event.seq > reader.joined_seq:
             message = chat.as_now(Message.from_item(item))
-            gone = message.kind == "erased"
+            gone = message.kind in {"deleted", "erased"}
             yield MessageFrame(
                 type="changed" if gone else event.type,
                 chat_id=chat.id,
