@@ -80,6 +80,7 @@ OTHERS = {
     "services/delivery/sender.py": "the text, for the phone it is meant for",
     "services/feed/feed.py": "which messages changed; only their numbers are passed on",
     "services/recall/candidates.py": "which messages to read, for `services/recall/search.py`",
+    "services/feed/recall_sweep.py": "which messages are in the index, by number",
     "services/recall/indexing.py": "words and vectors of messages, in the scope of their chat",
     "services/recall/pruning.py": "whether messages are still there",
     "services/privacy/message_deletion.py": "what is taken away",

@@ -2,6 +2,7 @@
 
 from skein.agent.prompt.token_cache import RememberedTokens
 from skein.bootstrap.ports import Ports
+from skein.services.feed.recall_sweep import RecallSweep
 from skein.services.memory.agent_consolidation import AgentConsolidation
 from skein.services.memory.chunk_commit import ChunkCommitter
 from skein.services.memory.consolidation_worker import Consolidator
@@ -24,10 +25,12 @@ def build_consolidator(ports: Ports) -> Consolidator:
         committer=ChunkCommitter(table=table, clock=clock, ids=ports.ids, metrics=metrics),
         settings=settings,
     )
+    dispatch = Dispatch(queues=ports.queues, metrics=metrics, settings=settings)
     return Consolidator(
         table=table,
         clock=clock,
-        dispatch=Dispatch(queues=ports.queues, metrics=metrics, settings=settings),
+        dispatch=dispatch,
+        recall_sweep=RecallSweep(table=table, clock=clock, dispatch=dispatch),
         agent_consolidation=agent_consolidation,
         budget=budget,
         settings=settings,

@@ -19,6 +19,7 @@ from skein.models.outbox.jobs import ConsolidationJob
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic
+from skein.services.feed.recall_sweep import RecallSweep
 from skein.services.memory.agent_consolidation import AgentConsolidation, QuestionTime
 from skein.services.memory.consolidation_schedule import (
     agents_without,
@@ -61,6 +62,7 @@ class Consolidator:
     dispatch: Dispatch
     agent_consolidation: AgentConsolidation
     budget: Budget
+    recall_sweep: RecallSweep
     settings: Settings
 
     def consolidate(self, job: ConsolidationJob, *, deadline: datetime) -> None:
@@ -68,7 +70,8 @@ class Consolidator:
 
         Consolidation runs if the chat is quiet or an operator requested it; otherwise the chat is
         only made due again for later. If the tenant is over its budget, the rest waits until the
-        next day.
+        next day. At the end, the recall sweep looks for messages of a quiet chat that are not in
+        the index.
 
         Args:
             job: The chat.
@@ -91,6 +94,8 @@ class Consolidator:
         except OverBudget:
             not_before = self.budget.next_day()
         optimistic(self.clock, lambda: self._settle(job, claim, not_before))
+        if claim.idle:
+            self.recall_sweep.check(claim.snapshot.chat, claim.snapshot.members)
 
     def _claim(self, job: ConsolidationJob, deadline: datetime) -> _Claim | None:
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)

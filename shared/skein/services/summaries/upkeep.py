@@ -21,6 +21,7 @@ from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.config.retention import retention_of
 from skein.services.directory.display_names import as_called_now, record_keys
+from skein.services.feed.recall_sweep import RecallSweep
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.usage import Budget
 from skein.services.summaries.staleness import renewals
@@ -35,13 +36,15 @@ class Upkeep:
 
     Derived data is the activity hour, which moves the chat up in its members' lists, the members'
     names, the tenant's retention and the location of closed memberships. Separate workers renew
-    the summaries.
+    the summaries. In the first upkeep of an hour, the recall sweep looks for messages that are not
+    in the index.
     """
 
     table: Table
     clock: Clock
     dispatch: Dispatch
     budget: Budget
+    recall_sweep: RecallSweep
     settings: Settings
 
     def keep(self, job: UpkeepJob) -> None:
@@ -64,6 +67,8 @@ class Upkeep:
         for member in snapshot.members:
             if member.active:
                 self._bring_up(chat, member, found)
+        if chat.listed_hour != chat.activity_hour:
+            self.recall_sweep.check(chat, snapshot.members)
         after = list(renewals(snapshot, self.settings))
         grace = timedelta(seconds=self.settings.outbox_grace_seconds)
         waits = bool(after) and self.budget.spent(chat.tenant)
