@@ -2,6 +2,7 @@
 
 from skein.agent.prompt.token_cache import RememberedTokens
 from skein.bootstrap.ports import Ports
+from skein.services.common.text_search import EmbeddingCache
 from skein.services.feed.recall_sweep import RecallSweep
 from skein.services.memory.agent_consolidation import AgentConsolidation
 from skein.services.memory.chunk_commit import ChunkCommitter
@@ -21,6 +22,7 @@ def build_consolidator(ports: Ports) -> Consolidator:
         clock=clock,
         extractor=Extractor(model=ports.model, usage=usage, settings=settings),
         budget=budget,
+        meanings=EmbeddingCache(lambda: ports.text_embeddings),
         tokens=RememberedTokens(ports.tokens, settings.token_cache_bytes),
         committer=ChunkCommitter(table=table, clock=clock, ids=ports.ids, metrics=metrics),
         settings=settings,

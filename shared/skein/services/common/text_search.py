@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 MAX_WORDS = 100  # words of a query that count
 EMBEDDED_CHARACTERS = 1_000  # of a text; what follows counts by its words alone
 MAX_EMBEDDED = 500_000  # characters for one search, about a second of CPU time
+MAX_COMPARED = 200_000  # pairs of texts, about two seconds of CPU time
 CACHED_VECTORS = 6_000  # a kilobyte each
 ALIKE = 0.25  # cosine; texts below do not match by meaning alone
 SAME_SUBJECT = 0.45  # cosine; texts above may state the same fact, or contradict each other
-SHARED = 0.5  # share of a text's words, by rarity, that another text on the same subject has
+# Of texts that a reader should compare: more are shown than agree or contradict each other.
+CLOSE = 0.35  # cosine
+SHARED = 0.4  # share of a text's words, by rarity, that the other text has, too
 
 Vector = Sequence[float]
 
@@ -118,11 +121,12 @@ def closest(
 ) -> list[int]:
     """Find the texts that may state the same fact as one of others, or contradict it.
 
-    A text is close by its meaning, or if it shares half of its words, weighted by their rarity.
+    A text is close by its meaning, or if the other one has many of its words; rare ones count more.
+    Closeness does not tell whether two texts agree: only a reader can decide that.
 
     Args:
         texts: The texts to choose from, newest first.
-        others: What they are compared with.
+        others: The texts to compare with; of very many, the longest ones count.
         limit: Maximum number of texts to return.
         meanings: The vectors of texts.
 
@@ -131,6 +135,7 @@ def closest(
     """
     if not texts or not others:
         return []
+    others = sorted(others, key=len, reverse=True)[: max(MAX_COMPARED // len(texts), 1)]
     vectors = meanings.of([*others, *texts])
     asked, known = vectors[: len(others)], vectors[len(others) :]
     stems = [_stems(text) for text in texts]
@@ -145,8 +150,8 @@ def closest(
         whole = sum(rarity[stem] for stem in own) or 1.0
         shared = max(sum(rarity[stem] for stem in own & each) for each in wanted) / whole
         meaning = max(cosine(known[position], vector) for vector in asked)
-        score = max(shared, meaning + SHARED - SAME_SUBJECT)
-        if score >= SHARED:
+        score = max(shared - SHARED, meaning - CLOSE)
+        if score >= 0:
             scored.append((-score, position))
     return [position for _, position in sorted(scored)[:limit]]
 

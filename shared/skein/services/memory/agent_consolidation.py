@@ -5,7 +5,7 @@ fails, the agent's watermark stays before that chunk.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -13,19 +13,29 @@ from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import NOBODY
 from skein.models.common.storage import Query
 from skein.models.directory.agent import Agent
+from skein.models.memory.memory import Memory
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Table, TokenCounter
 from skein.services.common.pagination import pages
+from skein.services.common.text_search import EmbeddingCache, closest
 from skein.services.memory.chunk_commit import ChunkCommitter, Overtaken, position_of
 from skein.services.memory.chunking import Chunk, HistoryPosition, chunks, halves
 from skein.services.memory.consolidation_schedule import MAX_FAILURES, has_new
-from skein.services.memory.extraction import MODEL_SECONDS, ExtractionFailed, Extractor, TooMuch
-from skein.services.memory.store import core_in_budget, live_memories
+from skein.services.memory.extraction import (
+    MODEL_SECONDS,
+    ExtractionFailed,
+    Extractor,
+    KnownMemories,
+    TooMuch,
+)
+from skein.services.memory.search import newest_first
+from skein.services.memory.store import core_in_budget, searchable_memories
 from skein.services.memory.transcript import ConsolidationTarget, TimeZones, joins_of, reach_of
 from skein.services.quotas.usage import Budget
 from skein.settings import Settings
 
 MESSAGES_PER_PAGE = 100
+MAX_CLOSE = 20  # core memories shown because messages of the chunk are close to them
 MARGIN = timedelta(seconds=MODEL_SECONDS + 20)
 
 logger = logging.getLogger(__name__)
@@ -60,6 +70,7 @@ class AgentConsolidation:
     extractor: Extractor
     budget: Budget
     tokens: TokenCounter
+    meanings: EmbeddingCache
     committer: ChunkCommitter
     settings: Settings
 
@@ -179,9 +190,20 @@ class AgentConsolidation:
             return
         self.budget.check(target.chat.tenant)
         reach = reach_of(owner)
-        live = live_memories(self.table, reach, now=self.clock.now())
+        live = searchable_memories(self.table, reach, now=self.clock.now())
         core = core_in_budget(live, self.tokens, self.settings.core_memory_tokens)
+        known = KnownMemories.of(core, self._close_to(chunk, live))
         extracted = self.extractor.extract(
-            target.agent, target.chat, core, target.transcript(chunk), target.profile(chunk)
+            target.agent, target.chat, known, target.transcript(chunk), target.profile(chunk)
         )
         self.committer.keep(target, since, chunk, owner, extracted, spent + extracted.usage)
+
+    def _close_to(self, chunk: Chunk, live: Sequence[Memory]) -> list[Memory]:
+        """Return core memories that messages of a chunk may repeat or contradict."""
+        core = newest_first([memory for memory in live if memory.kind == "core"])
+        said = [
+            f"{piece.message.sender.name}: {piece.message.text[piece.start : piece.end]}"
+            for piece in chunk.pieces
+        ]
+        texts = [memory.text for memory in core]
+        return [core[at] for at in closest(texts, said, MAX_CLOSE, self.meanings)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from skein.errors import ModelRejected, SkeinError, Transient
 from skein.models.chats.chat import Chat
@@ -22,6 +22,7 @@ MODEL_SECONDS = 240  # the SDK's own retry included
 MAX_ENTRIES = 40
 MAX_MEMORY = 10_000  # characters
 NOTHING_YET = "Nothing yet."
+CLOSE = "Compare the conversation with these first, because they are about similar things:"
 
 _ENTRY: dict[str, object] = {"type": "string"}
 _REFINED: dict[str, object] = {
@@ -73,6 +74,37 @@ class Extraction(NamedTuple):
     profile: tuple[ProfileDraft, ...] = ()
 
 
+class KnownMemories(NamedTuple):
+    """The core memories that a question shows, numbered from 1.
+
+    Attributes:
+        core: The memories, oldest first.
+        close: The ids of those that messages may repeat or contradict.
+    """
+
+    core: tuple[Memory, ...]
+    close: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, core: Sequence[Memory], close: Sequence[Memory]) -> Self:
+        """Return `core` with the memories of `close` that it lacks."""
+        known = {memory.id: memory for memory in (*core, *close)}
+        ordered = sorted(known.values(), key=lambda memory: memory.age)
+        return cls(tuple(ordered), frozenset(memory.id for memory in close))
+
+    @property
+    def text(self) -> str:
+        """The memories with numbers and dates; then the numbers of those to compare."""
+        lines = [
+            f"{number}. [{memory.created_at:%Y-%m-%d}] {quoted(memory.text)}"
+            for number, memory in enumerate(self.core, 1)
+        ]
+        close = [str(n) for n, memory in enumerate(self.core, 1) if memory.id in self.close]
+        if close:
+            lines.append(f"\n{CLOSE} {', '.join(close)}.")
+        return "\n".join(lines) or NOTHING_YET
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extractor:
     """Client of the agents' models for consolidation."""
@@ -85,7 +117,7 @@ class Extractor:
         self,
         agent: Agent,
         chat: Chat,
-        core: Sequence[Memory],
+        known: KnownMemories,
         transcript: str,
         profile: AskedProfile | None = None,
     ) -> Extraction:
@@ -97,7 +129,7 @@ class Extractor:
         """
         request = ModelRequest(
             model=agent.model or self.settings.default_model,
-            messages=question(agent, chat, core, transcript, profile),
+            messages=question(agent, chat, known, transcript, profile),
             max_output_tokens=self.settings.consolidation_answer_tokens,
             timeout_seconds=MODEL_SECONDS,
             answer_schema=schema_with(profile),
@@ -108,7 +140,7 @@ class Extractor:
             raise ExtractionFailed(str(error), TokenUsage()) from error
         self.usage.add(agent.tenant, answer.usage, spread_by=chat.id, background=True)
         found = json_object_in(answer.text, {"journal", "core"})
-        entries = entries_in(found, core)
+        entries = entries_in(found, known.core)
         if entries is None:
             written = answer.usage.output_tokens - answer.usage.reasoning_tokens
             if answer.fault == "cut_off" or written >= request.max_output_tokens:
@@ -131,7 +163,7 @@ def schema_with(profile: AskedProfile | None) -> dict[str, object]:
 def question(
     agent: Agent,
     chat: Chat,
-    core: Sequence[Memory],
+    known: KnownMemories,
     transcript: str,
     profile: AskedProfile | None = None,
 ) -> tuple[ModelMessage, ...]:
@@ -140,16 +172,15 @@ def question(
     Args:
         agent: The agent that the memories are for.
         chat: The chat of the messages.
-        core: The agent's core memories that may be shown to the chunk's audience.
+        known: Core memories of the agent that may be shown to the chunk's audience.
         transcript: The messages, one per line.
         profile: The profile fields to ask for.
     """
-    memories = "\n".join(f"{n}. {quoted(memory.text)}" for n, memory in enumerate(core, 1))
     system = render(
         "consolidation",
         {
             "identity": agent.identity,
-            "memories": memories or NOTHING_YET,
+            "memories": known.text,
         },
     )
     if profile is not None:
