@@ -151,6 +151,14 @@ class Settings(BaseModel):
     journal_tokens: Annotated[
         int, Field(description="Maximum tokens of journal entries in a prompt.", ge=100)
     ] = 2_000
+    recall_tokens: Annotated[
+        int,
+        Field(
+            description="Maximum tokens of recalled messages in a prompt; 0 for none.",
+            ge=0,
+            le=32_000,
+        ),
+    ] = 1_000
     consolidate: Annotated[
         bool, Field(description="Whether idle chats are consolidated into memories.")
     ] = True

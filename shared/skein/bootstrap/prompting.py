@@ -5,7 +5,9 @@ from skein.agent.prompt.token_cache import RememberedTokens
 from skein.agent.reading.cache import ContextCache
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.reader import Reader
+from skein.agent.reading.recalled import PromptRecall
 from skein.bootstrap.ports import Ports
+from skein.bootstrap.recall import RecallReader
 from skein.services.common.circuit_breaker import CircuitBreaker, GuardedReads
 
 
@@ -27,6 +29,7 @@ class Prompting:
 
     def __init__(self, ports: Ports) -> None:
         settings = ports.settings
+        recall_reader = RecallReader(ports)
         breaker = CircuitBreaker(
             "table reads",
             clock=ports.clock,
@@ -42,6 +45,12 @@ class Prompting:
             cache=self.context_cache,
             clock=ports.clock,
             settings=settings,
+            recall=PromptRecall(
+                recall=lambda: recall_reader.recall,
+                clock=ports.clock,
+                metrics=ports.metrics,
+                settings=settings,
+            ),
         )
         self.context_loader = ContextLoader(
             reader=self.reader,

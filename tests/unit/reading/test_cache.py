@@ -34,7 +34,11 @@ class Container:
         self.metrics = MemoryMetrics()
         self.cache = ContextCache(clock=world.clock, metrics=self.metrics, max_bytes=max_bytes)
         self.reader = Reader(
-            table=world.table, cache=self.cache, clock=world.clock, settings=world.settings
+            table=world.table,
+            cache=self.cache,
+            clock=world.clock,
+            settings=world.settings,
+            recall=world.app.reader.recall,
         )
 
     def read(self, chat_id: str = "chat_1") -> Reading:

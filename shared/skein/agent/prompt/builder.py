@@ -29,6 +29,7 @@ from skein.agent.prompt.history import (
 )
 from skein.agent.prompt.instructions import SEND, Situation, arguments_of, instructions
 from skein.agent.prompt.names import Names, names_in, participants, participants_of
+from skein.agent.prompt.recalled import recalled
 from skein.agent.prompt.section import Section, arranged, closing
 from skein.agent.prompt.sections import kept
 from skein.agent.prompt.skills import skills
@@ -60,6 +61,7 @@ BORROWED_SHARE = 3  # borrowed context takes at most a third
 SUMMARY_SHARE = 3  # the summary takes at most a third of the history's limit
 CORE_SHARE = 3  # core memories take at most a third
 DOCUMENTS_SHARE = 3  # documents take at most a third
+RECALLED_SHARE = 4  # recalled messages take at most a quarter
 LIST_SHARE = 5  # a list takes at most a fifth
 HISTORY_SHARE = 4  # the history keeps at least a quarter, if it needs that much
 TRIGGER_SHARE = 8  # the trigger keeps at least an eighth
@@ -242,6 +244,14 @@ class PromptBuilder:
                 tokens_left // BORROWED_SHARE,
                 count,
                 with_id=given.shows_id,
+            ),
+            recalled(
+                reading.recalled,
+                names,
+                reading.chat.id if reading.chat is not None else None,
+                given.context.zone,
+                min(reading.config.effective.recall_tokens, tokens_left // RECALLED_SHARE),
+                count,
             ),
             sections.plans(reading.items.plans, now, share, count),
             sections.active_runs(

@@ -10,6 +10,7 @@ __all__ = [
     "prefetch",
     "reader",
     "reading",
+    "recalled",
     "trigger",
     "workspace",
 ]

@@ -125,6 +125,7 @@ def _reduced(reading: Reading, history: History) -> Reading:
         other_chats=OtherChats(),
         items=AgentItems(),
         person=None,
+        recalled=(),
         prompt_mark="context_off",
     )
 

@@ -32,7 +32,10 @@ def said_by_others(messages: Iterable[Message], audience: Audience) -> bool:
 def _is_of_one_person(reading: Reading, run: Run) -> bool:
     """Return whether one person alone was present for everything private in a prompt."""
     readers, messages = reading.destination, reading.history.messages
-    if readers.open or len(readers.people) != 1 or said_by_others(messages, readers):
+    private = [entry.message for entry in reading.recalled if not entry.audience.open]
+    if readers.open or len(readers.people) != 1:
+        return False
+    if said_by_others([*messages, *private], readers):
         return False
     return all(audience.open or audience == readers for audience in _audiences(reading, run))
 
@@ -53,6 +56,8 @@ def _audiences(reading: Reading, run: Run) -> Iterator[Audience]:
     for shown in (*workspace.documents, *workspace.thread_documents):
         if shown.document is not None:
             yield shown.document.audience
+    for entry in reading.recalled:
+        yield entry.audience
     yield from _of_chats(reading)
     readers = reading.destination
     agent_summaries = (own.member.summary for own in elsewhere.elsewhere)

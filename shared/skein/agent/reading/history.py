@@ -2,18 +2,22 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
 
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import may_show
 from skein.models.common.storage import Item, Key
+from skein.models.directory.user import User
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
 from skein.models.summaries.summary import PinnedSummary
 from skein.services.chat_state.audience import destination_of
 from skein.services.chat_state.history_window import pin_of, shown_from
 from skein.services.chat_state.sessions import first_of_session, reset_in
+from skein.services.common.time_zones import zone_of_person
 from skein.settings import Settings
 
+UTC = ZoneInfo("UTC")
 MAX_ASKED = 20  # messages to answer, if they are of an earlier session
 
 
@@ -121,3 +125,15 @@ def fuller_summary(chat: Chat | None) -> PinnedSummary | None:
 def summed_up(summary: PinnedSummary | None) -> int:
     """Return the seq of the last message that a summary covers; 0 for no summary."""
     return summary.seq if summary is not None else 0
+
+
+def zone_of_entries(person: User | None, agent_zone: str) -> ZoneInfo:
+    """Return the time zone of entries: UTC, or in a direct chat that of NOW.
+
+    Args:
+        person: The user record of a direct chat's person, if it may be shown.
+        agent_zone: The agent's time zone.
+    """
+    if person is None:
+        return UTC
+    return ZoneInfo(zone_of_person(person) or agent_zone)

@@ -115,7 +115,7 @@ class ContextLoader:
             NotFound: The agent is gone.
             Transient: Reading failed.
         """
-        return self.reader.read(run, chat, member, prefetched)
+        return self.reader.read(run, chat, member, prefetched, recalls=False)
 
     def _limited(self, run: Run, reading: Reading) -> Reading:
         """Strip the reading of its context if the roll-out does not include the chat's person."""

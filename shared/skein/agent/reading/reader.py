@@ -4,12 +4,15 @@ Round one runs in parallel. It queries the messages, the keys of other chats, an
 items. Round two gets the chats of those keys, and other items by key, in one batch call. A second
 batch follows only if the active thread uses skills that the tenant wrote. The number of calls does
 not grow with the length of a chat or the number of chats.
+
+Recall adds its calls to round two, and a round of its own.
 """
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
+from datetime import datetime
 from types import MappingProxyType
 
 from skein.agent.reading.cache import ContextCache, KeptReads
@@ -20,6 +23,7 @@ from skein.agent.reading.history import (
     keys_of_runs_at_work,
     shown_to,
     summary_before,
+    zone_of_entries,
 )
 from skein.agent.reading.other_chats import OwnChat, found_other_chats, own_chats
 from skein.agent.reading.reading import (
@@ -30,6 +34,7 @@ from skein.agent.reading.reading import (
     keys_of_person,
     person_at,
 )
+from skein.agent.reading.recalled import PromptRecall
 from skein.agent.reading.trigger import found_trigger, keys_of_trigger, shown_trigger
 from skein.agent.reading.workspace import open_threads, workspace_keys
 from skein.models.chats.borrowed import BorrowedContext
@@ -52,11 +57,16 @@ NOTHING: PrefetchedItems = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class _FirstRound:
-    """The newest messages, the agent's own items, and the index rows of its chats."""
+    """The newest messages, the agent's own items, and the index rows of its chats.
+
+    `joined` is the first message since the last person joined a private chat; None if everybody was
+    always present.
+    """
 
     newest: Sequence[Item]
     owned: Sequence[Item]
     related: Sequence[Page]
+    joined: Sequence[Item] | None = None
 
     @property
     def chat_partitions(self) -> tuple[str, ...]:
@@ -79,6 +89,7 @@ class Reader:
     cache: ContextCache
     clock: Clock
     settings: Settings
+    recall: PromptRecall
 
     def read(
         self,
@@ -86,6 +97,8 @@ class Reader:
         chat: Chat | None,
         member: Membership | None,
         prefetched: PrefetchedItems = NOTHING,
+        *,
+        recalls: bool = True,
     ) -> Reading:
         """Read the data for an activation of a run.
 
@@ -94,10 +107,12 @@ class Reader:
             chat: The active chat; None for none.
             member: The agent's membership in the active chat.
             prefetched: The items that were just read together with the run.
+            recalls: Whether to recall old messages.
 
         Raises:
             NotFound: The agent is gone.
         """
+        began = self.clock.now()
         scope = scope_of(chat)
         people = destination_of(chat).people
         rows = INDEX_ROWS // 2 if people else INDEX_ROWS
@@ -115,12 +130,17 @@ class Reader:
                 pool.submit(copy_context().run, self._related, run.tenant, member, rows)
                 for member in members
             ]
+            query = self.recall.first_query(chat) if recalls else None
+            joined = pool.submit(copy_context().run, self.table.query, query) if query else None
         first = _FirstRound(
             newest.result(),
             [item for each in owned for item in each.result()],
             [each.result() for each in related],
+            joined.result().items if joined is not None else None,
         )
-        reading = self._second_round(run, chat, member, first, prefetched)
+        reading = self._second_round(
+            run, chat, member, first, prefetched, began if recalls else None
+        )
         reads.keep(reading.config.effective)
         return reading
 
@@ -139,6 +159,7 @@ class Reader:
         member: Membership | None,
         first: _FirstRound,
         prefetched: PrefetchedItems,
+        began: datetime | None,
     ) -> Reading:
         scope, destination = scope_of(chat), destination_of(chat)
         own_scope = own_scope_of(run, chat)
@@ -162,7 +183,20 @@ class Reader:
         member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
         keys = [Key(pk, sk) for pk in fitting for sk in (META, member_sk)]
         found = {key: item for key, item in prefetched.items() if item is not None and key in named}
-        found |= self.table.get_many([key for key in [*named, *keys] if key not in prefetched])
+        wanted = [key for key in [*named, *keys] if key not in prefetched]
+        pool = ThreadPoolExecutor(PARALLEL_READS)
+        try:
+            started = None
+            if began is not None:
+                started = self.recall.start(
+                    run, chat, member, messages, prefetched, first.joined, pool
+                )
+            if started is None:
+                found |= self.table.get_many(wanted)
+            else:
+                found |= pool.submit(copy_context().run, self.table.get_many, wanted).result()
+        finally:
+            pool.shutdown(wait=False)
         more = workspace.more_keys(found)
         found |= self.table.get_many(more) if more else {}
         agent, config = found_configuration(run, chat, found, self.settings)
@@ -174,6 +208,14 @@ class Reader:
             messages.insert(0, trigger)
         first_seq = messages[0].seq if messages else 1
         now = self.clock.now()
+        person = next((User.from_item(found[k]) for k in person_keys if k in found), None)
+        recalled = self.recall.finish(
+            started,
+            found,
+            tokens=config.effective.recall_tokens,
+            zone=zone_of_entries(person, agent.time_zone),
+            began=began or now,
+        )
         return Reading(
             agent=agent,
             chat=chat,
@@ -200,7 +242,8 @@ class Reader:
             ),
             items=found_items(first.owned, destination, now),
             workspace=workspace.found(found, destination),
-            person=next((User.from_item(found[k]) for k in person_keys if k in found), None),
+            person=person,
+            recalled=recalled,
             snapshot=found_snapshot(chat, member, found),
         )
 

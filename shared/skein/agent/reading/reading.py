@@ -37,6 +37,7 @@ from skein.services.config.resolution import (
 )
 from skein.services.delivery.enqueue import why_no_sms
 from skein.services.quotas.token_budget import found_allowances, payer_keys
+from skein.services.recall.layout import RecalledEntry
 from skein.settings import Settings
 
 
@@ -92,6 +93,7 @@ class Reading:
         items: The agent's memories, goals and plans.
         workspace: Documents, threads and skills.
         person: The user record of a direct chat's person, if it may be shown.
+        recalled: Old messages that match what is to be answered, best first; all may be shown.
         snapshot: The snapshot of a direct chat, so that an answer need not read it again.
         prompt_mark: The mark on a prompt that is made from an incomplete reading.
     """
@@ -110,6 +112,7 @@ class Reading:
     items: AgentItems = field(default_factory=AgentItems)
     workspace: Workspace = field(default_factory=Workspace)
     person: User | None = None
+    recalled: tuple[RecalledEntry, ...] = ()
     snapshot: ChatSnapshot | None = None
     prompt_mark: PromptMark | None = None
 

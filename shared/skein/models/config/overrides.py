@@ -66,6 +66,15 @@ class ContextOverrides(Overrides):
         ),
         NUMBER,
     ] = None
+    recall_tokens: Annotated[
+        int | None,
+        Field(
+            description="Maximum tokens of recalled messages in a prompt; 0 for none.",
+            ge=0,
+            le=32_000,
+        ),
+        NUMBER,
+    ] = None
     reserved_response_tokens: Annotated[
         int | None,
         Field(description="Tokens reserved for the model's answer.", ge=16, le=32_000),

@@ -28,6 +28,7 @@ class EffectiveSettings(Value):
     message_history_limit: int
     include_system_messages: bool
     max_context_tokens: int
+    recall_tokens: int
     reserved_response_tokens: int
     tokenizer_model: str | None
     conversation_gap_minutes: int

@@ -4,6 +4,7 @@ __all__ = [
     "block_commit",
     "candidates",
     "indexing",
+    "layout",
     "pruning",
     "rebuild",
     "recall_worker",

@@ -8,6 +8,7 @@ from calendar import monthrange
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 _MONTHS = (
@@ -53,7 +54,7 @@ def time_range_in(text: str, now: datetime, zone: ZoneInfo) -> TimePhrase | None
         zone: The time zone in which days begin.
     """
     today = now.astimezone(zone).date()
-    for pattern, days_of in _PHRASES:
+    for pattern, days_of in _phrases():
         for match in pattern.finditer(text):
             days = days_of(match, today)
             if days is None or days[0] > today:
@@ -219,4 +220,6 @@ def _compiled() -> Iterator[tuple[re.Pattern[str], _DaysOf]]:
         yield re.compile(text, re.IGNORECASE), days_of
 
 
-_PHRASES = tuple(_compiled())
+@lru_cache(maxsize=1)
+def _phrases() -> tuple[tuple[re.Pattern[str], _DaysOf], ...]:
+    return tuple(_compiled())

@@ -1,0 +1,46 @@
+"""The section RECALLED: old messages that match what is to be answered."""
+
+from collections.abc import Sequence
+from zoneinfo import ZoneInfo
+
+from skein.agent.prompt.names import Names
+from skein.agent.prompt.section import SEPARATOR, Section
+from skein.ports import TokenCounter
+from skein.prompts import render
+from skein.services.recall.layout import RecalledEntry, fitting, recalled_lines
+
+RECALLED_GIVES_WAY = 1  # see `sections` for the order in which sections are shortened
+
+
+def recalled(
+    entries: Sequence[RecalledEntry],
+    names: Names,
+    here: str | None,
+    zone: ZoneInfo,
+    limit: int,
+    counter: TokenCounter,
+) -> Section | None:
+    """Render the recalled messages by chat and day, oldest first; None if none fit.
+
+    Args:
+        entries: The messages, best first.
+        names: The names in the prompt.
+        here: The id of the active chat.
+        zone: The time zone of the days.
+        limit: The token limit of the messages with their headings.
+        counter: The exact token counter.
+    """
+    head = f"RECALLED:\n  {render('recalled_note')}"
+
+    def within(tokens: int) -> Section:
+        kept, _ = fitting(entries, tokens, counter, here=here, zone=zone, named=names.__getitem__)
+        lines = recalled_lines(kept, here, zone, names.__getitem__)
+        text = "\n".join([head, *lines])
+        size = counter.count(text + SEPARATOR)
+        return Section("RECALLED", text, size, RECALLED_GIVES_WAY, shorter)
+
+    def shorter(tokens: int) -> Section:
+        return within(tokens - counter.count(head + SEPARATOR))
+
+    whole = within(limit)
+    return whole if whole.text != head else None

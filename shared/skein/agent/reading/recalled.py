@@ -1,0 +1,200 @@
+"""Recall in a reading: old messages that match what is to be answered.
+
+Recall runs beside the second round of a reading, and takes one further round. If it fails or is
+late, the reading is complete without it.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from skein.agent.reading.trigger import current_seq
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.audience import may_show
+from skein.models.common.ownership import scopes_at
+from skein.models.common.storage import Item, Key, Query
+from skein.models.directory.agent import Agent
+from skein.models.runs.run import Run
+from skein.ports import Clock, Metrics
+from skein.services.chat_state.audience import destination_of, scope_of
+from skein.services.config.resolution import effective_in
+from skein.services.recall.candidates import RecallRequest, with_private_from
+from skein.services.recall.layout import RecalledEntry
+from skein.services.recall.search import FoundItems, OngoingRecall, Recall, late_joining
+from skein.settings import Settings
+
+MAX_NEW = 3  # newest messages of people that make the query
+MAX_QUERY = 2_000  # characters of the query
+SHARE_OF_TIME = 0.8  # of the time limit of a reading
+UTC = ZoneInfo("UTC")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class StartedRecall:
+    """A recall whose calls are under way.
+
+    Attributes:
+        run: The run.
+        recall: The service.
+        ongoing: The recall.
+        found: The results of its calls.
+    """
+
+    run: Run
+    recall: Recall
+    ongoing: OngoingRecall
+    found: tuple[Future[FoundItems], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRecall:
+    """The service that recalls old messages for prompts.
+
+    Attributes:
+        recall: Returns the service; it is built at its first use.
+        clock: Bounds the time that a prompt waits for recall.
+        metrics: Counts prompts without recall.
+        settings: The budget, and the time limit of a reading.
+    """
+
+    recall: Callable[[], Recall]
+    clock: Clock
+    metrics: Metrics
+    settings: Settings
+
+    def first_query(self, chat: Chat | None) -> Query | None:
+        """Return a query for the first round; None if everybody was always present."""
+        return late_joining(chat)
+
+    def start(
+        self,
+        run: Run,
+        chat: Chat | None,
+        member: Membership | None,
+        messages: Sequence[Message],
+        prefetched: Mapping[Key, Item | None],
+        first: Sequence[Item] | None,
+        pool: ThreadPoolExecutor,
+    ) -> StartedRecall | None:
+        """Start the calls of a recall; None if there is nothing to recall by.
+
+        Args:
+            run: The run.
+            chat: The active chat.
+            member: The agent's membership there.
+            messages: The messages of the history window.
+            prefetched: The items that were read with the run.
+            first: The result of `first_query`; None if there was no such query.
+            pool: The pool in which the calls run.
+        """
+        text = query_of(run, chat, member, messages)
+        if not text or self._tokens(run, chat, prefetched) <= 0:
+            return None
+        request = RecallRequest(
+            tenant=run.tenant,
+            agent_id=run.agent_id,
+            chat=chat,
+            member=member,
+            scopes=scopes_at(scope_of(chat)),
+            readers=destination_of(chat),
+            query=text,
+            tokens=1,
+            now=self.clock.now(),
+            zone=UTC,
+            shown=frozenset(message.seq for message in messages),
+        )
+        if first is not None:
+            request = with_private_from(request, next(iter(first), None))
+        try:
+            recall = self.recall()
+            ongoing = recall.begin(request)
+        except Exception as error:
+            self._missing(run, error)
+            return None
+        if ongoing is None:
+            return None
+        calls = (pool.submit(copy_context().run, call) for call in ongoing.calls)
+        return StartedRecall(run, recall, ongoing, tuple(calls))
+
+    def finish(
+        self,
+        started: StartedRecall | None,
+        found: Mapping[Key, Item],
+        *,
+        tokens: int,
+        zone: ZoneInfo,
+        began: datetime,
+    ) -> tuple[RecalledEntry, ...]:
+        """Return the recalled messages, best first; none if recall fails or is late.
+
+        Args:
+            started: The recall.
+            found: The items that the second round found.
+            tokens: The budget.
+            zone: The time zone of the days.
+            began: When the reading began.
+        """
+        if started is None or tokens <= 0:
+            return ()
+        limit = timedelta(seconds=self.settings.context_read_seconds * SHARE_OF_TIME)
+        left = (limit - (self.clock.now() - began)).total_seconds()
+        request = replace(started.ongoing.request, tokens=tokens, zone=zone)
+        ongoing, recall = replace(started.ongoing, request=request), started.recall
+
+        def finished() -> tuple[RecalledEntry, ...]:
+            candidates = recall.rank(ongoing, [call.result() for call in started.found], found)
+            items = recall.read(candidates.choice)
+            return recall.finish(ongoing, candidates, items, found).entries
+
+        try:
+            return self.clock.within(max(left, 0.0), finished)
+        except Exception as error:
+            self._missing(started.run, error)
+            return ()
+
+    def _tokens(self, run: Run, chat: Chat | None, prefetched: Mapping[Key, Item | None]) -> int:
+        """Return the budget as far as it is known before the settings are read."""
+        item = prefetched.get(Agent.key_of(run.tenant, run.agent_id))
+        said = Agent.from_item(item).settings.recall_tokens if item else None
+        if said is not None:
+            return said
+        if chat is None:
+            return self.settings.recall_tokens
+        return effective_in(chat, self.settings).recall_tokens
+
+    def _missing(self, run: Run, error: Exception) -> None:
+        logger.warning("failed to recall", extra={"run_id": run.id}, exc_info=error)
+        self.metrics.count("RecallMissing")
+
+
+def query_of(
+    run: Run, chat: Chat | None, member: Membership | None, messages: Sequence[Message]
+) -> str:
+    """Return the text by which old messages are recalled; empty if there is none.
+
+    These are the newest messages of people that the agent has not seen, or else the message to
+    answer, or else the text of the plan or the service, if the readers may know of it.
+    """
+    texts = [message for message in messages if message.kind == "text" and not message.resets]
+    seen = member.seen_seq if member is not None else 0
+    others = [message for message in texts if message.sender.id != run.agent_id]
+    asked = [one for one in others if one.sender.kind == "user" and one.seq > seen][-MAX_NEW:]
+    if not asked:
+        current = current_seq(run, chat)
+        asked = [message for message in texts if message.seq == current]
+    if asked:
+        return "\n".join(message.text for message in asked)[-MAX_QUERY:]
+    trigger = run.trigger
+    if chat is not None and not may_show(run.audience, chat.readers):
+        return ""
+    if trigger.plan is not None:
+        return trigger.plan.instruction[:MAX_QUERY]
+    if trigger.service is not None:
+        return trigger.service.payload[:MAX_QUERY]
+    return "\n".join(message.text for message in others[-1:])[:MAX_QUERY]
