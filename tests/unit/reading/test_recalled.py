@@ -1,5 +1,7 @@
 """Prompts hold old messages that match what is to be answered."""
 
+from typing import Any
+
 import pytest
 
 from skein.errors import Unavailable
@@ -14,7 +16,7 @@ HUSAM, COACH = person(), bot()
 DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
 
 
-def long_chat(**agent: object) -> World:
+def long_chat(**agent: Any) -> World:
     """A direct chat whose window does not show the message about the deposit."""
     world = World()
     world.agent(**agent)
