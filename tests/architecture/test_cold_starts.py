@@ -26,7 +26,7 @@ BATCHES = WAITED_FOR | {
 # Who may load what is heavy or none of their business, and who surely does.
 LOADED_BY = {
     "boto3": set[str](),
-    "lunr": {"recall_worker"},
+    "lunr": {"recall_worker", "run_worker"},
     "markdown_it": set[str](),
     "openai": {"run_worker", "summary_worker"},
     "tiktoken": {"run_worker"},
