@@ -124,6 +124,5 @@ def test_end_of_a_consolidation_finds_lost_messages() -> None:
     world.agent()
     world.chat(person(), bot(), respond="manual", consolidate=True)
     say(world, 3, lost=True)
-    world.model.scripted = []
     world.hours_pass(8)
     assert indexed(world) == [1, 2, 3]

@@ -140,7 +140,8 @@ def test_a_chat_is_read_in_pages() -> None:
     world.table.log = []
     consolidate(world)
     pages = [call for call in world.table.log if call.method == "query"]
-    assert len(pages) < 1_000 / 100 + 12  # the sweep of recall reads two
+    # The recall sweep finds that nothing is indexed, so the chat is read a second time.
+    assert len(pages) < 2 * 1_000 / 100 + 10
     assert world.membership(COACH).consolidated_seq == 1_000
 
 
