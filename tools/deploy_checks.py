@@ -21,8 +21,9 @@ from tools.deploy import BadNameError, Target, arguments
 
 TEMPLATE = Path(__file__).resolve().parent.parent / "template.yaml"
 FETCH_SECONDS = 10
-# Webhooks and clients need executions beside those of the workers.
+# Clients and webhooks need executions beside those of the workers.
 RESERVE = 10
+WEBHOOKS = 3  # each has the executions of the parameter WebhookReserve
 CONCURRENCY_QUOTA = "L-B99A9384"
 SECRETS = {"TwilioSecretArn": ("account_sid", "auth_token"), "OpenaiSecretArn": ("api_key",)}
 
@@ -228,15 +229,17 @@ class Checks:
         """Quota: the account allows as many executions as the workers may use."""
         values = self._values()
         wanted = sum(int(value) for name, value in values.items() if name.endswith("Concurrency"))
+        wanted += WEBHOOKS * int(values.get("WebhookReserve", 0))
         settings = json.loads(self.aws(["lambda", "get-account-settings"]))
         allowed = int(settings["AccountLimit"]["ConcurrentExecutions"])
         if allowed < wanted + RESERVE:
             raise FailedCheckError(
-                f"the account allows {allowed} concurrent executions, and the workers may use "
-                f"{wanted}, beside {RESERVE} for webhooks: request more (quota "
-                f"{CONCURRENCY_QUOTA} of Lambda), or lower the parameters named ...Concurrency"
+                f"the account allows {allowed} concurrent executions, and the workers and the "
+                f"reserve may take {wanted}, beside {RESERVE} for clients: request more (quota "
+                f"{CONCURRENCY_QUOTA} of Lambda), or lower the parameters named ...Concurrency and "
+                "WebhookReserve"
             )
-        return f"{allowed} concurrent executions, of which workers may use {wanted}"
+        return f"{allowed} concurrent executions, of which {wanted} may be taken"
 
 
 def _result(check: Callable[[], str]) -> tuple[str, str, bool]:

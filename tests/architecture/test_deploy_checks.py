@@ -192,6 +192,15 @@ def test_workers_that_the_account_can_run_pass() -> None:
     assert "Quota" in failures(account, given=GIVEN | dict.fromkeys(names, "3"))
 
 
+def test_reserve_of_the_webhooks_counts() -> None:
+    account = Account()
+    given = GIVEN | {"WebhookReserve": "100"}
+    assert not failures(account, given=given)
+    account.concurrency = 400
+    assert not failures(account)
+    assert "WebhookReserve" in failures(account, given=given)["Quota"]
+
+
 def test_parameters_are_read_as_the_template_declares_them() -> None:
     read = template_parameters(TEMPLATE.read_text(encoding="utf-8"))
     declared = Template.load().document["Parameters"]

@@ -212,6 +212,15 @@ def test_roles_reach_an_existing_table_and_its_indexes() -> None:
     assert TEMPLATE.resolve(table, {"Table.Arn": "arn:own"}) == "arn:own"
 
 
+def test_webhooks_may_have_a_reserve_of_concurrency() -> None:
+    names = {name for name in FUNCTIONS if "ReservedConcurrentExecutions" in properties(name)}
+    assert names == {"SmsWebhook", "SmsStatus", "ServiceWebhook"}
+    for name in names:
+        reserve = properties(name)["ReservedConcurrentExecutions"]
+        assert TEMPLATE.resolve(reserve, {}) is None
+        assert TEMPLATE.resolve(reserve, {"WebhookReserve": 20}) == 20
+
+
 def test_only_these_routes_take_no_token() -> None:
     public = {
         (route.method, route.path)
