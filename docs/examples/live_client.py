@@ -1,0 +1,60 @@
+"""Print each new message of all chats once: TOKEN=... python live_client.py URL_OF_THE_API."""
+import json, os, random, sys, time
+from http.client import HTTPException
+from urllib import error, request
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
+
+URL, HEADERS = sys.argv[1], {"Authorization": f"Bearer {os.environ['TOKEN']}"}
+PING_SECONDS, LONGEST_PAUSE = 120.0, 60.0
+
+def call(method, path):
+    sent = request.Request(URL + path, headers=HEADERS, method=method)
+    with request.urlopen(sent, timeout=30) as answer:
+        return json.load(answer)
+
+def items(path):
+    cursor = ""
+    while cursor is not None:
+        page = call("GET", f"{path}limit=100{cursor and '&cursor=' + cursor}")
+        yield from page["items"]
+        cursor = page["next_cursor"]
+
+def show(chat, pushed=None):
+    after = seen.get(chat, 0)
+    complete = pushed is not None and pushed["seq"] <= after + 1  # else some are missing
+    for message in [pushed] if complete else items(f"/v1/chats/{chat}/messages?after={after}&"):
+        if message["seq"] > after:
+            seen[chat] = after = message["seq"]
+            print(f"{chat} {message['sender']['name']}: {message['text']}", flush=True)
+
+def listen():
+    live = call("POST", "/v1/live")
+    with connect(f"{live['url']}?ticket={live['ticket']}", ping_interval=None) as socket:
+        for chat in items("/v1/chats?"):
+            show(chat["id"])
+        heard = pinged = time.monotonic()
+        while (now := time.monotonic()) < heard + 2 * PING_SECONDS:
+            if now > pinged + PING_SECONDS:
+                socket.send('{"type": "ping"}')
+                pinged = now
+            try:
+                frame, heard = json.loads(socket.recv(timeout=5)), now
+            except TimeoutError:
+                continue
+            if frame["type"] in ("message", "resync"):
+                show(frame["chat_id"], frame.get("message"))
+
+seen, pause = None, 0.5  # seen: the highest seq that was printed, by chat
+while True:
+    began = time.monotonic()
+    try:
+        if seen is None:  # older messages are not printed
+            seen = {chat["id"]: chat["last_seq"] for chat in items("/v1/chats?")}
+        listen()
+    except (OSError, HTTPException, WebSocketException) as lost:
+        if isinstance(lost, error.HTTPError) and lost.code in (401, 403):
+            sys.exit(f"The token has expired or is not valid ({lost}). Get a new one.")
+        print(f"The connection was lost: {lost!r}", file=sys.stderr, flush=True)
+    pause = 1.0 if time.monotonic() - began > LONGEST_PAUSE else min(2 * pause, LONGEST_PAUSE)
+    time.sleep(pause * random.uniform(0.5, 1.0))  # not all clients at once
