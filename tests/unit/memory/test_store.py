@@ -255,8 +255,8 @@ def test_constitutional_memories_and_the_newest_core_ones_stay_within_the_budget
     for n in range(10):
         keep(world, core(f"Memory number {n} of ten"))
     memories = live(world)
-    line = tokens().count("  - Memory number 1 of ten\n")
-    law = tokens().count("  - The oldest law\n")
+    line = tokens().count("  - [2026-02-18] Memory number 1 of ten\n")
+    law = tokens().count("  - [2026-02-18] The oldest law\n")
 
     def shown(budget: int) -> list[str]:
         return texts(core_in_budget(memories, tokens(), budget))

@@ -1,4 +1,4 @@
-"""What is remembered stands in the prompt: oldest first, on one line, as far as there is room."""
+"""A prompt shows memories, newest first with dates, one line each, as far as there is room."""
 
 from datetime import timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from skein.models.common.storage import Put
 from skein.models.memory.memory import Memory
 from skein.models.runs.step import PromptRecord
 from skein.services.common.quoting import on_one_line
+from skein.services.memory.store import line_of
 from skein.settings import Settings
 from tests.support import timeline_parser as grammar
 from tests.support.api_client import operator
@@ -49,10 +50,15 @@ def shown(section: Section | None) -> list[str]:
 # ---------------------------------------------------------------------- words
 
 
-def test_core_memories_stand_in_the_order_in_which_they_were_learnt() -> None:
+def test_core_memories_have_dates_and_the_newest_comes_first() -> None:
     memories = [memory("New"), memory("Law", 1, constitutional=True), memory("Old", 2)]
     section = core_memories([*memories, memory("Note", kind="journal")], 1_000, tokens())
-    assert shown(section) == ["CORE MEMORIES:", "  - Old", "  - Law", "  - New"]
+    assert shown(section) == [
+        "CORE MEMORIES:",
+        "  - [2026-02-18] New",
+        "  - [2026-02-17] Law",
+        "  - [2026-02-16] Old",
+    ]
     assert section is not None
     assert section.marks == ()
 
@@ -61,9 +67,21 @@ def test_journal_entries_say_of_which_day_they_are() -> None:
     notes = [memory("New", kind="journal"), memory("Old", 6, kind="journal"), memory("Core")]
     assert shown(journal(notes, 1_000, tokens())) == [
         "JOURNAL:",
-        "  - [2026-02-12] Old",
         "  - [2026-02-18] New",
+        "  - [2026-02-12] Old",
     ]
+
+
+def test_changed_fact_comes_before_the_outdated_one() -> None:
+    old, new = memory("Dana lives in Lyon", 40), memory("Dana lives in Porto", 2)
+    assert shown(core_memories([old, new], 1_000, tokens()))[1:] == [
+        "  - [2026-02-16] Dana lives in Porto",
+        "  - [2026-01-09] Dana lives in Lyon",
+    ]
+
+
+def test_single_core_memory_has_no_date() -> None:
+    assert shown(core_memories([memory("Law")], 999, tokens())) == ["CORE MEMORIES:", "  - Law"]
 
 
 def test_where_nothing_is_remembered_there_is_no_section() -> None:
@@ -80,7 +98,7 @@ def test_whatever_a_memory_holds_it_is_one_line(texts: list[str]) -> None:
         assert section is not None
         assert section.text.splitlines() == [head, *lines]
         assert len(lines) == len(texts)
-        for line, text in zip(lines, texts, strict=True):
+        for line, text in zip(lines, reversed(texts), strict=True):
             assert grammar.MEMORY.fullmatch(line), line
             assert line.isprintable()
             visible = "".join(c for c in text if c.isprintable() and not c.isspace())
@@ -113,7 +131,9 @@ def test_over_the_budget_the_constitutional_and_the_newest_stay(
     section = core_memories(core, limit, tokens())
     assert section is not None
     lines = shown(section)
-    kept = [one for one in core if f"  - {' '.join(one.text.split())}" in lines]
+    kept = [
+        one for one in core if line_of(one, dated=len(core) > 1) in lines or line_of(one) in lines
+    ]
     missing = len(core) - len(kept)
     assert all(one in kept for one in core if one.constitutional)
     laws = [one for one in core if one.constitutional]
@@ -125,15 +145,15 @@ def test_over_the_budget_the_constitutional_and_the_newest_stay(
     assert section.marks == ((OVER,) if section.tokens > limit or missing else ())
     if kept_others:
         assert section.tokens <= limit
-    assert laws or section.tokens <= max(limit, tokens().count(f"CORE MEMORIES:\n{lines[1]}\n\n"))
+    assert laws or section.tokens <= max(limit, tokens().count(f"CORE MEMORIES:\n{lines[-1]}\n\n"))
 
 
 def test_the_journal_keeps_the_newest_and_marks_nothing() -> None:
     notes = [memory(f"Note {n} {'word ' * 20}", n, kind="journal") for n in range(6)]
     section = journal(notes, 85, tokens())
-    head, left_out, *lines = shown(section)
+    head, *lines, left_out = shown(section)
     assert (head, left_out) == ("JOURNAL:", "  (4 older left out)")
-    assert [line.split()[2:4] for line in lines] == [["Note", "1"], ["Note", "0"]]
+    assert [line.split()[2:4] for line in lines] == [["Note", "0"], ["Note", "1"]]
     assert section is not None
     assert section.marks == ()
 
@@ -208,9 +228,9 @@ def test_a_run_that_could_not_hold_all_core_memories_is_marked_for_operators() -
     body = operator(world).get(f"/v1/runs/{run.id}").body
     assert body["marks"] == body["prompt"]["marks"] == [OVER]
     [section] = [s["text"] for s in body["prompt"]["sections"] if s["name"] == "CORE MEMORIES"]
-    assert "  - The law" in section
-    assert "  - Memory number 29" in section
-    assert "  - Memory number 0\n" not in section
+    assert "] The law" in section
+    assert "] Memory number 29" in section
+    assert "] Memory number 0\n" not in section
 
 
 def test_a_run_that_held_them_all_is_not() -> None:
@@ -236,7 +256,7 @@ def test_a_small_prompt_is_never_too_large_for_what_is_remembered(size: int) -> 
     assert prompt.total_tokens <= size - Settings().max_output_tokens
     assert prompt.marks == (OVER,)
     texts = {s.name: s.text for s in prompt.sections}
-    assert "  - 59 word" in texts["CORE MEMORIES"]
+    assert "] 59 word" in texts["CORE MEMORIES"]
 
 
 def test_plans_and_goals_are_shown_however_much_is_remembered() -> None:

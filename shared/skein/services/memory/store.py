@@ -105,9 +105,9 @@ def searchable_memories(table: Table, reach: Reach, *, now: datetime) -> list[Me
     return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]
 
 
-def line_of(memory: Memory) -> str:
+def line_of(memory: Memory, *, dated: bool = True) -> str:
     """Format a memory as one line of a prompt, without the text's line breaks."""
-    day = f"[{memory.created_at:%Y-%m-%d}] " if memory.kind == "journal" else ""
+    day = f"[{memory.created_at:%Y-%m-%d}] " if dated else ""
     return f"  - {day}{on_one_line(memory.text)}"
 
 
