@@ -19,6 +19,7 @@ class Prompting:
     them.
 
     Attributes:
+        recall_reader: The service that finds old messages, built at its first use.
         context_cache: The cache of items from which prompts are built.
         reader: The reader of the items from which prompts are built.
         context_loader: The loader of readings, which falls back to a degraded context after a
@@ -29,7 +30,7 @@ class Prompting:
 
     def __init__(self, ports: Ports) -> None:
         settings = ports.settings
-        recall_reader = RecallReader(ports)
+        self.recall_reader = RecallReader(ports)
         breaker = CircuitBreaker(
             "table reads",
             clock=ports.clock,
@@ -46,7 +47,7 @@ class Prompting:
             clock=ports.clock,
             settings=settings,
             recall=PromptRecall(
-                recall=lambda: recall_reader.recall,
+                recall=lambda: self.recall_reader.recall,
                 clock=ports.clock,
                 metrics=ports.metrics,
                 settings=settings,

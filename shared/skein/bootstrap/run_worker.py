@@ -108,6 +108,7 @@ class RunWorker:
             quiet_times=QuietTimes(table=table, settings=settings),
             memories=Memories(table=table, clock=clock, ids=ids),
             memory_search=MemorySearch(table=table, clock=clock, meanings=meanings),
+            recall=lambda: self.prompting.recall_reader.recall,
             documents=Documents(table=table, clock=clock, ids=ids),
             skills=Skills(table=table, clock=clock),
             threads=Threads(table=table, clock=clock, ids=ids, settings=settings),

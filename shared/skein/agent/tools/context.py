@@ -22,6 +22,7 @@ each service checks changes against that audience. So in private an agent's tool
 items, and never narrow the audience of an item.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from skein.agent.reading.reading import Reading
@@ -42,6 +43,7 @@ from skein.services.planning.goals import Goals
 from skein.services.planning.plans import Plans
 from skein.services.planning.quiet_times import QuietTimes
 from skein.services.quotas.usage import UsageCounters
+from skein.services.recall.search import Recall
 from skein.services.replies.ask_and_wait import Questions
 from skein.services.runs.claim import Claim
 from skein.services.runs.completion import RunCompletion
@@ -72,6 +74,7 @@ class ToolServices:
     quiet_times: QuietTimes
     memories: Memories
     memory_search: MemorySearch
+    recall: Callable[[], Recall]
     documents: Documents
     skills: Skills
     threads: Threads

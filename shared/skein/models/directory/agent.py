@@ -24,6 +24,7 @@ ToolName = Literal[
     "send_message",
     "enter_chat",
     "read_messages",
+    "recall",
     "borrow_context",
     "get_my_runs",
     "stop_run",

@@ -9,5 +9,6 @@ __all__ = [
     "rebuild",
     "recall_worker",
     "search",
+    "time_phrases",
     "words",
 ]

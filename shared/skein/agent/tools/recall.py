@@ -1,0 +1,66 @@
+"""The tool `recall`: old messages that match a query."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.agent.prompt.history import history_zone
+from skein.agent.prompt.names import names_in
+from skein.agent.reading.held_content import said_by_others
+from skein.agent.tools.arguments import Id, Moment, Query
+from skein.agent.tools.base import tool
+from skein.agent.tools.context import ToolContext, readers_of
+from skein.errors import Correctable
+from skein.models.common.ownership import scopes_at
+from skein.services.chat_state.audience import scope_of
+from skein.services.recall.candidates import RecallRequest
+from skein.services.recall.layout import recalled_lines
+from skein.services.recall.time_phrases import seconds_of
+
+MAX_TOKENS = 2_000
+
+
+@tool(shows_items=True)
+def recall(
+    call: ToolContext,
+    query: Query,
+    from_: Annotated[
+        Moment | None, Field(alias="from", description="First day, as YYYY-MM-DD.")
+    ] = None,
+    to: Annotated[Moment | None, Field(description="Last day, as YYYY-MM-DD.")] = None,
+    person: Annotated[Id | None, Field(description="Who wrote it.")] = None,
+    chat_id: Id | None = None,
+) -> str:
+    """Search old messages of all your chats by meaning, words and time."""
+    run, reading = call.activation.run, call.reading
+    zone = history_zone(reading)
+    try:
+        first_at = seconds_of(from_, zone, last=False) if from_ else None
+        last_at = seconds_of(to, zone, last=True) if to else None
+    except ValueError:
+        raise Correctable("from and to are dates such as 2026-02-18") from None
+    found = call.tool_services.recall().find(
+        RecallRequest(
+            tenant=run.tenant,
+            agent_id=run.agent_id,
+            chat=reading.chat,
+            member=reading.member,
+            scopes=scopes_at(scope_of(reading.chat)),
+            readers=readers_of(call),
+            query=query,
+            tokens=MAX_TOKENS,
+            now=call.tool_services.clock.now(),
+            zone=zone,
+            first_at=first_at,
+            last_at=last_at,
+            person=person,
+            only_chat_id=chat_id,
+        )
+    )
+    for entry in found.entries:
+        by_others = not entry.audience.open and said_by_others([entry.message], entry.audience)
+        call.activation.add_held(entry.audience, by_others=by_others)
+    names = names_in(reading).joined(entry.message.sender for entry in found.entries)
+    here = reading.chat.id if reading.chat is not None else None
+    lines = recalled_lines(found.entries, here, zone, names.__getitem__)
+    return "\n".join(lines) or "no messages found"

@@ -1,0 +1,48 @@
+"""The tool `recall` finds old messages that may be shown."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.agents import COACH, HUSAM, results_of, settle, stage
+from tests.support.builders import World
+from tests.support.fakes import calls
+from tests.support.recalling import indexed
+
+DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
+
+
+def recalled(world: World, **arguments: Any) -> str:
+    world.model.script.extend([calls(("recall", arguments)), calls("end_run")])
+    world.post("Hi", HUSAM)
+    settle(world)
+    newest = max(world.runs("chat_1"), key=lambda run: run.id)
+    return results_of(world, newest)[0].content
+
+
+def group() -> World:
+    world = stage()
+    world.agent(COACH.id, enabled_tools=("recall", "end_run"))
+    world.chat(HUSAM, COACH, respond="manual", chat_id="chat_2", title="Flat")
+    world.post(DEPOSIT, HUSAM, chat_id="chat_2")
+    indexed(world, "chat_2")
+    world.chat(HUSAM, COACH)
+    return world
+
+
+def test_recall_shows_old_messages_by_chat_and_day() -> None:
+    told = recalled(group(), query="How high is the deposit?")
+    assert told == f'  -- 2026-02-18, "Flat" --\n  [msg:1] Husam: "{DEPOSIT}"'
+
+
+def test_recall_by_day_and_person_leaves_out_others() -> None:
+    world = group()
+    assert DEPOSIT in recalled(world, query="the deposit", **{"from": "2026-02-18"})
+    assert recalled(world, query="the deposit", to="2026-02-17") == "no messages found"
+    assert recalled(world, query="the deposit", person="Lena") == "no messages found"
+
+
+@pytest.mark.parametrize("name", ["from", "to"])
+def test_recall_of_a_wrong_day_says_what_a_day_is(name: str) -> None:
+    told = recalled(group(), query="the deposit", **{name: "last March"})
+    assert "from and to are dates such as 2026-02-18" in told
