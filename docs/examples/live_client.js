@@ -6,7 +6,7 @@ export class LiveClient {
   onmessage = (message) => console.log(message.chat_id, message.sender.name, message.text);
   onlost = (error) => console.warn("The connection was lost:", error.message);
   onend = (error) => console.error("The token has expired or is not valid:", error.message);
-  #seen = null; // the highest seq that was delivered, by chat
+  #seen = null; // by chat: the highest seq that was delivered or is older
   constructor(url, token) { [this.url, this.token] = [url, token]; }
   async start() {
     for (let pause = 500; ; ) {

@@ -39,18 +39,18 @@ def listen():
                 socket.send('{"type": "ping"}')
                 pinged = now
             try:
-                frame, heard = json.loads(socket.recv(timeout=5)), now
+                frame, heard = json.loads(socket.recv(timeout=1)), now
             except TimeoutError:
                 continue
             if frame["type"] in ("message", "resync"):
                 show(frame["chat_id"], frame.get("message"))
+        raise TimeoutError("no answer to a ping")
 
-seen, pause = None, 0.5  # seen: the highest seq that was printed, by chat
+seen, pause = None, 0.5  # seen: by chat, the highest seq that was printed or is older
 while True:
     began = time.monotonic()
     try:
-        if seen is None:  # older messages are not printed
-            seen = {chat["id"]: chat["last_seq"] for chat in items("/v1/chats?")}
+        seen = {new["id"]: new["last_seq"] for new in items("/v1/chats?")} if seen is None else seen
         listen()
     except (OSError, HTTPException, WebSocketException) as lost:
         if isinstance(lost, error.HTTPError) and lost.code in (401, 403):

@@ -1,16 +1,22 @@
 """The example clients of docs/live.md against a running stack, through lost connections."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from websockets.sync.client import connect
+from websockets.sync.server import ServerConnection, serve
 
 from tests.e2e.client import Client
 from tests.e2e.process import ROOT
@@ -96,26 +102,157 @@ def _node() -> list[str]:
     pytest.skip("this Node has no WebSocket; Node 22 has one")
 
 
-Run = Callable[[str], Example]
+class Run:
+    """Starts an example client.
+
+    Args:
+        command: The program, up to the example's own arguments.
+        folder: Where the output is kept.
+    """
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self._command, self._folder = command, folder
+        self._started = ExitStack()
+
+    def __call__(self, url: str, token: str) -> Example:
+        """Start it for an API and a token."""
+        example = Example([*self._command, url], token, self._folder)
+        self._started.callback(example.stop)
+        return example
+
+    def stop(self) -> None:
+        """End what was started."""
+        self._started.close()
+
+
+def _command(name: str, folder: Path, *, ping_seconds: float | None = None) -> list[str]:
+    """Copy an example into a folder, with another pause between pings; return its command."""
+    example = PYTHON if name == "python" else BROWSER
+    source = example.read_text(encoding="utf-8")
+    if ping_seconds is not None:
+        assert source.count("120.0") + source.count("120_000") == 1
+        source = source.replace("120.0", str(ping_seconds))
+        source = source.replace("120_000", str(round(ping_seconds * 1000)))
+    copy = folder / f"{example.stem}{'.py' if name == 'python' else '.mjs'}"
+    copy.write_text(source, encoding="utf-8")
+    if name == "python":
+        return [sys.executable, str(copy)]
+    (folder / "page.mjs").write_text(PAGE, encoding="utf-8")
+    return [*_node(), str(folder / "page.mjs")]
 
 
 @pytest.fixture(params=["python", "browser"])
-def run(request: pytest.FixtureRequest, client: Client, tmp_path: Path) -> Iterator[Run]:
-    """Runs an example client with a token."""
-    if request.param == "python":
-        command = [sys.executable, str(PYTHON), client.url]
-    else:
-        shutil.copy(BROWSER, tmp_path / "live_client.mjs")
-        (tmp_path / "page.mjs").write_text(PAGE, encoding="utf-8")
-        command = [*_node(), str(tmp_path / "page.mjs"), client.url]
-    with ExitStack() as started:
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Run]:
+    """Starts an example client as it is."""
+    runs = Run(_command(request.param, tmp_path), tmp_path)
+    yield runs
+    runs.stop()
 
-        def runs(token: str) -> Example:
-            example = Example(command, token, tmp_path)
-            started.callback(example.stop)
-            return example
 
-        yield runs
+@pytest.fixture(params=["python", "browser"])
+def run_with_short_pings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Run]:
+    """Starts an example client that pings often."""
+    runs = Run(_command(request.param, tmp_path, ping_seconds=1.5), tmp_path)
+    yield runs
+    runs.stop()
+
+
+class ScriptedApi:
+    """An API with one chat, whose live channel sends what a test says.
+
+    Attributes:
+        texts: The texts of the chat's messages.
+        signed_in: Whether the token is valid.
+        answers_pings: Whether a ping is answered.
+        pings: How many pings have arrived.
+        connected: How many connections were opened.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.signed_in = self.answers_pings = True
+        self.pings = self.connected = 0
+        self._sockets: list[ServerConnection] = []
+        self._live = serve(self._serve, "127.0.0.1", 0)
+        api = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._answer()
+
+            def do_POST(self) -> None:
+                self._answer()
+
+            def _answer(self) -> None:
+                body = json.dumps(api.answer(self.path)).encode()
+                self.send_response(200 if api.signed_in else 401)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Print nothing."""
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
+        self._threads = [
+            threading.Thread(target=server.serve_forever) for server in (self._live, self._http)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def answer(self, path: str) -> dict[str, Any]:
+        """Return the body for a path; a page has two items."""
+        if path == "/v1/live":
+            port = self._live.socket.getsockname()[1]
+            return {"url": f"ws://127.0.0.1:{port}/live", "ticket": "secret"}
+        target = urlsplit(path)
+        query = dict(parse_qsl(target.query))
+        if target.path == "/v1/chats":
+            return {"items": [{"id": "chat_1", "last_seq": len(self.texts)}], "next_cursor": None}
+        first = int(query.get("cursor", query["after"]))
+        seqs = range(first + 1, len(self.texts) + 1)
+        items = [self.message(seq) for seq in seqs[:2]]
+        return {"items": items, "next_cursor": str(first + 2) if len(seqs) > 2 else None}
+
+    def message(self, seq: int) -> dict[str, Any]:
+        """Return a message."""
+        sender = {"kind": "user", "id": "usr_1", "name": "Dana"}
+        return {"chat_id": "chat_1", "seq": seq, "text": self.texts[seq - 1], "sender": sender}
+
+    def push(self, seq: int | None = None) -> None:
+        """Send the frame of a message, or else a `resync`."""
+        frame: dict[str, Any] = {"type": "resync", "chat_id": "chat_1"}
+        if seq is not None:
+            frame |= {"type": "message", "message": self.message(seq)}
+        self._sockets[-1].send(json.dumps(frame))
+
+    def stop(self) -> None:
+        """Close all connections and stop."""
+        for socket in self._sockets:
+            socket.close()
+        self._live.shutdown()
+        self._http.shutdown()
+        self._http.server_close()
+        for thread in self._threads:
+            thread.join()
+
+    def _serve(self, socket: ServerConnection) -> None:
+        self._sockets.append(socket)
+        self.connected += 1
+        for frame in socket:
+            assert json.loads(frame) == {"type": "ping"}
+            self.pings += 1
+            if self.answers_pings:
+                socket.send('{"type": "pong"}')
+
+
+@pytest.fixture
+def api() -> Iterator[ScriptedApi]:
+    """An API that a test scripts."""
+    started = ScriptedApi()
+    yield started
+    started.stop()
 
 
 class Chat:
@@ -146,7 +283,7 @@ def test_example_client_after_lost_connection_shows_each_message_once(
     token = client.token(f"usr_{request.node.callspec.id}", "chat", TENANT)
     chat = Chat(client, token)
     chat.post("before the start")
-    example = run(token)
+    example = run(client.url, token)
     posted = 0
 
     def first_shown() -> bool:
@@ -176,7 +313,42 @@ def test_example_client_after_lost_connection_shows_each_message_once(
 
 
 def test_example_client_with_refused_token_ends_with_a_message(client: Client, run: Run) -> None:
-    example = run("no.valid.token")
+    example = run(client.url, "no.valid.token")
     assert example.exit_status() == 1
     assert "The token has expired" in example.errors
     assert "Traceback" not in example.errors
+
+
+def test_example_client_with_lost_and_repeated_frames_shows_each_message_once(
+    api: ScriptedApi, run: Run
+) -> None:
+    api.texts = ["old"]
+    example = run(api.url, "token")
+    example.wait_until(lambda: api.connected == 1)
+    api.texts += ["2", "3", "4", "5", "6"]
+    api.push(6)
+    example.wait_until(lambda: "6" in example.texts)
+    api.push(3)
+    api.push(6)
+    api.texts += ["7"]
+    api.push(7)
+    example.wait_until(lambda: "7" in example.texts)
+    api.texts += ["8"]
+    api.push()
+    example.wait_until(lambda: "8" in example.texts)
+    assert example.texts == ["2", "3", "4", "5", "6", "7", "8"]
+    assert example.errors.count("connection was lost") == 0
+
+
+def test_example_client_without_answer_to_pings_connects_until_the_token_is_refused(
+    api: ScriptedApi, run_with_short_pings: Run
+) -> None:
+    example = run_with_short_pings(api.url, "token")
+    example.wait_until(lambda: api.pings > 2)
+    assert api.connected == 1
+    api.answers_pings = False
+    example.wait_until(lambda: api.connected == 2)
+    assert "no answer to a ping" in example.errors
+    api.signed_in = False
+    assert example.exit_status() == 1
+    assert "The token has expired" in example.errors
