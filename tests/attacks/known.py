@@ -177,6 +177,10 @@ TITLE_IN_AN_EXPORT: Story = (
     Leave(chat=PAIR.id, who=BOB.id),
     Rename(who=ALICE.id, chat=PAIR.id, word="secret"),
 )
+SAID_AFTER_LEAVING: Story = (
+    Leave(chat=PAIR.id, who=BOB.id),
+    Say(who=ALICE.id, chat=PAIR.id, word="secret"),
+)
 HIDDEN_DOCUMENTS_COUNT: Story = hides_documents(
     Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
     Say(who=BOB.id, chat=DEN.id, to=COACH.id, tactic=does("document", "look")),

@@ -34,7 +34,7 @@ def alike(text: str) -> str:
 
 
 def seen_by(stage: Stage, person: str) -> list[View]:
-    """All that a person can see: the API's answers, texts on their phones, and their export."""
+    """All that a person can see: API answers, texts, frames of the live channel, their export."""
     client = Client(stage, sub=person, claims={"name": named(person)})
     views = [("who they are", _body(client.get("/v1/me")))]
     own = client.get("/v1/chats")
@@ -53,6 +53,7 @@ def seen_by(stage: Stage, person: str) -> list[View]:
             views.append((f"the read marks in {titled(chat_id)}", _body(members)))
     texts = [sms.body for sms, _ in stage.sms.taken if _owner(stage, sms.phone) == person]
     views.append(("the texts on their phone", "\n".join(texts)))
+    views.append(("the frames of their connections", "\n".join(_frames(stage, person))))
     exported = operator(stage).get(f"/v1/users/{person}/export")
     views.append(("the export of their data", _body(exported)))
     return views
@@ -99,6 +100,22 @@ def _exported_threads(stage: Stage, admin: Client, agent_id: str) -> Iterator[Vi
         if thread.audience.open and thread.status == "completed":
             exported = admin.get(f"/v1/agents/{agent_id}/threads/{thread.id}/export")
             yield f"the training export of thread {n} of {named(agent_id)}", _body(exported)
+
+
+def _frames(stage: Stage, person: str) -> list[str]:
+    """The frames that a person was sent, each once, by chat, type and number.
+
+    Frames may come twice or in another order, since timing is not compared. Frames of runs and of
+    read marks hold no random ids, so their own text gives their order.
+    """
+
+    def place(text: str) -> tuple[str, str, int, str]:
+        frame = json.loads(text)
+        seq = frame.get("message", {}).get("seq", 0)
+        last = text if frame["type"] in {"run", "read"} else ""
+        return frame.get("chat_id", ""), frame["type"], seq, last
+
+    return sorted(dict.fromkeys(stage.frames(person)), key=place)
 
 
 def _owner(stage: Stage, phone: str) -> str | None:

@@ -16,7 +16,7 @@ from skein.models.chats.chat import SmsAddress
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.phone import PhoneChat
-from skein.models.outbox.jobs import RunJob
+from skein.models.outbox.jobs import PushJob, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import ServiceTrigger, Trigger
@@ -62,6 +62,7 @@ from tests.attacks.steps import (
 from tests.support.agents import actor, asked_by_service
 from tests.support.builders import TENANT, World
 from tests.support.fakes import Calls, ScriptedModel, check_paired
+from tests.support.feed import TableFeed
 
 SETTINGS = Settings(
     reply_debounce_seconds=0,
@@ -146,6 +147,8 @@ class Stage(World):
         self.for_outsiders: set[Prompt] = set()
         self._posts = count(1)
         self._furnish()
+        self._connections: defaultdict[str, list[str]] = defaultdict(list)
+        self._changes = TableFeed(self.table, self.clock)
 
     def _furnish(self) -> None:
         self.known(*PEOPLE)
@@ -174,6 +177,31 @@ class Stage(World):
         """The secret of this run of the story."""
         return self.words["secret"]
 
+    # ------------------------------------------------------------------ the live channel
+
+    def frames(self, person: str) -> list[str]:
+        """Return the frames that a person was sent on all connections so far, as JSON."""
+        return [text for each in self._connections[person] for text in self.sockets.texts[each]]
+
+    def _connect(self) -> None:
+        """Connect each person whose last connection has ended, or who has none yet."""
+        for who in PEOPLE:
+            mine = self._connections[who.id]
+            if mine and self.app.live_connections.find(mine[-1]) is not None:
+                continue
+            mine.append(f"connection {len(mine) + 1} of {who.name}")
+            issued = self.app.live_tickets.issue(TENANT, who.id, token_ends_at=None)
+            self.app.live_connections.connect(issued.ticket, mine[-1])
+
+    def _push(self) -> None:
+        """Push the frames of the changes since the last push; recall's index stays empty."""
+        self._connect()
+        self._changes.pump(self._forward)
+        for push in self.queues.ready("pushes"):
+            assert isinstance(push, PushJob)
+            self.app.pushes.push(push)
+        self.queues.ready("recall")
+
     # ------------------------------------------------------------------ playing
 
     def play(self, story: Story, before: Callable[[], None] = lambda: None) -> None:
@@ -195,9 +223,12 @@ class Stage(World):
             self._meanwhile = (0, ())
             if isinstance(step, Say):
                 self._meanwhile = (step.asked, step.events)
+            self._connect()
             self.apply(step)
             self.knowledge.scan(self.step)  # prompts are now made for people who have joined
+            self._push()
             self.rest()
+            self._push()
             if self._leak is not None:
                 raise self._leak
             self.knowledge.scan(self.step)

@@ -13,6 +13,8 @@ from skein.models.common.audience import Audience
 from skein.models.runs.run import Run
 from skein.models.workspace.document import DocumentReach
 from skein.models.workspace.thread import Thread
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.live.pushes import Listener, Pushes
 from skein.services.runs import disclosure
 from skein.services.runs.queries import RunView
 from skein.services.workspace import document_edits
@@ -42,6 +44,16 @@ def _whole_run(thread: Thread, _: Any, view: RunView) -> list[tuple[int, Audienc
 
 def _newest_title(chat: Chat, *_: Any, **__: Any) -> Chat:
     return chat
+
+
+_listeners = Pushes.listeners
+
+
+def _with_those_who_left(pushes: Pushes, snapshot: ChatSnapshot) -> list[Listener]:
+    chat = snapshot.chat
+    everybody = read_snapshot(pushes.table, chat.tenant, chat.id, closed=True).members
+    present = [each.model_copy(update={"left_seq": None}) for each in everybody]
+    return _listeners(pushes, snapshot._replace(members=tuple(present)))
 
 
 FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
@@ -80,6 +92,12 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         "titled_for",
         _newest_title,
         "title_after_leaving",
+    ),
+    "frames go to those who are in the chat now": (
+        Pushes,
+        "listeners",
+        _with_those_who_left,
+        "said_after_leaving",
     ),
     "a run's id is shown in its home only": (Run, "lives_in", _yes, "id_of_a_private_chat"),
 }
