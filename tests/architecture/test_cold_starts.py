@@ -64,7 +64,7 @@ MOST = {
     "recall_worker": 100,
     "reflection_finder": 60,
     "reflection_worker": 80,
-    "run_worker": 200,
+    "run_worker": 215,
     "service_webhook": 70,
     "sms_delivery": 70,
     "sms_status": 70,

@@ -18,7 +18,7 @@ def test_event_of_the_stream_leads_to_jobs_of_recall() -> None:
         "batchItemFailures": []
     }
     where = {"tenant": TENANT, "chat_id": "chat_1"}
-    assert [waiting.job for waiting in world.queues.sent] == [
+    assert [each.job for each in world.queues.sent if isinstance(each.job, RecallJob)] == [
         RecallJob(first_seq=8, agent_id="agt_a", **where),
         RecallJob(first_seq=1, last_seq=7, **where),
     ]

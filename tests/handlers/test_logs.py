@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import pytest
 
+import recall_worker
 import run_worker
 import sms_delivery
 import sms_status
@@ -46,6 +47,7 @@ WORKERS: dict[QueueName, Any] = {
     "deliveries": sms_delivery,
     "upkeep": upkeep_worker,
     "summaries": summary_worker,
+    "recall": recall_worker,
 }
 SMS = Webhook.recorded("sms_webhook")
 

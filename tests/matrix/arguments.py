@@ -82,6 +82,13 @@ CASES: dict[str, str] = {name: name for name in TOOLS} | VARIANTS
 
 # Where a call needs another value than `SAMPLES` has.
 OWN: dict[str, dict[str, Any]] = {
+    "recall": {
+        "query": Ref("word", harmless=True),  # it finds nothing of another place
+        "from": "2026-01-01",
+        "to": "2026-12-31",
+        "person": None,
+        "chat_id": Ref("chat_id", harmless=True),  # it finds nothing there
+    },
     "send_message": {"text": "Hello there"},
     "set_plan": {"name": "New"},
     "cancel_plan": {"name": PLAN},

@@ -21,6 +21,7 @@ from skein.models.common.storage import Item, Key, Put, Update
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.memory.consolidation import ConsolidationRecord
 from skein.models.memory.reflection import ReflectionRecord
+from skein.models.outbox.jobs import RecallJob
 from skein.models.summaries.summary import Summary
 from skein.models.workspace.document import Document, DocumentReach, Folder
 from skein.models.workspace.skill import SkillHead
@@ -30,7 +31,7 @@ from skein.services.privacy.audit_log import AuditedAction
 from skein.services.workspace import thread_changes
 from tests.fakes.table import MemoryTable
 from tests.support.agents import END, actor, results_of, settle
-from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.builders import INVOCATION, NOON, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls
 
 PRIVATE: dict[str, Any] = {"visibility": "private", "respond": "mention"}
@@ -247,6 +248,14 @@ class _Furnisher:
             place.ids["run_id"] = queued.id
             done = next(run for run in self.world.runs(chat(name)) if run.status == "done")
             place.ids["done_run_id"] = done.id
+        self._index()
+
+    def _index(self) -> None:
+        """Index all messages for recall."""
+        for name in ("team", "anns", "pair", "joined", "designers", "left", "discarded"):
+            job = RecallJob(tenant=TENANT, chat_id=self._chat_id(name))
+            deadline = self.world.clock.now() + INVOCATION
+            self.world.app.recall_worker.take(job, deadline=deadline)
 
     def _chat_id(self, name: str) -> str:
         return f"chat_{self.mark}{name}"
@@ -265,6 +274,7 @@ class _Furnisher:
         world.chat(*people, agent, chat_id=chat_id, title=f"On {word}", **fields)
         ids = {
             "chat_id": chat_id,
+            "word": word,
             "plan_name": f"The {word}-plan",
             "document": f"{word}-notes",
             "draft": f"{word}-draft",

@@ -15,6 +15,7 @@ from skein.models.common.base import MemberRef
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Update
 from skein.models.directory.user import User
+from skein.models.recall.stored import Posting
 from skein.models.runs.step import ToolResult
 from tests.matrix.arguments import CASES, arguments_of, refs_of, spelled
 from tests.matrix.households import Neighbours, Place
@@ -143,7 +144,10 @@ def _own_partitions(world: Neighbours, home: str) -> list[str]:
     private = {**bens, JOINED: f"chat:{JOINED}"}
     scopes = {None, private.get(home)}
     kept = [owned_partition(TENANT, agent, scope) for scope in scopes]
-    return [*chats, *kept, User.key_of(TENANT, ben).pk]
+    # Workers index the messages of all the agent's chats for recall.
+    indexed = {None, *private.values()}
+    words = [Posting.partition_of(TENANT, agent, scope) for scope in indexed]
+    return [*chats, *kept, *words, User.key_of(TENANT, ben).pk]
 
 
 # ---------------------------------------------------------------------- within reach
