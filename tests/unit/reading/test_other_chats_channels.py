@@ -23,9 +23,9 @@ DOG, QUESTION, ANSWER = "My dog is called Rex", "What is my dog called?", "Rex"
 MEMORY = "Dana's dog is called Rex."
 
 
-def _world() -> World:
+def _world(recall_tokens: int = 1_000) -> World:
     """Dana and Eve text the same line, have the same agent in the app, and share two groups."""
-    world = World(Settings(conversation_gap_minutes=30))
+    world = World(Settings(conversation_gap_minutes=30, recall_tokens=recall_tokens))
     world.agent()
     world.line()
     for who, phone in ((DANA, PHONE), (EVE, EVES_PHONE)):
@@ -93,14 +93,21 @@ WAYS: dict[str, dict[str, object]] = {
     "memory": {"core": [MEMORY]},
     "agent summary": {"lines": [MEMORY, "Nothing is open."]},
     "chat summary": {"summary": MEMORY},
+    "recall": {},
 }
+"""Ways by which words reach a prompt, with what a model answers; recall is off in the others."""
+
+
+def _world_of(way: str) -> World:
+    world = _world() if way == "recall" else _world(recall_tokens=0)
+    world.model.summaries.extend([_of_the_dog(WAYS[way])] * 50)
+    world.model.memories.extend([_of_the_dog(WAYS[way])] * 50)
+    return world
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_words_by_sms_are_known_in_the_app_after_30_hours_and_to_nobody_else(way: str) -> None:
-    world = _world()
-    world.model.summaries.extend([_of_the_dog(WAYS[way])] * 50)
-    world.model.memories.extend([_of_the_dog(WAYS[way])] * 50)
+    world = _world_of(way)
     _sms(world, DOG)
     _hours_pass(world, 30)
     for where, prompt in _prompts_of_others(world).items():
@@ -110,9 +117,7 @@ def test_words_by_sms_are_known_in_the_app_after_30_hours_and_to_nobody_else(way
 
 @pytest.mark.parametrize("way", WAYS)
 def test_words_in_the_app_are_known_by_sms_after_30_hours(way: str) -> None:
-    world = _world()
-    world.model.summaries.extend([_of_the_dog(WAYS[way])] * 50)
-    world.model.memories.extend([_of_the_dog(WAYS[way])] * 50)
+    world = _world_of(way)
     world.post(DOG, DANA, chat_id=APP)
     world.drain()
     _hours_pass(world, 30)
@@ -122,14 +127,54 @@ def test_words_in_the_app_are_known_by_sms_after_30_hours(way: str) -> None:
 
 @pytest.mark.parametrize("way", ["memory", "chat summary"])
 def test_words_of_the_last_session_are_known_in_the_next_one_of_the_same_chat(way: str) -> None:
-    world = _world()
-    world.model.summaries.extend([_of_the_dog(WAYS[way])] * 50)
-    world.model.memories.extend([_of_the_dog(WAYS[way])] * 50)
+    world = _world_of(way)
     _sms(world, DOG)
     _hours_pass(world, 30)
     _sms(world, QUESTION)
     assert DOG not in _newest(world)
     assert ANSWER in _newest(world)
+
+
+def test_words_of_the_last_session_are_recalled_in_the_next_one_of_the_same_chat() -> None:
+    world = _world_of("recall")
+    _sms(world, DOG)
+    _hours_pass(world, 30)
+    _sms(world, QUESTION)
+    assert "RECALLED" in _newest(world)
+    assert DOG in _newest(world)
+
+
+@pytest.mark.parametrize("hours", [0, 30])
+def test_words_before_a_reset_are_recalled_in_no_chat_of_the_person(hours: int) -> None:
+    world = _world_of("recall")
+    _sms(world, DOG)
+    _hours_pass(world, 1)
+    _sms(world, "start over")
+    _hours_pass(world, hours)
+    assert ANSWER not in _prompt(world, QUESTION, DANA, APP)
+    _sms(world, QUESTION)
+    assert ANSWER not in _newest(world)
+
+
+def test_words_elsewhere_before_a_reset_are_not_recalled_in_later_sessions() -> None:
+    world = _world_of("recall")
+    _sms(world, DOG)
+    _hours_pass(world, 1)
+    for text in ("start over", "Hello", "Hello again"):
+        world.post(text, DANA, chat_id=APP)
+        world.drain()
+        _hours_pass(world, 1)
+    assert ANSWER not in _prompt(world, QUESTION, DANA, APP)
+
+
+def test_words_elsewhere_after_a_reset_are_recalled() -> None:
+    world = _world_of("recall")
+    world.post("start over", DANA, chat_id=APP)
+    world.drain()
+    _hours_pass(world, 1)
+    _sms(world, DOG)
+    _hours_pass(world, 1)
+    assert ANSWER in _prompt(world, QUESTION, DANA, APP)
 
 
 def test_prompt_says_how_old_the_last_session_elsewhere_is() -> None:
@@ -171,7 +216,7 @@ def test_last_session_elsewhere_holds_no_words_from_before_a_reset_there() -> No
 
 
 def test_words_by_sms_before_the_number_was_linked_are_known_in_the_app() -> None:
-    world = _world()
+    world = _world(recall_tokens=0)
     world.app.phone_links.unlink(TENANT, DANA.id, PHONE)
     world.model.memories.extend([_of_the_dog(WAYS["memory"])] * 50)
     world.model.summaries.extend([_of_the_dog({})] * 50)

@@ -1,5 +1,9 @@
 """Sessions: the part of a direct chat since the last long gap or reset."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from skein.models.common.base import Identifier, Instant, Value
 
 
@@ -13,6 +17,7 @@ class Session(Value):
         reset_seq: The newest reset of the chat, in this session or an earlier one; 0 if there is
             none. Nothing is derived from earlier messages any more.
         before_at: The time of the last message before the session; None in the first session.
+        earlier_reset_at: The time of the newest reset before this session; None if there is none.
     """
 
     id: Identifier
@@ -21,3 +26,15 @@ class Session(Value):
     reset: bool = False
     reset_seq: int = 0
     before_at: Instant | None = None
+    earlier_reset_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
+
+    @property
+    def reset_at(self) -> Instant | None:
+        """The time of the newest reset of the chat; None if there is none.
+
+        A session that was stored without the time of an earlier reset began after it, so the last
+        message before the session stands for it.
+        """
+        if self.reset:
+            return self.started_at
+        return self.earlier_reset_at or (self.before_at if self.reset_seq else None)

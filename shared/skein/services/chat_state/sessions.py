@@ -78,6 +78,7 @@ def session_with(
         reset=message.resets,
         reset_seq=message.seq if message.resets else earlier,
         before_at=last_at,
+        earlier_reset_at=current.reset_at if current is not None else None,
     )
 
 

@@ -90,6 +90,24 @@ class RecallRequest:
         joined = self.member.joined_seq + 1 if self.member is not None else 1
         return max(everybody_since(self.chat), reset_in(self.chat), joined)
 
+    def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
+        """Tell whether no reset lies between a message and the present.
+
+        A reset ends what was said before in its chat. In a direct chat, it also hides what its
+        person had said in their other direct chats by then.
+
+        Args:
+            chat: The chat of the message.
+            seq: The number of the message.
+            at: Its time.
+        """
+        if seq < reset_in(chat):
+            return False
+        here = self.chat
+        if here is None or here.session is None or here.session.reset_at is None:
+            return True
+        return at >= here.session.reset_at or not _of_one_person(here, chat)
+
     def counts(self, chat_id: str, seq: int, expires_at: int | None) -> bool:
         """Tell whether a message may be recalled, as far as that is known before it is read."""
         if expires_at is not None and expires_at <= self.now.timestamp():
@@ -221,6 +239,14 @@ def keys_of_chat(request: RecallRequest, chat_id: str) -> list[Key]:
     if here and request.member is not None:
         return chat
     return [*chat, *membership_keys(request.tenant, chat_id, request.agent)]
+
+
+def _of_one_person(one: Chat, other: Chat) -> bool:
+    """Tell whether two chats are direct chats that a person has in common."""
+    if one.kind != "direct" or other.kind != "direct":
+        return False
+    people = [{who.id for who in chat.roster if who.kind == "user"} for chat in (one, other)]
+    return not people[0].isdisjoint(people[1])
 
 
 def is_of(person: str, sender_id: str, name: str) -> bool:

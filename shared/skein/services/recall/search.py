@@ -421,7 +421,8 @@ class _Shown:
         message = chat.as_now(Message.from_item(item))
         audience = audience_of(chat, since_seq=seq)
         present = self._present(chat, seq) and may_show(audience, request.readers)
-        if not present or not self._wanted(message):
+        reached = request.reaches(chat, seq, message.created_at)
+        if not present or not reached or not self._wanted(message):
             return None
         titled = chat.titled_for(request.readers)
         return RecalledEntry(titled, message, excerpt(message.text, stems), 0.0, audience)
