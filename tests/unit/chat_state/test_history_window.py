@@ -106,7 +106,7 @@ def test_no_message_is_in_neither_as_long_as_the_summary_keeps_up(
 
 
 def test_a_long_conversation_loses_none_and_its_prompts_begin_alike() -> None:
-    world = World()
+    world = World(Settings(recall_tokens=0))
     world.agent(history_format="timeline", system_prompt="You coach runners. " * 20)
     world.chat(HUSAM, COACH)
     for n in range(8):

@@ -219,6 +219,15 @@ def test_a_phrase_resets_as_the_whole_message_in_any_case(text: str, resets: boo
         assert after == before
 
 
+def test_session_stored_without_the_time_of_a_reset_counts_from_its_last_message_before() -> None:
+    begun, before = NOON + timedelta(hours=2), NOON + timedelta(hours=1)
+    stored = Session(id="ses_1", started_at=begun, first_seq=5, reset_seq=2, before_at=before)
+    assert stored.reset_at == before
+    assert stored.model_copy(update={"reset_seq": 0}).reset_at is None
+    assert stored.model_copy(update={"earlier_reset_at": NOON}).reset_at == NOON
+    assert stored.model_copy(update={"reset": True}).reset_at == begun
+
+
 @given(
     st.sampled_from(["start over", "new topic", "reset"]),
     st.text(alphabet=" \t\n", max_size=3),

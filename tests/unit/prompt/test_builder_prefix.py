@@ -1,4 +1,8 @@
-"""Consecutive prompts begin alike, so that a provider's cache can serve their heads."""
+"""Consecutive prompts begin alike, so that a provider's cache can serve their heads.
+
+RECALLED stands behind the history and differs from prompt to prompt, so no head holds it. Shares of
+whole prompts are measured without it.
+"""
 
 import itertools
 from typing import Any
@@ -41,7 +45,7 @@ def _common(one: bytes, other: bytes) -> int:
 def _conversation(history_format: str, prompt: str, **chat: Any) -> list[bytes]:
     """The prompts of one chat, from its 50th message on, while another chat is busy, too."""
     model = ScriptedModel.saying(default=lambda _: ANSWER.format(n=len(model.requests)))
-    world = World(model=model)
+    world = World(Settings(recall_tokens=0), model)
     world.agent(system_prompt=prompt, history_format=history_format, reply_mode="text")
     world.chat(HUSAM, COACH, **chat)
     world.chat(SARAH, COACH, chat_id="chat_2", title="Sarah's plan")
