@@ -9,9 +9,13 @@ memories, goals, plans, threads and documents, and summaries. Each is left out o
 which the prompt shows it. What is counted is everything else: titles, names, ids, times, labels,
 instructions, built-in skills, tools, and each repetition of a word. The counts are those of the
 tokenizer of the default model. Tools are counted as the JSON that a request carries.
+
+The messages in RECALLED are left out with their labels, since that commit showed no such messages.
+The headings of the section count.
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +23,7 @@ from dataclasses import dataclass
 from bench.situations import SITUATIONS, Situation
 from skein.adapters.openai_model import tools_on_wire
 from skein.adapters.tokens import Tokens
+from skein.agent.prompt.section import SEPARATOR
 from skein.models.runs.completion import ModelRequest
 from skein.ports import TokenCounter
 
@@ -27,6 +32,7 @@ HEADS = (
     *("with tools then", "now", "share", "goal: half"),
 )
 GOAL = 0.5
+RECALLED_LINE = re.compile(r"\n  \[msg:\d+\] .*")
 
 
 @dataclass(frozen=True)
@@ -58,9 +64,18 @@ THEN = {
 
 def overhead(situation: Situation, tokens: TokenCounter) -> Overhead:
     """Count the tokens of a request without people's and operators' words."""
-    texts = [message.content for message in situation.request.messages]
+    texts = [without_recalled(message.content) for message in situation.request.messages]
     left = without(texts, situation.words)
     return Overhead(sum(map(tokens.count, left)), tools_of(situation.request, tokens))
+
+
+def without_recalled(text: str) -> str:
+    """Remove the messages of RECALLED from a text, and leave its headings."""
+    sections = text.split(SEPARATOR)
+    return SEPARATOR.join(
+        RECALLED_LINE.sub("", section) if section.startswith("RECALLED") else section
+        for section in sections
+    )
 
 
 def without(texts: Sequence[str], words: Iterable[str]) -> list[str]:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from bench.prompts import THEN, Overhead, cells, met, overhead, without
+from bench.prompts import THEN, Overhead, cells, met, overhead, without, without_recalled
 from bench.situations import SITUATIONS
 from tests.support.builders import tokens
 
 MOST = {
-    "SMS after a day": Overhead(215, 315),
+    "SMS after a day": Overhead(235, 315),
     "busy group of three agents": Overhead(700, 1_058),
     "agent with threads": Overhead(467, 1_760),
     "plan in a direct chat": Overhead(235, 390),
@@ -45,6 +45,13 @@ def test_situation_shows_the_words_that_are_not_counted(name: str) -> None:
     left = sum(map(tokens().count, without(texts, situation.words)))
     assert left < sum(map(tokens().count, texts)) - 20
     assert without(texts, ()) == texts
+
+
+def test_messages_of_recalled_are_left_out_and_its_headings_count() -> None:
+    recalled = 'RECALLED (older):\n  -- 2026-02-18 --\n  [msg:1] Ann: "Hi"'
+    history = 'CHAT HISTORY:\n  [msg:2] Ann: "Hello"'
+    left = without_recalled(f"{recalled}\n\n{history}")
+    assert left == f"RECALLED (older):\n  -- 2026-02-18 --\n\n{history}"
 
 
 def test_word_is_left_out_once_and_a_repetition_counts() -> None:

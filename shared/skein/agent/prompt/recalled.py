@@ -30,7 +30,7 @@ def recalled(
         limit: The token limit of the messages with their headings.
         counter: The exact token counter.
     """
-    head = f"RECALLED:\n  {render('recalled_note')}"
+    head = f"RECALLED ({render('recalled_note')}):"
 
     def within(tokens: int) -> Section:
         kept, _ = fitting(entries, tokens, counter, here=here, zone=zone, named=names.__getitem__)
