@@ -5,6 +5,7 @@ __all__ = [
     "documents",
     "history",
     "names",
+    "section",
     "skills",
     "spoken_text",
     "threads",
