@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from local.config import Config
 from local.engine import Engine
 from local.sqlite.engine import SqliteEngine
@@ -37,6 +39,7 @@ def test_drain_hands_all_changes_to_the_feed_and_indexes_the_messages(
         assert stack.engine.dead_letters("FeedDeadLetters") == 0
 
 
+@pytest.mark.skipif(ENGINE != "sqlite", reason="the test reads the SQLite file")
 def test_kill_after_a_post_loses_no_change(model: ScriptedOpenAI, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     environment = {"OPENAI_BASE_URL": model.base_url}
