@@ -11,20 +11,18 @@ and the batching window are not emulated.
 
 import logging
 import threading
-import time
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
 from local.events import Event, failed_messages, sequence_number
 from local.functions import Invoker
+from local.sweeping import Sweeper
 from local.template import Function, StreamSource, Template
 from skein.ports import Clock
 
-POLL_SECONDS = 1.0
 MAX_BACKOFF = timedelta(seconds=60)
 
 logger = logging.getLogger(__name__)
@@ -106,7 +104,7 @@ class _Feed:
     batches: deque[Batch] = field(default_factory=deque)
 
 
-class FeedPoller:
+class FeedPoller(Sweeper):
     """Poller that calls functions with the table's changes, in batches.
 
     Args:
@@ -124,27 +122,12 @@ class FeedPoller:
         functions: Invoker,
         clock: Clock,
     ) -> None:
+        super().__init__(name="feed", sources="the changes of the table")
         self._changes = changes
         self._feeds = [_Feed(source) for source in sources]
         self._functions = functions
         self._clock = clock
-        self._batches = 0
-        self._taken: Counter[str] = Counter()
-        self._paused = False
-        self._changed = threading.Condition()
         self._sweeping = threading.Lock()  # held while batches are read and changed
-        self._woken = False
-        self._stopping = False
-        # Sweeps through the feeds: the number of the last requested and of the last finished.
-        self._asked = 0
-        self._swept = 0
-        self._idle = False
-        self._readable = True
-        self._thread = threading.Thread(target=self._loop, name="feed", daemon=True)
-
-    def start(self) -> None:
-        """Start polling."""
-        self._thread.start()
 
     def stop(self, *, seconds: float) -> None:
         """Stop polling; unfinished changes stay unread for the next start.
@@ -152,27 +135,9 @@ class FeedPoller:
         Args:
             seconds: The maximum real time to wait for a running batch.
         """
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
+        self._end()
         if self._thread.is_alive():
             self._thread.join(seconds)
-
-    def wake(self) -> None:
-        """Check for changes immediately."""
-        with self._changed:
-            self._woken = True
-            self._changed.notify_all()
-
-    @property
-    def batches(self) -> int:
-        """The number of batches that were started so far."""
-        return self._batches
-
-    def taken(self) -> Counter[str]:
-        """Return the number of changes that were handed to functions so far, by function."""
-        with self._changed:
-            return Counter(self._taken)
 
     def next_due(self) -> datetime | None:
         """Return when the earliest retry is due; None if no batch waits for one."""
@@ -193,70 +158,10 @@ class FeedPoller:
                 )
         return count
 
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Start no batch within the block; a running batch is not waited for."""
-        with self._changed:
-            self._paused = True
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._paused = False
-                self._woken = True
-                self._changed.notify_all()
-
-    def settle(self, *, until: float) -> bool:
-        """Wait until each feed is empty or waits for a retry.
-
-        Args:
-            until: Moment of `time.monotonic` at which to give up.
-
-        Returns:
-            Whether this state was reached in time.
-        """
-        with self._changed:
-            while (left := until - time.monotonic()) > 0 and not self._stopping:
-                self._asked += 1
-                asked = self._asked
-                self._woken = True
-                self._changed.notify_all()
-                self._changed.wait_for(lambda n=asked: self._swept >= n or self._stopping, left)  # type: ignore[misc]
-                if self._swept >= asked and self._idle:
-                    return True
-        return False
-
-    def _loop(self) -> None:
-        while not self._stopping:
-            with self._changed:
-                asked = self._asked
-                self._woken = False
-            with self._sweeping:
-                started = self._sweep()
-            with self._changed:
-                self._idle = started == 0
-                self._swept = asked
-                self._changed.notify_all()
-                if not started:
-                    self._changed.wait_for(lambda: self._woken or self._stopping, POLL_SECONDS)
-
-    def _sweep(self) -> int | None:
-        """Handle the next batch of each feed that is due; return the number of batches.
-
-        Returns None if the changes cannot be read or forgotten. Such a failure is logged only once,
-        until they can be used again.
-        """
-        try:
-            started = sum(self._handle_next(feed) for feed in self._feeds)
-        except Exception as error:
-            if not self._stopping:
-                if self._readable:
-                    logger.warning("failed to use the changes of the table: %s", error)
-                time.sleep(POLL_SECONDS)
-            self._readable = False
-            return None
-        self._readable = True
-        return started
+    def _sweep(self) -> int:
+        """Handle the next batch of each feed that is due; return the number of batches."""
+        with self._sweeping:
+            return sum(self._handle_next(feed) for feed in self._feeds)
 
     def _handle_next(self, feed: _Feed) -> bool:
         """Handle a feed's next batch if one is due; return whether there was one."""
@@ -271,9 +176,7 @@ class FeedPoller:
         batch = feed.batches[0]
         if batch.due_at > now:
             return False
-        with self._changed:
-            self._batches += 1
-            self._taken[feed.source.name] += len(batch.changes)
+        self._count(feed.source.name, len(batch.changes))
         left = self._left(batch)
         if self._stopping and left:
             feed.batches.clear()  # the changes stay unread

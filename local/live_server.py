@@ -66,6 +66,7 @@ class LiveServer:
         self._servers: list[Server] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._stopping = False
 
     @property
     def port(self) -> int:
@@ -94,6 +95,7 @@ class LiveServer:
 
     def stop(self) -> None:
         """Close all connections and stop (idempotent)."""
+        self._stopping = True
         if self._loop is not None and self._thread is not None and self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._close(), self._loop)
             self._thread.join(STOP_SECONDS)
@@ -180,8 +182,7 @@ class LiveServer:
         finally:
             del self._open[connection_id]
             writer.cancel()
-            with contextlib.suppress(Exception):  # the gateway does not report a failure either
-                await self._invoke(DISCONNECT, socket_event(DISCONNECT, connection_id))
+            await self._invoke_or_log(DISCONNECT, socket_event(DISCONNECT, connection_id))
 
     async def _read(self, connection: ServerConnection, connection_id: str) -> None:
         with contextlib.suppress(ConnectionClosed, TimeoutError):
@@ -190,10 +191,15 @@ class LiveServer:
                     frame = await connection.recv()
                 text = frame if isinstance(frame, str) else frame.decode(errors="replace")
                 event = socket_event(DEFAULT, connection_id) | {"body": text}
-                try:
-                    await self._invoke(DEFAULT, event)
-                except Exception:
-                    logger.exception("%s failed", self._routes[DEFAULT].logical_id)
+                await self._invoke_or_log(DEFAULT, event)
+
+    async def _invoke_or_log(self, route_key: str, event: Event) -> None:
+        """Call the function of a route whose failure the gateway reports to nobody."""
+        try:
+            await self._invoke(route_key, event)
+        except Exception:
+            if not self._stopping:
+                logger.exception("%s failed", self._routes[route_key].logical_id)
 
     async def _invoke(self, route_key: str, event: Event) -> Any:
         functions = self._functions

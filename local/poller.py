@@ -7,24 +7,21 @@ the dead-letter queue.
 
 import logging
 import threading
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from local.events import failed_messages, sqs_event
 from local.functions import MAX_CONCURRENCY, Invoker, concurrency
 from local.inbox import Held, Inbox, PolledQueue
 from local.intrinsics import queue_arn
+from local.sweeping import Sweeper
 from skein.ports import Clock
-
-POLL_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
 
-class Poller:
+class Poller(Sweeper):
     """Poller that calls functions with the due messages of their queues, in batches.
 
     Args:
@@ -42,27 +39,12 @@ class Poller:
         clock: Clock,
         max_concurrency: int = MAX_CONCURRENCY,
     ) -> None:
+        super().__init__(name="poller", sources="the queues")
         self._inbox = inbox
         self._functions = functions
         self._clock = clock
         self._max_concurrency = max_concurrency
         self._running: Counter[str] = Counter()
-        self._batches = 0
-        self._taken: Counter[str] = Counter()
-        self._paused = False
-        self._changed = threading.Condition()
-        self._woken = False
-        self._stopping = False
-        # Sweeps through the queues: the number of the last requested and of the last finished.
-        self._asked = 0
-        self._swept = 0
-        self._idle = False
-        self._readable = True
-        self._thread = threading.Thread(target=self._loop, name="poller", daemon=True)
-
-    def start(self) -> None:
-        """Start polling."""
-        self._thread.start()
 
     def stop(self, *, seconds: float) -> None:
         """Stop polling and return unfinished messages to their queues for the next start.
@@ -70,37 +52,17 @@ class Poller:
         Args:
             seconds: The maximum real time to wait for running batches.
         """
+        self._end()
         with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
             self._changed.wait_for(lambda: not self._running.total(), seconds)
         if self._thread.is_alive():
             self._thread.join()
         self._inbox.release()
 
-    def wake(self) -> None:
-        """Check the queues and the clock immediately."""
-        with self._changed:
-            self._woken = True
-            self._changed.notify_all()
-
     def next_due(self) -> datetime | None:
         """Return when the earliest waiting message is due; None if no message waits."""
         with self._changed:
             return self._inbox.next_due()
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Take no message within the block; running batches are not waited for."""
-        with self._changed:
-            self._paused = True
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._paused = False
-                self._woken = True
-                self._changed.notify_all()
 
     @property
     def stopping(self) -> bool:
@@ -134,84 +96,27 @@ class Poller:
                 if self._running[source.url]
             }
 
-    def taken(self) -> Counter[str]:
-        """Return the number of messages that were taken so far, by function."""
+    def _busy(self) -> bool:
+        """Whether a batch is running."""
+        return bool(self._running.total())
+
+    def _sweep(self) -> int:
+        """Receive messages and start due batches; return the number of both together."""
+        received = self._inbox.receive()
         with self._changed:
-            return Counter(self._taken)
-
-    @property
-    def batches(self) -> int:
-        """The number of batches that were started so far."""
-        return self._batches
-
-    def settle(self, *, until: float) -> bool:
-        """Wait until no batch is running, no message is due and all queues are empty.
-
-        Args:
-            until: Moment of `time.monotonic` at which to give up.
-
-        Returns:
-            Whether this state was reached in time.
-        """
-        with self._changed:
-            while (left := until - time.monotonic()) > 0 and not self._stopping:
-                self._asked += 1
-                asked = self._asked
-                self._woken = True
-                self._changed.notify_all()
-                self._changed.wait_for(lambda n=asked: self._swept >= n or self._stopping, left)  # type: ignore[misc]
-                if self._swept >= asked and self._idle:
-                    return True
-                if self._running.total():
-                    self._changed.wait(min(left, POLL_SECONDS))
-        return False
-
-    def _loop(self) -> None:
-        while not self._stopping:
-            with self._changed:
-                asked = self._asked
-                # A running batch may send to a queue that this sweep has already read.
-                busy = bool(self._running.total())
-                self._woken = False
-            moved = self._sweep()
-            with self._changed:
-                nothing = moved == 0 and not busy
-                self._idle = nothing and not self._running.total()
-                self._swept = asked
-                self._changed.notify_all()
-                if not moved:
-                    self._changed.wait_for(lambda: self._woken or self._stopping, self._pause())
-
-    def _sweep(self) -> int | None:
-        """Receive messages and start due batches; return the number of both together.
-
-        Returns None if the queues cannot be read or written. Such a failure is logged only once,
-        until the queues can be used again.
-        """
-        try:
-            received = self._inbox.receive()
-            with self._changed:
-                started = self._start_due()
-        except Exception as error:
-            if not self._stopping:
-                if self._readable:
-                    logger.warning("failed to use the queues: %s", error)
-                time.sleep(POLL_SECONDS)
-            self._readable = False
-            return None
-        self._readable = True
-        return received + started
+            return received + self._start_due()
 
     def _pause(self) -> float:
-        """Return the seconds until a message may be due, at most `POLL_SECONDS`.
+        """Return the seconds until a message may be due, at most a second.
 
         Finished batches and sent messages wake the loop earlier.
         """
-        due = self._inbox.next_due() if self._readable else None
+        longest = super()._pause()
+        due = self._inbox.next_due() if self._usable else None
         now = self._clock.now()
         if due is None or due <= now:
-            return POLL_SECONDS
-        return min(POLL_SECONDS, (due - now).total_seconds())
+            return longest
+        return min(longest, (due - now).total_seconds())
 
     def _start_due(self) -> int:
         """Start batches of due messages within the concurrency limits; return their number."""
@@ -225,10 +130,9 @@ class Poller:
                 if not batch:
                     break
                 self._running[source.url] += 1
-                self._batches += 1
-                self._taken[source.function.logical_id] += len(batch)
-                started += 1
                 name = source.function.logical_id
+                self._count(name, len(batch))
+                started += 1
                 threading.Thread(
                     target=self._run, args=(source, batch), name=name, daemon=True
                 ).start()

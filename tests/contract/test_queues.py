@@ -13,7 +13,7 @@ from moto import mock_aws
 from local.inbox import PolledQueue
 from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues
-from local.template import Function, Queue, QueueSource
+from local.template import Queue, QueueSource
 from skein.adapters.aws import Aws
 from skein.adapters.sqs import SqsQueues, group_of, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
@@ -34,6 +34,7 @@ from skein.models.outbox.jobs import (
 from skein.ports import Queues
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryQueues
+from tests.support.functions import a_function
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -100,7 +101,7 @@ class OnSqlite:
 
 def source(name: str) -> PolledQueue:
     settings = QueueSource(name, 10, partial_failures=True, concurrency=None)
-    function = Function(name, Path(), "", 60, 128, {}, (), (settings,), ())
+    function = a_function(name, queues=(settings,))
     return PolledQueue(Queue(name, 0, 360, 3, None), name, function, settings)
 
 

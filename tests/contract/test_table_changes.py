@@ -17,13 +17,13 @@ from local.feed import Changes, FeedSource
 from local.sqlite.changes import SqliteChanges
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
-from local.template import Function, StreamSource
 from skein.adapters.dynamodb import DynamoTable
 from skein.errors import ConditionFailed
 from skein.models.common.storage import Check, Delete, Exists, Is, Key, Missing, Put, Update, Write
 from skein.ports import Table
 from tests.contract.conftest import ENGINE, TABLE_NAME
 from tests.fakes.system import FixedClock
+from tests.support.functions import a_feed
 
 Send = Callable[[str, str], None]
 
@@ -31,28 +31,7 @@ Send = Callable[[str, str], None]
 def source_of(pk: str, *, batch_size: int = 100) -> FeedSource:
     """The feed of one partition, with sort keys that start with M."""
     pattern = {"dynamodb": {"Keys": {"pk": {"S": [pk]}, "sk": {"S": [{"prefix": "M"}]}}}}
-    settings = StreamSource(
-        batch_size=batch_size,
-        partial_failures=True,
-        bisects=True,
-        max_retries=2,
-        max_age=None,
-        failures="Dead",
-        patterns=(json.dumps(pattern),),
-    )
-    function = Function(
-        logical_id="Feed",
-        code=Path(),
-        handler="x.handler",
-        timeout=60,
-        memory=128,
-        environment={},
-        routes=(),
-        queues=(),
-        schedules=(),
-        streams=(settings,),
-    )
-    return FeedSource(function, settings)
+    return a_feed(json.dumps(pattern), batch_size=batch_size)
 
 
 class Stream:

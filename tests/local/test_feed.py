@@ -16,8 +16,9 @@ from local.sqlite import changes as sqlite_changes
 from local.sqlite.changes import SqliteChanges
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
-from local.template import Function, StreamSource, Template
+from local.template import Function, Template
 from skein.models.common.storage import Key, Put, Update
+from tests.support.functions import a_feed
 
 PATIENCE_SECONDS = 10.0
 PATTERN = json.dumps({"dynamodb": {"Keys": {"sk": {"S": [{"prefix": "MSG#"}]}}}})
@@ -25,29 +26,7 @@ HOUR = 3_600
 
 
 def a_source(name: str = "Feed", **settings: Any) -> FeedSource:
-    defaults = {
-        "batch_size": 4,
-        "partial_failures": True,
-        "bisects": True,
-        "max_retries": 2,
-        "max_age": None,
-        "failures": "Dead",
-        "patterns": (PATTERN,),
-    }
-    source = StreamSource(**(defaults | settings))
-    function = Function(
-        logical_id=name,
-        code=Path(),
-        handler="x.handler",
-        timeout=60,
-        memory=128,
-        environment={},
-        routes=(),
-        queues=(),
-        schedules=(),
-        streams=(source,),
-    )
-    return FeedSource(function, source)
+    return a_feed(PATTERN, name=name, **settings)
 
 
 def name_of(record: Event) -> str:
@@ -144,7 +123,7 @@ def test_changes_come_in_order_and_in_batches_of_the_template(bench: Bench) -> N
 
 
 def test_change_wakes_the_poller_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("local.feed.POLL_SECONDS", 60.0)
+    monkeypatch.setattr("local.sweeping.POLL_SECONDS", 60.0)
     bench.poller.start()
     bench.settle()
     bench.put("a")
@@ -328,9 +307,9 @@ def test_changes_that_cannot_be_read_are_not_at_rest_and_that_is_logged_once(
     def unreadable(_: FeedSource) -> list[Event]:
         raise ConnectionError("nobody is there")
 
-    monkeypatch.setattr("local.feed.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("local.sweeping.POLL_SECONDS", 0.01)
     bench.put("a")
-    with caplog.at_level("WARNING", "local.feed"), monkeypatch.context() as broken:
+    with caplog.at_level("WARNING", "local.sweeping"), monkeypatch.context() as broken:
         broken.setattr(bench.changes, "read", unreadable)
         bench.poller.start()
         assert not bench.poller.settle(until=time.monotonic() + 0.3)

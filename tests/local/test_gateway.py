@@ -17,6 +17,7 @@ from local.gateway import MAX_BODY_BYTES, Gateway
 from local.routes import Routes
 from local.template import Function, Route, Template
 from tests.fakes.system import FixedClock
+from tests.support.functions import a_function
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 
@@ -36,17 +37,8 @@ class Handlers:
 
 
 def _function(name: str, *routes: tuple[str, str, bool]) -> Function:
-    return Function(
-        logical_id=name,
-        code=Path(),
-        handler="x.handler",
-        timeout=3,
-        memory=128,
-        environment={},
-        routes=tuple(Route(method, path, authorized, ()) for method, path, authorized in routes),
-        queues=(),
-        schedules=(),
-    )
+    allowed = tuple(Route(method, path, authorized, ()) for method, path, authorized in routes)
+    return a_function(name, timeout=3, routes=allowed)
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,14 @@ SECONDS = 10.0
 
 
 class Functions:
-    """An invoker that notes the events, and refuses each ticket but `good`."""
+    """An invoker that notes the events, and refuses each ticket but `good`.
+
+    Attributes:
+        defects: The functions that fail for each event.
+    """
 
     def __init__(self) -> None:
+        self.defects: set[str] = set()
         self.events: list[tuple[str, Event]] = []
         self.changed = threading.Condition()
 
@@ -35,7 +40,7 @@ class Functions:
         if function.logical_id == "LiveConnect":
             good = (event["queryStringParameters"] or {}).get("ticket") == "good"
             return {"statusCode": 200 if good else 401}
-        if event.get("body") == "crash":
+        if event.get("body") == "crash" or function.logical_id in self.defects:
             raise ValueError("a defect")
         return {"statusCode": 200}
 
@@ -112,6 +117,17 @@ def test_crash_of_a_function_keeps_the_connection() -> None:
         client.send("crash")
         client.send("again")
         assert len(functions.wait_for("LiveFrames", 2)) == 2
+
+
+def test_crash_at_the_end_of_a_connection_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with running() as (server, functions):
+        functions.defects.add("LiveDisconnect")
+        with opened(server):
+            functions.wait_for("LiveConnect")
+        until = time.monotonic() + SECONDS
+        while "LiveDisconnect failed" not in caplog.messages:
+            assert time.monotonic() < until
+            time.sleep(0.01)
 
 
 def test_reader_that_does_not_read_is_closed() -> None:

@@ -15,7 +15,6 @@ from local.functions import Functions, Handler
 from local.log_file import FILE_NAME, LogFile, log_in, set_up_logs
 from local.message_log import MessageLog, show_sms_received
 from local.reporting import ModelApi, ReportingModel
-from local.template import Function
 from skein import logs
 from skein.errors import Unreachable
 from skein.models.chats.chat import SmsAddress
@@ -23,22 +22,9 @@ from skein.models.common.base import NamedMember
 from skein.models.runs.completion import ModelRequest
 from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, PHONE, World, bot, person
+from tests.support.functions import a_function
 
 ACCOUNT = "AC0123"
-
-
-def named(name: str) -> Function:
-    return Function(
-        logical_id=name,
-        code=Path(),
-        handler="x.handler",
-        timeout=50,
-        memory=128,
-        environment={},
-        routes=(),
-        queues=(),
-        schedules=(),
-    )
 
 
 @pytest.fixture
@@ -129,7 +115,7 @@ def test_functions_at_the_same_time_log_their_own_names(
     for name in names:
         monkeypatch.setitem(functions._handlers, name, cast("Handler", handler_of))
     threads = [
-        threading.Thread(target=functions.invoke, args=(named(name), {"name": name}))
+        threading.Thread(target=functions.invoke, args=(a_function(name), {"name": name}))
         for name in names
     ]
     for thread in threads:

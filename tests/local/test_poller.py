@@ -22,6 +22,7 @@ from local.poller import Poller
 from local.sqlite.database import Database
 from local.sqlite.queues import INSERT, SqliteInbox
 from local.template import Function, Queue, QueueSource
+from tests.support.functions import a_function
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -114,17 +115,7 @@ class Bench:
         self.events: list[dict[str, Any]] = []
         self.handle: Handle = lambda _event: None
         settings = QueueSource("Work", batch_size, partial_failures=True, concurrency=concurrency)
-        function = Function(
-            logical_id="Worker",
-            code=Path(),
-            handler="x.handler",
-            timeout=60,
-            memory=128,
-            environment={},
-            routes=(),
-            queues=(settings,),
-            schedules=(),
-        )
+        function = a_function("Worker", queues=(settings,))
         queue = Queue("Work", 0, VISIBILITY, MAX_RECEIVES, "Dead")
         self.inbox = queues.inbox(PolledQueue(queue, queues.url, function, settings), self.clock)
         self.poller = Poller(self.inbox, functions=cast("Functions", self), clock=self.clock)
@@ -334,8 +325,8 @@ def test_queues_that_cannot_be_read_are_not_at_rest_and_that_is_told_once(
         raise ConnectionError("nobody is there")
 
     bench.settle()
-    monkeypatch.setattr("local.poller.POLL_SECONDS", 0.01)
-    with caplog.at_level("WARNING", "local.poller"), monkeypatch.context() as broken:
+    monkeypatch.setattr("local.sweeping.POLL_SECONDS", 0.01)
+    with caplog.at_level("WARNING", "local.sweeping"), monkeypatch.context() as broken:
         broken.setattr(bench.inbox, "receive", unreadable)
         assert not bench.poller.settle(until=time.monotonic() + 0.3)
     assert caplog.messages == ["failed to use the queues: nobody is there"]

@@ -21,6 +21,7 @@ from skein.services.outbox.tick import BACKGROUND_JOBS, JOBS
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.builders import World
+from tests.support.functions import a_function
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 
@@ -54,17 +55,8 @@ class Ticks:
 
 
 def function(name: str, expression: str, given: str | None = None) -> Function:
-    return Function(
-        logical_id=name,
-        code=Path(),
-        handler="tick.handler",
-        timeout=50,
-        memory=128,
-        environment={},
-        routes=(),
-        queues=(),
-        schedules=(Schedule(f"{name}Rule", expression, given),),
-    )
+    schedule = Schedule(f"{name}Rule", expression, given)
+    return a_function(name, handler="tick.handler", timeout=50, schedules=(schedule,))
 
 
 class Rig:

@@ -2,7 +2,6 @@
 
 import re
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from local.due_index import DueIndex
 from local.events import QueueMessage
 from local.inbox import Held, PolledQueue
-from local.template import Function, Queue, QueueSource
+from local.template import Queue, QueueSource
 from local.waiting import BARRIERS, MAX_SHOWN, POLICY, WaitingWork, WaitKind
 from skein.models.chats.chat import SmsAddress
 from skein.models.common.reason import Reason
@@ -18,6 +17,7 @@ from skein.models.common.storage import Update
 from skein.models.outbox.jobs import DeliveryJob, Job, RunJob, UpkeepJob
 from skein.models.runs.run import Run
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.functions import a_function
 from tests.support.local_page import page
 
 STEPS = {"turns the clock": "turn", "waits in real time": "wait", "leaves it": "leave"}
@@ -35,17 +35,7 @@ def held(job: Job, function: str, *, failures: int = 0, due: datetime = NOON + L
         sent_at=NOON,
         first_received_at=NOON,
     )
-    worker = Function(
-        logical_id=function,
-        code=Path(),
-        handler="x.handler",
-        timeout=60,
-        memory=128,
-        environment={},
-        routes=(),
-        queues=(),
-        schedules=(),
-    )
+    worker = a_function(function)
     source = QueueSource("Work", 1, partial_failures=True, concurrency=1)
     queue = PolledQueue(Queue("Work", 0, 360, 3, "Dead"), "Work", worker, source)
     return Held(queue, message, due, failures=failures)
