@@ -166,6 +166,10 @@ deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PARAMETERS="Name=value 
 deploy-checks: ## Check what a deployment needs, without one (STACK=, ENV=, PARAMETERS=)
 	@$(PYTHON) -m tools.deploy_checks $(TARGET) $(PARAMETERS)
 
+.PHONY: smoke
+smoke: $(RUNNING) ## Prove a running Skein from outside with one conversation (URL=https://..., SMOKE_TOKEN)
+	@$(BIN)/python -m tools.smoke $(URL)
+
 .PHONY: permissions
 permissions: $(RUNNING) ## Write the table of the functions' permissions: docs/security.md
 	@PYTHONPATH=shared $(BIN)/python -m tools.permissions
