@@ -1,10 +1,10 @@
 """Smoke test of a running Skein from outside: one conversation, in a tenant of its own.
 
-`SMOKE_TOKEN=... python -m tools.smoke <URL of the API>` prints one line for each step and exits with
-1 if a step failed. The token carries the scopes `chat` and `admin`. Its tenant must have no lines,
-so that the test cannot send an SMS, and no agents of anybody else. The local stack needs no token:
-it issues one for a new tenant. The agent and the chat are removed in the end, also after a failure.
-Messages and runs of the tenant expire after a day.
+`SMOKE_TOKEN=... python -m tools.smoke <URL of the API>` prints one line for each step and exits
+with 1 if a step failed. The token carries the scopes `chat` and `admin`. Its tenant must have no
+lines, so that the test cannot send an SMS, and no agents of anybody else. The local stack needs no
+token: it issues one for a new tenant. The agent and the chat are removed in the end, also after a
+failure. Messages and runs of the tenant expire after a day.
 """
 
 import json
@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -38,7 +39,7 @@ class SmokeError(Exception):
     """A step failed; the message says why."""
 
 
-class Skipped(Exception):  # noqa: N818 - no error
+class Skipped(Exception):
     """A step does not apply to this deployment; the message says why."""
 
 
@@ -137,21 +138,21 @@ class Smoke:
 
     def _ok(self, method: str, path: str, body: object = None) -> Any:
         answer = self.call(method, f"{self.url}{path}", body, token=self.token)
-        if answer.status >= 300:
+        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise SmokeError(f"{method} {path} answered {answer.status}: {answer.body}")
         return answer.body
 
     def _health(self) -> str:
         """Health: the API answers."""
         answer = self.call("GET", f"{self.url}/healthz")
-        if answer.status != 200:
+        if answer.status != HTTPStatus.OK:
             raise SmokeError(f"GET /healthz answered {answer.status}: {answer.body}")
         return f"{self.url}/healthz answers"
 
     def _sign_in(self) -> str:
         """Sign-in: a call without a token is refused, and the token's person is known."""
         refused = self.call("GET", f"{self.url}/v1/me").status
-        if refused != 401:
+        if refused != HTTPStatus.UNAUTHORIZED:
             raise SmokeError(f"a call without a token was answered with {refused}, not 401")
         if not self.token:
             self.token = self._local_token()
@@ -185,7 +186,7 @@ class Smoke:
         """Webhooks: an unsigned request is refused."""
         for path in ("/webhooks/twilio/sms", "/webhooks/twilio/status"):
             status = self.call("POST", f"{self.url}{path}", {}).status
-            if status != 403:
+            if status != HTTPStatus.FORBIDDEN:
                 raise SmokeError(f"an unsigned POST {path} was answered with {status}, not 403")
         return "unsigned requests are refused"
 
@@ -198,9 +199,9 @@ class Smoke:
     def _live(self) -> str:
         """Live channel: a connection opens and answers a ping."""
         answer = self.call("POST", f"{self.url}/v1/live", token=self.token)
-        if answer.status == 404:
+        if answer.status == HTTPStatus.NOT_FOUND:
             raise Skipped("this deployment has no live channel")
-        if answer.status != 201:
+        if answer.status != HTTPStatus.CREATED:
             raise SmokeError(f"POST /v1/live answered {answer.status}: {answer.body}")
         url = f"{answer.body['url']}?ticket={answer.body['ticket']}"
         try:
@@ -236,8 +237,6 @@ class Smoke:
 
     def _pushed(self) -> str:
         """Push: the live channel showed the answer."""
-        if self._socket is None:
-            raise Skipped("no live channel")
         self._until(
             lambda frame: (
                 frame["type"] == "message"
@@ -248,7 +247,8 @@ class Smoke:
         return "the live channel showed the answer"
 
     def _until(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
-        assert self._socket is not None
+        if self._socket is None:
+            raise Skipped("no live channel")
         end = time.monotonic() + FRAME_SECONDS
         try:
             while (left := end - time.monotonic()) > 0:
