@@ -83,6 +83,8 @@ class Bench:
         for name, kind, prompt, tools in prefix.CONVERSATIONS:
             conversation = prefix.conversation(kind, prompt, tokens, tools=tools)
             self.shares[name] = prefix.shares(conversation, tokens)
+            recalling = prefix.conversation(kind, prompt, tokens, tools=tools, indexed=True)
+            self.shares[name]["recalling"] = prefix.shares(recalling, tokens)["ideal"]
 
     def _prompts(self) -> None:
         print("bench: tokens of prompts that are nobody's words", flush=True)

@@ -50,7 +50,8 @@ class Results:
         own_time: By kind of chat, in milliseconds (`skein_turns.own_time`).
         imports: Cold starts by module.
         memory: See `bench.memory`; None if it failed.
-        prefix: By conversation (`prefix.shares`).
+        prefix: By conversation (`prefix.shares`), of prompts without RECALLED; `recalling` is the
+            ideal share of prompts with it.
         failures: What could not be measured, and why.
         overheads: By situation (`bench.prompts`).
     """
@@ -160,6 +161,8 @@ def _prefix(prefix: Mapping[str, Mapping[str, float]]) -> Iterator[Goal]:
     for conversation, found in prefix.items():
         least = PREFIX_SHARES.get(conversation, PREFIX_SHARE)
         told = f"{found['ideal']:.1%}, {found['openai']:.1%} by OpenAI's rule"
+        if "recalling" in found:
+            told += f", {found['recalling']:.1%} with RECALLED"
         yield Goal(f"{name}, {conversation}: {least:.1%}", told, found["ideal"] >= least)
 
 

@@ -13,9 +13,10 @@ from typing import cast, get_args
 
 from bench.fills import filled_by_transactions
 from bench.script import SYSTEM_PROMPT
-from bench.skein_chat import TENANT, Kind, SkeinChat
+from bench.skein_chat import INVOCATION, TENANT, Kind, SkeinChat
 from bench.stand import Stand
 from skein.models.directory.agent import DEFAULT_TOOLS, ToolName
+from skein.models.outbox.jobs import RecallJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import PromptRecord, Step
 from skein.ports import ModelTokens
@@ -55,20 +56,34 @@ def conversation(
     tools: tuple[ToolName, ...] = DEFAULT_TOOLS,
     turns: int = TURNS,
     settings: Settings | None = None,
+    indexed: bool = False,
 ) -> list[QuestionOutcome]:
-    """What the model was asked in each turn of one conversation, from its first message on."""
+    """What the model was asked in each turn of one conversation, from its first message on.
+
+    Args:
+        kind: The kind of chat.
+        prompt: The agent's system prompt.
+        tokens: Counts tokens.
+        tools: The agent's tools.
+        turns: The number of turns.
+        settings: The defaults, if not given.
+        indexed: Whether messages are indexed, so that prompts have a section RECALLED.
+    """
     stand = Stand(MemoryTable, tokens, settings=settings)
     table = cast("MemoryTable", stand.table)
     chat = SkeinChat(stand, kind=kind, chat_id=CHAT_ID, system_prompt=prompt, tools=tools)
     chat.create(0, filled_by_transactions(table))
     asked = []
-    for _ in range(turns):
+    for turn in range(turns):
         job = chat.turn()
         chat.check(job)
         step = table.get(Step.key_of(TENANT, job.run_id, 1))
         if stand.model.last is not None and step is not None:
             asked.append(QuestionOutcome(stand.model.last, PromptRecord.unpacked(step["prompt"])))
         chat.rest()
+        if indexed:
+            said = RecallJob(tenant=TENANT, chat_id=CHAT_ID, first_seq=2 * turn + 1)
+            stand.app.recall_worker.take(said, deadline=stand.clock.now() + INVOCATION)
         table.log.clear()
     return asked
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from bench.scripted import Scripted
+from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.dynamodb_vectors import DynamoVectorIndex
 from skein.adapters.system import UlidIds
 from skein.ports import Clock, ModelTokens, Table
 from skein.settings import Settings
@@ -40,7 +42,7 @@ class Stand:
         self.queues = MemoryQueues(self.clock)
         self.model = Scripted()
         self._watched = watched
-        self.ports = {
+        self.ports: dict[str, object] = {
             "table": self.table,
             "tokens": tokens,
             "clock": self.clock,
@@ -49,6 +51,10 @@ class Stand:
             "ids": UlidIds(self.clock),
             "metrics": MemoryMetrics(),
         }
+        if isinstance(self.table, DynamoTable):  # DynamoDB Local has no vector index
+            self.ports["vectors"] = DynamoVectorIndex(
+                self.table.client, self.table.table_name, "", self.clock
+            )
         self.app = self.new_app()
 
     def new_app(self) -> AllServices:

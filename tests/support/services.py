@@ -166,5 +166,11 @@ class AllServices(App, ApiServices):
 
 
 def build_services(settings: Settings, **overrides: object) -> AllServices:
-    """Build all services from settings and adapters; see `skein.bootstrap.Ports`."""
+    """Build all services from settings and adapters; see `skein.bootstrap.Ports`.
+
+    A table with a vector index of its own (`MemoryTable.vectors`) brings that index along.
+    """
+    vectors = getattr(overrides.get("table"), "vectors", None)
+    if vectors is not None:
+        overrides = {"vectors": vectors} | overrides
     return AllServices(Ports(settings, **overrides))

@@ -205,3 +205,11 @@ def test_imports_are_those_of_the_functions_that_are_deployed() -> None:
     assert start.import_ms > 1
     assert start.event_ms > 1
     assert "skein.services.delivery.state" in start.in_all
+
+
+def test_prompts_of_an_indexed_conversation_have_recalled_messages() -> None:
+    names = []
+    for indexed in (False, True):
+        asked = conversation("direct", SYSTEM_PROMPT, tokens(), turns=20, indexed=indexed)
+        names.append({section.name for one in asked for section in one.prompt.sections})
+    assert names[1] - names[0] == {"RECALLED"}
