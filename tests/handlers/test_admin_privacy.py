@@ -1,6 +1,5 @@
 """Erasure and export over the HTTP API for operators, and the erasure queue's messages."""
 
-import hashlib
 import json
 from base64 import urlsafe_b64encode
 from copy import deepcopy
@@ -159,12 +158,6 @@ def test_a_forged_cursor_leads_into_no_chat_that_the_person_was_never_in(planted
     planted.post("For the agent alone", BEN, chat_id="chat_elsewhere")
     forged = ExportCursor(row="2026-02-18T12#chat_elsewhere", key="-").encode()
     assert "For the agent alone" not in str(operator(planted).get(EXPORT, cursor=forged).body)
-
-
-def test_the_recorded_message_has_the_checksum_of_its_body() -> None:
-    [record] = JOB["Records"]
-    body = record["body"].encode()
-    assert record["md5OfBody"] == hashlib.md5(body, usedforsecurity=False).hexdigest()
 
 
 def test_a_message_carries_an_erasure_on_and_one_of_nobody_changes_nothing() -> None:

@@ -1,6 +1,5 @@
 """The finder's schedule and the consolidation queue's messages, as Lambda gets them."""
 
-import hashlib
 from copy import deepcopy
 
 import pytest
@@ -28,12 +27,6 @@ def world() -> World:
     world.model.memories.append('{"journal": ["Husam said hello."], "core": []}')
     world.clock.advance(7 * 3_600)
     return world
-
-
-def test_the_recorded_message_has_the_checksum_of_its_body() -> None:
-    [record] = JOB["Records"]
-    body = record["body"].encode()
-    assert record["md5OfBody"] == hashlib.md5(body, usedforsecurity=False).hexdigest()
 
 
 def test_the_hourly_event_sends_a_job_and_the_recorded_one_makes_memories(world: World) -> None:

@@ -1,6 +1,5 @@
 """The finder's schedule, the reflection queue's messages and the list of what came of them."""
 
-import hashlib
 from copy import deepcopy
 
 import pytest
@@ -39,12 +38,6 @@ def world() -> World:
 
 def kept(world: World) -> list[str]:
     return [m.text for m in world.memories(scope=SCOPE) if m.kind == "core" and m.live]
-
-
-def test_the_recorded_message_has_the_checksum_of_its_body() -> None:
-    [record] = JOB["Records"]
-    body = record["body"].encode()
-    assert record["md5OfBody"] == hashlib.md5(body, usedforsecurity=False).hexdigest()
 
 
 def test_the_daily_event_sends_a_job_and_the_recorded_one_keeps_what_would_fade(
