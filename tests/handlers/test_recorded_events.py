@@ -15,7 +15,7 @@ from skein.models.common.storage import Put
 from skein.models.live.connection import Connection, LiveTicket
 from skein.models.outbox.due import DUE_SHARDS
 from skein.models.outbox.jobs import LiveEvent, PushJob, RunJob
-from tests.support.api_client import EVENTS, Client, Context, recorded
+from tests.support.api_client import EVENTS, Context, recorded
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.webhooks import Webhook, invoke, signed_world
 
@@ -24,7 +24,7 @@ NAMES = sorted(path.stem for path in EVENTS.glob("*.json"))
 OF_QUEUES = [name for name in NAMES if name.endswith("_worker") or name == "sms_delivery"]
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
 FIRST_ID = 0  # so that the run has the id in the recorded events
-FAILED_NONE = {"batchItemFailures": []}
+FAILED_NONE: dict[str, Any] = {"batchItemFailures": []}
 CONNECTION: str = recorded("live_connect")["requestContext"]["connectionId"]
 
 
@@ -67,10 +67,6 @@ def connect(world: World, user_id: str = HUSAM.id) -> None:
     assert handle(world, "live_connect") == {"statusCode": 200}
 
 
-def chat_ids(world: World) -> list[str]:
-    return [chat["id"] for chat in Client(world).get("/v1/chats").body["items"]]
-
-
 def test_each_function_has_a_recorded_event() -> None:
     assert [name for name in FUNCTIONS if name not in NAMES] == []
 
@@ -107,13 +103,12 @@ def test_recorded_run_job_has_the_agent_answer(world: World) -> None:
     assert [message.text for message in world.messages()] == ["Hello", "Hello!"]
 
 
-def test_recorded_upkeep_job_moves_the_chat_up_in_lists(world: World) -> None:
-    world.chat(HUSAM, chat_id="chat_2")
+def test_recorded_upkeep_job_lists_the_chat_under_its_last_hour(world: World) -> None:
     world.clock.advance(3_600)
     world.post("At one", HUSAM)
-    assert chat_ids(world) == ["chat_2", "chat_1"]
+    assert world.stored_chat().listed_hour != world.stored_chat().activity_hour
     assert handle(world, "upkeep_worker") == FAILED_NONE
-    assert chat_ids(world) == ["chat_1", "chat_2"]
+    assert world.stored_chat().listed_hour == world.stored_chat().activity_hour
 
 
 def test_recorded_push_job_sends_what_the_reader_may_see(world: World) -> None:
