@@ -191,7 +191,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
         "agent/reading/fallback.py",
         "agent/reading/cache.py",  # for `agent/reading/reader.py`, which decides
         "agent/reading/reader.py",
-        "agent/preview.py",  # the chat that the prompt shows, for operators
+        "agent/recall_preview.py",  # the agent and the person of the chat, for operators
     }
 
 

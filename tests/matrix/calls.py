@@ -36,8 +36,10 @@ QUERIES: dict[str, str] = {
     "kind": "=core",
     "limit": "=10",
     "phone": "own_phone",
+    "q": "word",
     "state": "=live",
     "status": "=active",
+    "tokens": "=1000",
     "user_id": "user_id",
 }
 
@@ -112,6 +114,7 @@ class Route:
     query_names: tuple[str, ...]
     body: str | None
     fields: frozenset[str] = frozenset()
+    needed: tuple[str, ...] = ()  # parameters of the query without which nothing is answered
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -146,7 +149,8 @@ class Route:
         own = PATHS.get(self.path, {})
         filled = {name: used.value(own.get(name, name), str(self)) for name in self.path_names}
         path = self.path.format(**{n: v.replace("#", "%23") for n, v in filled.items()})
-        query = {name: used.value(QUERIES[name], str(self)) for name in queries}
+        asked = dict.fromkeys([*self.needed, *queries])
+        query = {name: used.value(QUERIES[name], str(self)) for name in asked}
         return Request(path, used.filled(self._template()), query, frozenset(used.names))
 
     def check_known(self, ids: Ids) -> None:
@@ -229,6 +233,7 @@ def _routes() -> Iterator[Route]:
                 query_names=tuple(each.name for each in wanted.query_params),
                 body=body,
                 fields=_fields(route),
+                needed=tuple(each.name for each in wanted.query_params if each.required),
             )
 
 

@@ -30,6 +30,7 @@ FREE_NAMES = {
     "PUT /v1/chats/{chat_id}/members/{kind}/{member_id}": {"member_id"},
     "DELETE /v1/chats/{chat_id}/members/{kind}/{member_id}": {"member_id"},
     "POST /v1/chats": {"member_id"},
+    "GET /v1/agents/{agent_id}/recall": {"word"},
     "PUT /v1/skills/{name}": {"skill_name"},
     "PUT /v1/users/{user_id}/phones/{phone}": {"own_phone"},
     "DELETE /v1/users/{user_id}/phones/{phone}": {"own_phone"},
@@ -136,7 +137,8 @@ def test_route_with_an_unknown_query_parameter_answers_422_with_its_name(
     handler_names = route.api.api.parameters_of(route.method, route.path)
     known = set(route.query_names)
     for name in {"unknown", "", "Limit", "limit[]", "limit ", *handler_names} - known:
-        request = Request(plain.path, plain.body, {name: "10"}, plain.named)
+        query = {**plain.query, name: "10"}
+        request = Request(plain.path, plain.body, query, plain.named)
         answer = route.send(_caller(world, route), request)
         assert (answer.status, answer.code) == (422, "unprocessable"), name
         reasons = answer.body["error"]["details"]["reasons"]

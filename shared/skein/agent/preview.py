@@ -6,14 +6,13 @@ from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.tools import offered
 from skein.errors import NotFound
-from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import OPEN
-from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.step import PromptRecord
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.snapshot import chat_of_agent
 
 PREVIEW = "PREVIEW"  # replaces the ULID in the run's id
 
@@ -40,7 +39,7 @@ class Preview:
                 chat.
         """
         chat, member = (
-            self._chat_and_membership(tenant, agent_id, chat_id) if chat_id else (None, None)
+            chat_of_agent(self.table, tenant, agent_id, chat_id) if chat_id else (None, None)
         )
         run = Run(
             tenant=tenant,
@@ -57,18 +56,3 @@ class Preview:
             raise NotFound("agent not found") from None
         tools = [tool.spec for tool in offered(reading)]
         return self.prompt_builder.build(run, reading, tools).readable()
-
-    def _chat_and_membership(
-        self, tenant: str, agent_id: str, chat_id: str
-    ) -> tuple[Chat, Membership]:
-        """Return a chat that is not discarded, and the agent's active membership."""
-        agent = MemberRef(kind="agent", id=agent_id)
-        chat_key = Chat.key_of(tenant, chat_id)
-        member_key = Membership.key_of(tenant, chat_id, agent)
-        found = self.table.get_many([chat_key, member_key])
-        if chat_key not in found or member_key not in found:
-            raise NotFound("chat not found for this agent")
-        chat, member = Chat.from_item(found[chat_key]), Membership.from_item(found[member_key])
-        if not member.active or chat.discarded_at is not None:
-            raise NotFound("chat not found for this agent")
-        return chat, member

@@ -14,6 +14,7 @@ from skein.bootstrap.lazy import lazy
 
 if TYPE_CHECKING:
     from skein.agent.preview import Preview
+    from skein.agent.recall_preview import RecallPreview
     from skein.agent.training_export import TrainingExport
     from skein.bootstrap.ports import Ports
     from skein.services.account_linking.phone_links import PhoneLinks
@@ -195,6 +196,16 @@ class ApiServices:
             clock=self.ports.clock,
             dispatch=self.dispatch,
             settings=self.ports.settings,
+        )
+
+    @lazy
+    def recall_preview(self) -> RecallPreview:
+        """The service by which operators see what recall finds."""
+        from skein.agent.recall_preview import RecallPreview
+        from skein.bootstrap.recall import RecallReader
+
+        return RecallPreview(
+            table=self.ports.table, clock=self.ports.clock, recall=RecallReader(self.ports).recall
         )
 
     @lazy

@@ -11,7 +11,7 @@ __all__ = [
     "memories",
     "privacy",
     "reasons",
-    "recall_rebuilds",
+    "recall",
     "reflections",
     "runs",
     "services",

@@ -121,3 +121,22 @@ def found_snapshot(
     if chat is None or member is None or not keys or any(key not in found for key in keys):
         return None
     return ChatSnapshot(chat, (member, *(Membership.from_item(found[key]) for key in keys)))
+
+
+def chat_of_agent(
+    table: Table, tenant: str, agent_id: str, chat_id: str
+) -> tuple[Chat, Membership]:
+    """Read a chat that is not discarded, and an agent's active membership in it.
+
+    Raises:
+        NotFound: There is no such chat or membership.
+    """
+    chat_key = Chat.key_of(tenant, chat_id)
+    member_key = Membership.key_of(tenant, chat_id, MemberRef(kind="agent", id=agent_id))
+    found = table.get_many([chat_key, member_key])
+    if chat_key not in found or member_key not in found:
+        raise NotFound("chat not found for this agent")
+    chat, member = Chat.from_item(found[chat_key]), Membership.from_item(found[member_key])
+    if not member.active or chat.discarded_at is not None:
+        raise NotFound("chat not found for this agent")
+    return chat, member

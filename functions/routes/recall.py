@@ -1,11 +1,47 @@
-"""Routes that rebuild the index of recall, for operators (function `admin_api`)."""
+"""Routes of recall and its index, for operators (function `admin_api`)."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import AgentId, ApiRouter, ChatId, documented
-from routes.audited import changes
+from routes.audited import changes, reads
 from skein.bootstrap.api import services
-from skein.models.api.recall_rebuilds import RebuildResource
+from skein.models.api.base import EntityId
+from skein.models.api.recall import RebuildResource, RecalledMessage, RecallList
 
 router = ApiRouter()
+
+MAX_TOKENS = 8_000
+
+InChat = Annotated[
+    EntityId | None,
+    Query(description="The chat whose members read the messages; omitted: open messages only."),
+]
+SearchText = Annotated[
+    str, Query(min_length=1, max_length=2_000, description="The text to find messages by.")
+]
+Tokens = Annotated[
+    int, Query(ge=1, le=MAX_TOKENS, description="Maximum tokens of the messages, with headings.")
+]
+
+
+@router.get(
+    "/v1/agents/<agent_id>/recall",
+    summary="Recall an agent's old messages",
+    tags=["recall"],
+    responses=documented(200, RecallList, 404, 503),
+    middlewares=reads("recall"),
+)
+def recall(
+    agent_id: AgentId, q: SearchText, chat_id: InChat = None, tokens: Tokens = 1_000
+) -> RecallList:
+    """Answers for the members of the chat, also with messages that a prompt shows anyway."""
+    found = services().recall_preview.find(
+        router.caller.tenant, agent_id, q, chat_id=chat_id, tokens=tokens
+    )
+    items = (RecalledMessage.of(one.message, one.text, one.score) for one in found.entries)
+    return RecallList(items=tuple(items), tokens=found.tokens)
 
 
 @router.post(

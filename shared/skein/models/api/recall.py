@@ -1,0 +1,59 @@
+"""Resources of the HTTP API: recalled messages, and rebuilds of their index."""
+
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from skein.models.api.base import MemberResource, Resource
+from skein.models.chats.chat import Message
+from skein.models.common.base import Instant
+from skein.models.outbox.jobs import RecallJob
+
+
+class RebuildResource(Resource):
+    """A requested rebuild of the index of recall, without both ids for all chats."""
+
+    chat_id: Annotated[str | None, Field(description="The only chat to index again.")]
+    agent_id: Annotated[str | None, Field(description="The only agent to index again for.")]
+
+    @classmethod
+    def of(cls, job: RecallJob) -> Self:
+        """Build the resource from the job that was sent."""
+        return cls(chat_id=job.chat_id, agent_id=job.agent_id)
+
+
+class RecalledMessage(Resource):
+    """A recalled message."""
+
+    chat_id: str
+    seq: int
+    sender: MemberResource
+    text: Annotated[
+        str, Field(description="The text, or the best part of a text of more than 700 characters.")
+    ]
+    created_at: Instant
+    score: Annotated[
+        float,
+        Field(description="How well the message matches, comparable within one response only."),
+    ]
+
+    @classmethod
+    def of(cls, message: Message, text: str, score: float) -> Self:
+        """Build the resource of a message with the text to show."""
+        return cls(
+            chat_id=message.chat_id,
+            seq=message.seq,
+            sender=MemberResource.of(message.sender),
+            text=text,
+            created_at=message.created_at,
+            score=score,
+        )
+
+
+class RecallList(Resource):
+    """Recalled messages, best first."""
+
+    items: tuple[RecalledMessage, ...]
+    tokens: Annotated[
+        int, Field(description="Tokens of the messages as lines of a prompt, with headings.")
+    ]
