@@ -194,6 +194,11 @@ ID_OF_A_PRIVATE_CHAT: Story = (
         tactic=Tactic(rounds=((Move("send", HALL.id),),), tells=True),
     ),
 )
+RARE_WORD_SAID_IN_PRIVATE: Story = (
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, word="guess"),
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
+    Say(who=BOB.id, chat=HALL.id, to=COACH.id, tactic=does("recall")),
+)
 # A false alarm: the number of documents, and so of ids, depends on the secret. In reality, the id
 # of the chat that the text opens is random. In a story, it must not depend on earlier ids.
 CHAT_OPENS_AFTER_HIDDEN_DOCUMENTS: Story = hides_documents(

@@ -9,15 +9,19 @@ from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Query
 from skein.models.directory.phone import PhoneOwner
 from skein.models.workspace.thread import ENDED_THREAD, Thread
-from tests.attacks.cast import AGENTS, named, titled
+from tests.attacks.cast import AGENTS, SECRETS, named, titled
 from tests.attacks.knowledge import EVERYBODY
 from tests.attacks.stage import Stage
 from tests.support.api_client import Answer, Client, operator
 from tests.support.builders import TENANT
+from tests.support.recalling import recalled
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\b\d\d:\d\d(?::\d\d)?\b")
 SIZE = re.compile(r'"(?:total_)?tokens": \d+')
 RANDOM_ID = re.compile(r"(?<![0-9A-Za-z])(?:[0-9A-Z]{26}|[0-9a-f]{26})(?![0-9A-Za-z])")
+
+RECALLS = f"what was said between us about {' and '.join(SECRETS)}, please?"
+RECALL_TOKENS = 4_000
 
 View = tuple[str, str]
 """What somebody looked at, and what they saw."""
@@ -71,6 +75,7 @@ def seen_by_everybody(stage: Stage) -> list[View]:
     for agent in AGENTS:
         prompt = admin.get(f"/v1/agents/{agent.id}/context")
         views.append((f"a prompt of {agent.name} for no chat", _body(prompt)))
+        views.append((f"what {agent.name} recalls in no chat", _recalled(stage, agent.id, None)))
         views += _exported_threads(stage, admin, agent.id)
     return views
 
@@ -91,6 +96,17 @@ def _prompts_for(stage: Stage, admin: Client, chat_id: str) -> Iterator[View]:
         if member.kind == "agent":
             prompt = admin.get(f"/v1/agents/{member.id}/context", chat_id=chat_id)
             yield f"a prompt of {named(member.id)} for {titled(chat_id)}", _body(prompt)
+            recalled = _recalled(stage, member.id, chat_id)
+            yield f"what {named(member.id)} recalls in {titled(chat_id)}", recalled
+
+
+def _recalled(stage: Stage, agent_id: str, chat_id: str | None) -> str:
+    """What an agent recalls of the words of both secrets, with the scores."""
+    found = recalled(stage, RECALLS, chat_id, agent_id=agent_id, tokens=RECALL_TOKENS)
+    return "\n".join(
+        f"{entry.chat.id} {entry.message.seq} {entry.score:.9f} {entry.text}"
+        for entry in found.entries
+    )
 
 
 def _exported_threads(stage: Stage, admin: Client, agent_id: str) -> Iterator[View]:

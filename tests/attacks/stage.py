@@ -16,7 +16,7 @@ from skein.models.chats.chat import SmsAddress
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.phone import PhoneChat
-from skein.models.outbox.jobs import PushJob, RunJob
+from skein.models.outbox.jobs import PushJob, RecallJob, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import ServiceTrigger, Trigger
@@ -60,7 +60,7 @@ from tests.attacks.steps import (
     Text,
 )
 from tests.support.agents import actor, asked_by_service
-from tests.support.builders import TENANT, World
+from tests.support.builders import LONG_INVOCATION, TENANT, World
 from tests.support.fakes import Calls, ScriptedModel, check_paired
 from tests.support.feed import TableFeed
 
@@ -194,13 +194,15 @@ class Stage(World):
             self.app.live_connections.connect(issued.ticket, mine[-1])
 
     def _push(self) -> None:
-        """Push the frames of the changes since the last push; recall's index stays empty."""
+        """Index the changes since the last push for recall, and push their frames."""
         self._connect()
         self._changes.pump(self._forward)
         for push in self.queues.ready("pushes"):
             assert isinstance(push, PushJob)
             self.app.pushes.push(push)
-        self.queues.ready("recall")
+        for job in self.queues.ready("recall"):
+            assert isinstance(job, RecallJob)
+            self.app.recall_worker.take(job, deadline=self.clock.now() + LONG_INVOCATION)
 
     # ------------------------------------------------------------------ playing
 

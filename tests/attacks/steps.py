@@ -11,6 +11,7 @@ from tests.attacks.cast import CONFIDED, Word, named, titled
 
 MoveKind = Literal[
     "look",
+    "recall",
     "read",
     "send",
     "ask",
@@ -46,6 +47,7 @@ MoveKind = Literal[
 
 MOVES: dict[MoveKind, str] = {
     "look": "lists all runs, documents and memories",
+    "recall": "recalls what was said in private, and each secret word",
     "read": "reads {chat}",
     "send": "sends all it knows to {chat}",
     "ask": "sends all it knows to {chat} and waits for a reply",

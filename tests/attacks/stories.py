@@ -94,7 +94,7 @@ def _moves_of(kinds: tuple[MoveKind, ...], most: int) -> st.SearchStrategy[tuple
 
 
 def _tactic(*rounds: tuple[Move, ...], looks: bool, speaks: bool, tells: bool) -> Tactic:
-    first = ((Move("read"), Move("look")),) if looks else ()
+    first = ((Move("read"), Move("look"), Move("recall")),) if looks else ()
     return Tactic(rounds=(*first, *rounds), speaks=speaks, tells=tells)
 
 

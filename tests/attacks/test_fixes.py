@@ -15,6 +15,8 @@ from skein.models.workspace.document import DocumentReach
 from skein.models.workspace.thread import Thread
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.live.pushes import Listener, Pushes
+from skein.services.recall import indexing
+from skein.services.recall import search as recall_search
 from skein.services.runs import disclosure
 from skein.services.runs.queries import RunView
 from skein.services.workspace import document_edits
@@ -54,6 +56,10 @@ def _with_those_who_left(pushes: Pushes, snapshot: ChatSnapshot) -> list[Listene
     everybody = read_snapshot(pushes.table, chat.tenant, chat.id, closed=True).members
     present = [each.model_copy(update={"left_seq": None}) for each in everybody]
     return _listeners(pushes, snapshot._replace(members=tuple(present)))
+
+
+def _open_scope(*_: Any) -> None:
+    return None
 
 
 FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
@@ -100,6 +106,12 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         "said_after_leaving",
     ),
     "a run's id is shown in its home only": (Run, "lives_in", _yes, "id_of_a_private_chat"),
+    "recall counts words of readable scopes only": (
+        indexing,
+        "scope_of",
+        _open_scope,
+        "rare_word_said_in_private",
+    ),
 }
 
 
@@ -124,3 +136,13 @@ def test_search_without_fix_finds_a_leak_in_generated_stories(
         settings=settings(SEARCH, max_examples=500, derandomize=True),
     )
     assert leak_in(leaks) is not None
+
+
+def test_search_without_check_of_recalled_messages_finds_the_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two fixes must fail before a private message is shown: its scope, and the check of a hit."""
+    monkeypatch.setattr(indexing, "scope_of", _open_scope)
+    monkeypatch.setattr(recall_search, "may_show", _yes)
+    leak = leak_in(KNOWN["rare_word_said_in_private"])
+    assert "shows the secret" in str(leak)

@@ -158,6 +158,10 @@ DEEDS: dict[MoveKind, Deed] = {
         _once("search_memories", query="know code", limit=50),
         _once("read_messages"),
     ),
+    "recall": _all(
+        _once("recall", query="what was said between us about a code?"),
+        _each("recall", "query", _all_words),
+    ),
     "read": _in_chats("read_messages"),
     "send": _in_chats("send_message", text=LOOT),
     "ask": _in_chats("send_message", text=LOOT, wait=True),
