@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime
 from functools import cached_property
 from hashlib import sha256
 from inspect import Parameter, signature
+from types import UnionType
 from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, get_args
 
 import pydantic_core
@@ -218,7 +219,7 @@ class Api(APIGatewayHttpResolver):
     def query_names(self, method: str, path: str) -> frozenset[str]:
         """Return the names of a route's query parameters (see `parameters_of`)."""
         parameters = self._parameters_of(method, path).values()
-        return frozenset(each.name for each in parameters if _in_query(each))
+        return frozenset(_query_name(each) for each in parameters if _in_query(each))
 
     def _parameters_of(self, method: str, path: str) -> Mapping[str, Parameter]:
         return self._parameters[method, path.replace("{", "<").replace("}", ">")]
@@ -324,6 +325,13 @@ def check_query(query: Mapping[str, str], *, known: Set[str] = frozenset()) -> N
 def _in_query(parameter: Parameter) -> bool:
     """Tell whether a route's parameter is annotated as one of the query."""
     return any(isinstance(each, Query) for each in get_args(parameter.annotation))
+
+
+def _query_name(parameter: Parameter) -> str:
+    """Return the name of a parameter as it stands in the query."""
+    annotated = get_args(parameter.annotation)
+    aliases = (each.alias for each in annotated if isinstance(each, Query) and each.alias)
+    return next(aliases, parameter.name)
 
 
 def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
@@ -458,7 +466,7 @@ def _unexpected(error: Exception) -> Response[str]:
 
 def documented(
     success: int,
-    model: type | None,
+    model: type | UnionType | None,
     *errors: int,
     media_type: str = content_types.APPLICATION_JSON,
 ) -> dict[int, Any]:

@@ -1,20 +1,67 @@
-"""Route of a day's model usage, for operators (function `admin_api`)."""
+"""Routes of usage, for operators (function `admin_api`)."""
 
-from routes.app import ApiRouter, Day, documented
+from datetime import date
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+from pydantic import BeforeValidator
+
+from routes.app import ApiRouter, Day, documented, iso_day
 from routes.audited import reads
 from skein.bootstrap.api import services
-from skein.models.api.usage import UsageResource
+from skein.errors import Unprocessable
+from skein.models.api.usage import UsageReportResource, UsageResource, UsageRowResource
+from skein.services.quotas.usage_reports import UsageBy, UsageReport, UsageRow
 
 router = ApiRouter()
+
+By = Annotated[
+    UsageBy | None, Query(description="What each row of a report stands for; default: the day.")
+]
+From = Annotated[
+    date | None,
+    BeforeValidator(iso_day),
+    Query(alias="from", description="The first day of a report (UTC); default: its last day."),
+]
+To = Annotated[
+    date | None,
+    BeforeValidator(iso_day),
+    Query(description="The last day of a report, at most 31 days; default: today."),
+]
 
 
 @router.get(
     "/v1/usage",
-    summary="Get the tenant's usage of one day",
+    summary="Get the tenant's usage, of one day or as a report",
     tags=["usage"],
-    responses=documented(200, UsageResource, 400),
+    responses=documented(200, UsageResource | UsageReportResource, 400),
     middlewares=reads("usage"),
 )
-def get_usage(day: Day = None) -> UsageResource:
-    """Counts all model answers: in runs, for summaries and for memories."""
-    return UsageResource.of(services().usage.of_day(router.caller.tenant, day))
+def get_usage(
+    day: Day = None, by: By = None, from_: From = None, to: To = None
+) -> UsageResource | UsageReportResource:
+    """Without `by`, adds up one day: all model answers in runs, for summaries and for memories.
+
+    With `by`, `from` or `to`, a report has one row for each day (the default), agent, person or
+    model, or one for the tenant. Rows by person leave out work that traces back to nobody.
+    """
+    tenant = router.caller.tenant
+    if by is None and from_ is None and to is None:
+        return UsageResource.of(services().usage.of_day(tenant, day))
+    if day is not None:
+        raise Unprocessable("a report takes `from` and `to` instead of `day`")
+    return _report(services().usage_reports.report(tenant, by or "day", first=from_, last=to))
+
+
+def _report(report: UsageReport) -> UsageReportResource:
+    return UsageReportResource(
+        by=report.by,
+        first=report.first,
+        last=report.last,
+        total=_row(report.total),
+        rows=tuple(map(_row, report.rows)),
+    )
+
+
+def _row(row: UsageRow) -> UsageRowResource:
+    return UsageRowResource.of(row.key, row.usage, row.money)

@@ -30,6 +30,7 @@ from skein.models.outbox import due
 from skein.models.planning import goal, plan
 from skein.models.privacy import audit, erasure
 from skein.models.quotas import limit
+from skein.models.quotas.usage import agent_usage_key, user_usage_key
 from skein.models.recall import stored
 from skein.models.runs import run, step
 from skein.models.runs.completion import AnswerFault
@@ -498,6 +499,10 @@ KEYS: dict[str, Key] = {
     "`SkillCatalog`": skill.SkillCatalog.key_of(TENANT),
     "`WebhookService`": webhook_service.WebhookService.key_of("{source}"),
     "`AuditEntry`": audit_key(),
+    "usage of an agent": agent_usage_key(TENANT, NOON, "{agent}", 7)._replace(
+        pk="{tenant}#USAGE#{day}", sk="AGENT#{agent}#{shard}"
+    ),
+    "usage of a person": user_usage_key(TENANT, NOON, "{id}")._replace(pk="{tenant}#USAGE#{day}"),
     "usage": UsageCounters.key_of(TENANT, "{day}", 7)._replace(pk="{tenant}#USAGE#{day}#{shard}"),
 }
 RELATIONS = {

@@ -159,6 +159,7 @@ def killed(strike: int, text: str, *, after_effect: bool) -> tuple[Texting, Deli
         sms=fuse.guard(world.sms, "sms", ("send", "find")),
         dispatch=world.app.dispatch,
         metrics=world.metrics,
+        usage=world.app.usage,
         settings=world.settings,
     )
     fuse.arm(strike, after=after_effect)

@@ -30,9 +30,11 @@ PATHS: dict[str, dict[str, str]] = {
 QUERIES: dict[str, str] = {
     "after": "=0",
     "before": "=999",
+    "by": "=agent",
     "chat_id": "chat_id",
     "cursor": "",  # has a test of its own
     "day": "=2026-02-18",
+    "from": "=2026-02-18",
     "kind": "=core",
     "limit": "=10",
     "phone": "own_phone",
@@ -40,6 +42,7 @@ QUERIES: dict[str, str] = {
     "state": "=live",
     "status": "=active",
     "tokens": "=1000",
+    "to": "=2026-02-18",
     "user_id": "user_id",
 }
 
@@ -230,7 +233,7 @@ def _routes() -> Iterator[Route]:
                 method=str(route.method),
                 path=str(route.openapi_path),
                 path_names=tuple(each.name for each in wanted.path_params),
-                query_names=tuple(each.name for each in wanted.query_params),
+                query_names=tuple(each.alias or each.name for each in wanted.query_params),
                 body=body,
                 fields=_fields(route),
                 needed=tuple(each.name for each in wanted.query_params if each.required),

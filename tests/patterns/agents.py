@@ -4,6 +4,8 @@ from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, 
 from skein.models.chats.chat import SmsAddress
 from skein.models.common.ownership import Owner, Reach
 from skein.models.config.overrides import StackOverridesChange, TenantOverridesChange
+from skein.models.quotas.usage import Payer
+from skein.models.runs.completion import TokenUsage
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.models.workspace.skill import SkillHead
 from skein.services.config.stack_settings import StackSettingsService
@@ -348,6 +350,14 @@ def _usage_of_day(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.usage.of_day(TENANT)
+
+
+@patterns.named("a report of a tenant's usage")
+def _usage_report(meter: Meter) -> None:
+    world = group()
+    world.app.usage.add(TENANT, TokenUsage(), spread_by="run_1", payer=Payer("agt_a", HUSAM.id))
+    with meter(world):
+        world.app.usage_reports.report(TENANT, "user")
 
 
 @patterns.named("write an audit entry")

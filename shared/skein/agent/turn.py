@@ -46,12 +46,13 @@ from skein.models.chats.chat import Chat
 from skein.models.common.audience import may_show
 from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import RunJob
+from skein.models.quotas.usage import Payer
 from skein.models.runs.run import Run, RunStatus, ShownHistory
 from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import with_opt_outs_now
 from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
-from skein.services.quotas.token_budget import TokenBudget, TokenBudgets
+from skein.services.quotas.token_budget import TokenBudget, TokenBudgets, payer_of
 from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.final_message import FinalMessages, ends_in_one_transaction
 from skein.services.replies.user_notices import Apologies, FailureNotices, Notices
@@ -269,7 +270,14 @@ class Turns:
             # The step can be recorded even if a later write failed.
             if activation.run.steps_taken == step.n:
                 self.model_steps.count_fault(step)
-                self.usage.add(activation.run.tenant, step.usage, spread_by=activation.run.id)
+                run = activation.run
+                self.usage.add(
+                    run.tenant,
+                    step.usage,
+                    spread_by=run.id,
+                    model=step.model,
+                    payer=Payer(run.agent_id, payer_of(run)),
+                )
                 budget.charge(step.usage)
 
     @staticmethod

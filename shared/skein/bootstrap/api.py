@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from skein.services.privacy.message_deletion import MessageDeletion
     from skein.services.quotas.rate_limits import RateLimiter
     from skein.services.quotas.usage import UsageCounters
+    from skein.services.quotas.usage_reports import UsageReports
     from skein.services.recall.rebuild import RecallRebuilds
     from skein.services.runs.manual_trigger import ManualTrigger
     from skein.services.runs.queries import RunViews
@@ -370,6 +371,13 @@ class ApiServices:
         return UsageCounters(
             table=self.ports.table, clock=self.ports.clock, metrics=self.ports.metrics
         )
+
+    @lazy
+    def usage_reports(self) -> UsageReports:
+        """The reports of usage by day, agent, person or model."""
+        from skein.services.quotas.usage_reports import UsageReports
+
+        return UsageReports(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
     def users(self) -> Users:

@@ -3,6 +3,7 @@
 from skein.bootstrap.ports import Ports
 from skein.services.delivery.sender import SmsSender
 from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.usage import UsageCounters
 
 
 def build_sms_sender(ports: Ports) -> SmsSender:
@@ -13,5 +14,6 @@ def build_sms_sender(ports: Ports) -> SmsSender:
         sms=ports.sms,
         dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics, settings=ports.settings),
         metrics=ports.metrics,
+        usage=UsageCounters(table=ports.table, clock=ports.clock, metrics=ports.metrics),
         settings=ports.settings,
     )

@@ -90,7 +90,7 @@ def test_while_one_worker_is_at_it_another_job_changes_nothing() -> None:
     assert (delivery.fence, delivery.status, world.sms.asked) == (1, "sent", 1)
 
 
-def test_a_text_costs_two_reads_and_two_writes() -> None:
+def test_a_text_costs_two_reads_two_writes_and_a_count() -> None:
     world = Texting()
     job = world.say()
     before = len(world.table.log)
@@ -100,6 +100,7 @@ def test_a_text_costs_two_reads_and_two_writes() -> None:
         "get_many",
         "write",  # claim, parts and intent
         "write",  # outcome
+        "transact",  # usage
     ]
 
 

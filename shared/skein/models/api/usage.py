@@ -1,10 +1,13 @@
-"""Resources of the HTTP API: usage of models."""
+"""Resources of the HTTP API: usage of models and SMS."""
 
 from datetime import date
-from typing import Self
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
 
 from skein.models.api.base import Resource
-from skein.models.quotas.usage import DayUsage
+from skein.models.quotas.prices import Money
+from skein.models.quotas.usage import DayUsage, Usage
 
 
 class UsageResource(Resource):
@@ -20,3 +23,41 @@ class UsageResource(Resource):
     def of(cls, usage: DayUsage) -> Self:
         """Build the resource of a day's usage."""
         return cls.model_validate(usage, from_attributes=True)
+
+
+class UsageRowResource(Resource):
+    """The usage of a day, an agent, a person, a model or a tenant."""
+
+    key: Annotated[
+        str, Field(description="The day, id or name; empty for work of no agent, and for the total")
+    ]
+    calls: Annotated[int, Field(description="Answers of models.")]
+    input_tokens: int
+    cached_tokens: Annotated[
+        int, Field(description="Input tokens that the provider's prefix cache served.")
+    ]
+    output_tokens: int
+    texts: Annotated[int, Field(description="SMS that the provider accepted.")]
+    segments: Annotated[int, Field(description="The segments of these SMS.")]
+    money: Annotated[
+        Money | None, Field(description="The cost at the tenant's current prices; null: no prices.")
+    ]
+
+    @classmethod
+    def of(cls, key: str, usage: Usage, money: Money | None) -> Self:
+        """Build the resource of a row."""
+        tokens = usage.of_all_models.model_dump()
+        return cls(key=key, texts=usage.texts, segments=usage.segments, money=money, **tokens)
+
+
+class UsageReportResource(Resource):
+    """A tenant's usage over some days, in rows."""
+
+    by: Literal["day", "agent", "user", "model", "tenant"]
+    first: Annotated[date, Field(serialization_alias="from", description="The first day (UTC).")]
+    last: Annotated[date, Field(serialization_alias="to", description="The last day.")]
+    total: UsageRowResource
+    rows: Annotated[
+        tuple[UsageRowResource, ...],
+        Field(description="Days in order; otherwise the most tokens first."),
+    ]

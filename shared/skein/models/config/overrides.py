@@ -12,6 +12,7 @@ from skein.models.common.base import Instant, Stored, Tenant, key_part, stable_h
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
+from skein.models.quotas.prices import Prices
 
 MAX_PHRASES = 50
 STACK_COPIES = 16  # copies of the stack's settings, since each run reads one (spreads the load)
@@ -212,6 +213,15 @@ class PlanOverrides(Overrides):
     ] = None
 
 
+class PriceOverrides(Overrides):
+    """The prices at which usage is reported in money."""
+
+    prices: Annotated[
+        Prices | None,
+        Field(description="Prices of models and SMS, with which `GET /v1/usage` reports money."),
+    ] = None
+
+
 class Retention(Overrides):
     """The retention of messages and runs; None means without limit."""
 
@@ -249,7 +259,9 @@ class RolloutOverride(Overrides):
     ] = None
 
 
-class TenantOverrides(RolloutOverride, Retention, PlanOverrides, TenantLimits, ChatOverrides):
+class TenantOverrides(
+    RolloutOverride, Retention, PriceOverrides, PlanOverrides, TenantLimits, ChatOverrides
+):
     """The overrides that a tenant may have."""
 
 

@@ -1,9 +1,20 @@
-"""Token usage of a tenant's agents by day."""
+"""Usage of models and SMS by a tenant's agents and people, by day."""
 
-from datetime import date
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from hashlib import sha256
+from typing import NamedTuple, Self
+
+from pydantic import Field
 
 from skein.models.common.base import Value, key_part
-from skein.models.common.storage import Key
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+
+USAGE_DAYS = 400  # the counters by agent and by person expire afterwards
+OF_AGENT, OF_USER = SortKeyPrefix("AGENT#"), SortKeyPrefix("USER#")
+NAMED, CALLS = "model", "calls"
+TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
+SMS = ("texts", "segments")
 
 
 class DayUsage(Value):
@@ -16,6 +27,116 @@ class DayUsage(Value):
     cached_tokens: int = 0
 
 
+class Payer(NamedTuple):
+    """Who an answer or an SMS is counted for.
+
+    Attributes:
+        agent_id: The agent; None for a chat's own summary.
+        user_id: The person to whom the work traces back, if any.
+    """
+
+    agent_id: str | None = None
+    user_id: str | None = None
+
+
+class ModelUsage(Value):
+    """The calls of one model, and their tokens."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: "ModelUsage") -> "ModelUsage":
+        fields = type(self).model_fields
+        return ModelUsage(**{name: getattr(self, name) + getattr(other, name) for name in fields})
+
+
+class Usage(Value):
+    """The usage of one row of a report.
+
+    Attributes:
+        models: The calls by model.
+        texts: The SMS that the provider accepted.
+        segments: The segments of these SMS.
+    """
+
+    models: dict[str, ModelUsage] = Field(default_factory=dict)
+    texts: int = 0
+    segments: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        models = dict(self.models)
+        for name, usage in other.models.items():
+            models[name] = models.get(name, ModelUsage()) + usage
+        return Usage(
+            models=models,
+            texts=self.texts + other.texts,
+            segments=self.segments + other.segments,
+        )
+
+    @property
+    def of_all_models(self) -> ModelUsage:
+        """The calls of all models together."""
+        return sum(self.models.values(), ModelUsage())
+
+
+class UsageCounter(NamedTuple):
+    """A counter of one day by agent or by person, as it is stored.
+
+    The item has one group of attributes for each model, because prices differ by model. Their names
+    end in a hash of the model's name.
+
+    Attributes:
+        of: `AGENT#` or `USER#`.
+        id: The agent or the person; empty if there is none.
+        usage: The counts.
+    """
+
+    of: SortKeyPrefix
+    id: str
+    usage: Usage
+
+    @classmethod
+    def from_item(cls, item: Item) -> Self:
+        """Read a counter from its item."""
+        of = OF_AGENT if OF_AGENT.holds(item) else OF_USER
+        models = {}
+        for name, model in item.items():
+            kind, _, group = name.partition("#")
+            if kind == NAMED and group:
+                counts = {each: int(item.get(f"{each}#{group}", 0)) for each in (CALLS, *TOKENS)}
+                models[str(model)] = ModelUsage(**counts)
+        sms = {name: int(item.get(name, 0)) for name in SMS}
+        return cls(of, str(item["counted_for"]), Usage(models=models, **sms))
+
+
 def usage_key(tenant: str, day: str, shard: int) -> Key:
     """Return the key of one counter of a day; `day` is `YYYY-MM-DD`."""
     return Key(f"{key_part(tenant)}#USAGE#{day}#{shard}", "TOTAL")
+
+
+def usage_partition(tenant: str, day: date) -> str:
+    """Return the partition of a day's counters by agent and by person (UTC)."""
+    return f"{key_part(tenant)}#USAGE#{day:%Y-%m-%d}"
+
+
+def agent_usage_key(tenant: str, day: date, agent_id: str | None, shard: int) -> Key:
+    """Return the key of an agent's counter of a day; each agent has one for each shard."""
+    return Key(usage_partition(tenant, day), f"{OF_AGENT}{key_part(agent_id or '-')}#{shard:02d}")
+
+
+def user_usage_key(tenant: str, day: date, user_id: str) -> Key:
+    """Return the key of a person's counter of a day."""
+    return Key(usage_partition(tenant, day), f"{OF_USER}{key_part(user_id)}")
+
+
+def model_counts(model: str, counts: Mapping[str, int]) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the name and the counts of a model as attributes of a counter."""
+    group = sha256(model.encode()).hexdigest()[:8]
+    return {f"{NAMED}#{group}": model}, {f"{name}#{group}": n for name, n in counts.items()}
+
+
+def usage_expires_at(day: datetime) -> int:
+    """Return when the counters of a day expire, in seconds since 1970."""
+    return int((day.replace(hour=0, minute=0, second=0) + timedelta(days=USAGE_DAYS)).timestamp())

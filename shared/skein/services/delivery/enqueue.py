@@ -60,6 +60,7 @@ def outgoing(
             id=f"dlv_{ids.ulid()}",
             chat_id=message.chat_id,
             user_id=person.member.id,
+            agent_id=message.sender.id,
             seq=message.seq,
             to=person.sms,
             after=person.last_delivery,

@@ -52,6 +52,7 @@ from skein.services.delivery.store import (
     recipient_keys,
 )
 from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
 
@@ -82,6 +83,7 @@ class SmsSender:
         sms: Sms,
         dispatch: Dispatch,
         metrics: Metrics,
+        usage: UsageCounters,
         settings: Settings,
     ) -> None:
         self._table = table
@@ -90,7 +92,9 @@ class SmsSender:
         self._dispatch = dispatch
         self._metrics = metrics
         self._settings = settings
-        self._store = DeliveryStore(table=table, clock=clock, metrics=metrics, settings=settings)
+        self._store = DeliveryStore(
+            table=table, clock=clock, metrics=metrics, settings=settings, usage=usage
+        )
         self._lookup = DeliveryLookup(store=self._store, clock=clock, sms=sms, settings=settings)
 
     @correlated()

@@ -14,10 +14,12 @@ from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, al
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.phone import PhoneOwner
 from skein.models.outbox.due import NOT_DUE
+from skein.models.quotas.usage import Payer
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.delivery.policy import grace_end
 from skein.services.delivery.state import PartUpdate, loss_of, next_attempt, status_of, with_part
+from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
 # The number of a chat's newest deliveries that a look-up compares with. Only those of the last
@@ -53,12 +55,13 @@ class Recipient(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStore:
-    """Store of deliveries, with their status, due pointers and the metric of failures."""
+    """Store of deliveries, with their status, due pointers, counts and the metric of failures."""
 
     table: Table
     clock: Clock
     metrics: Metrics
     settings: Settings
+    usage: UsageCounters
 
     def read(self, tenant: str, chat_id: str, delivery_id: str) -> Delivery:
         """Read a delivery.
@@ -183,6 +186,7 @@ class DeliveryStore:
         return grace_end(self.clock.now(), self.settings)
 
     def _count(self, before: Delivery, after: Delivery) -> None:
+        self._count_usage(before, after)
         if after.status == "failed" and before.status != "failed":
             codes = [part.error_code for part in after.parts if part.lost]
             logger.error(
@@ -197,6 +201,23 @@ class DeliveryStore:
             logger.info(
                 "delivery canceled",
                 extra={"delivery_id": after.id, "reason": after.reason},
+            )
+
+    def _count_usage(self, before: Delivery, after: Delivery) -> None:
+        """Count the SMS whose ids the write recorded, each once."""
+        known = before.parts or after.parts
+        new = [
+            (len(part.sids - (earlier.sids if before.parts else frozenset())), part.segments)
+            for part, earlier in zip(after.parts, known, strict=True)
+        ]
+        texts = sum(number for number, _ in new)
+        if texts:
+            self.usage.add_sms(
+                after.tenant,
+                Payer(after.agent_id, after.user_id),
+                texts=texts,
+                segments=sum(number * segments for number, segments in new),
+                spread_by=after.id,
             )
 
 

@@ -8,6 +8,7 @@ from skein.errors import ModelRejected, SkeinError, Transient
 from skein.models.chats.chat import Chat
 from skein.models.directory.agent import Agent
 from skein.models.memory.memory import Memory, MemoryKind
+from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage, well_formed
 from skein.ports import LanguageModel
 from skein.prompts import render
@@ -138,7 +139,14 @@ class Extractor:
             answer = self.model.complete(request)
         except (Transient, ModelRejected) as error:
             raise ExtractionFailed(str(error), TokenUsage()) from error
-        self.usage.add(agent.tenant, answer.usage, spread_by=chat.id, background=True)
+        self.usage.add(
+            agent.tenant,
+            answer.usage,
+            spread_by=chat.id,
+            model=answer.model,
+            payer=Payer(agent.id),
+            background=True,
+        )
         found = json_object_in(answer.text, {"journal", "core"})
         entries = entries_in(found, known.core)
         if entries is None:

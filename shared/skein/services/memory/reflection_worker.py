@@ -21,6 +21,7 @@ from skein.models.memory.memory import REFLECTION_LEAD, Memory, touched
 from skein.models.memory.reflection import ReflectionRecord
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ReflectionJob
+from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.ports import Clock, Ids, LanguageModel, Metrics, Table, TokenCounter
 from skein.prompts import render
@@ -178,7 +179,14 @@ class Reflection:
         except (Transient, ModelRejected) as error:
             self._failed(job, fading, type(error).__name__, TokenUsage())
             return 0
-        self.usage.add(job.tenant, answer.usage, spread_by=agent.id, background=True)
+        self.usage.add(
+            job.tenant,
+            answer.usage,
+            spread_by=agent.id,
+            model=answer.model,
+            payer=Payer(agent.id),
+            background=True,
+        )
         chosen = promoted_in(answer.text, fading)
         if chosen is None:
             self._failed(job, fading, "the answer could not be parsed", answer.usage)

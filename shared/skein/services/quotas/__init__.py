@@ -4,4 +4,5 @@ __all__ = [
     "rate_limits",
     "token_budget",
     "usage",
+    "usage_reports",
 ]

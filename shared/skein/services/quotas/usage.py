@@ -6,6 +6,7 @@ may exceed the budget. Over the budget, work waits: its due pointer moves to the
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -13,7 +14,18 @@ from skein.errors import SkeinError, Transient
 from skein.models.common.base import stable_hash
 from skein.models.common.storage import Key, Update
 from skein.models.config.overrides import TenantSettings
-from skein.models.quotas.usage import DayUsage, usage_key
+from skein.models.quotas.usage import (
+    CALLS,
+    SMS,
+    TOKENS,
+    DayUsage,
+    Payer,
+    agent_usage_key,
+    model_counts,
+    usage_expires_at,
+    usage_key,
+    user_usage_key,
+)
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Metrics, Table
 from skein.settings import Settings
@@ -21,6 +33,8 @@ from skein.settings import Settings
 USAGE_SHARDS = 16
 DAY = timedelta(days=1)
 SPREAD_SECONDS = 3_600  # the window, from midnight, over which waiting chats are spread
+UNKNOWN_MODEL = "unknown"
+NO_PAYER = Payer()
 COUNTS = ("answers", "input_tokens", "output_tokens", "cached_tokens")
 
 logger = logging.getLogger(__name__)
@@ -48,31 +62,88 @@ class UsageCounters:
         return [cls.key_of(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
 
     def add(
-        self, tenant: str, usage: TokenUsage, *, spread_by: str, background: bool = False
+        self,
+        tenant: str,
+        usage: TokenUsage,
+        *,
+        spread_by: str,
+        model: str = UNKNOWN_MODEL,
+        payer: Payer = NO_PAYER,
+        background: bool = False,
     ) -> None:
-        """Add the cost of one model answer to a counter of today.
+        """Add the cost of one model answer to the counters of today.
 
-        A count that cannot be written is dropped and reported by the metric `UsageLost`. The exact
-        figures are on the runs, and no answer waits for a statistic.
+        The counters of the tenant, the agent and the person are written in one transaction, so that
+        they agree. A count that cannot be written is dropped and reported by the metric
+        `UsageLost`. The exact figures are on the runs, and no answer waits for a statistic.
 
         Args:
             tenant: The tenant.
             usage: The tokens of the answer.
             spread_by: A run's id, by which the counter is chosen.
+            model: The model that answered.
+            payer: The agent and the person that the answer is counted for.
             background: Whether the tokens also count against the budget of background work.
         """
         day = f"{self.clock.now():%Y-%m-%d}"
-        key = self.key_of(tenant, day, stable_hash(spread_by) % USAGE_SHARDS)
+        shard = stable_hash(spread_by) % USAGE_SHARDS
+        key = self.key_of(tenant, day, shard)
         counts = {"answers": 1} | usage.model_dump(exclude={"reasoning_tokens"})
         if background:
             counts["background_tokens"] = usage.input_tokens + usage.output_tokens
         self.metrics.count("ModelTokens", usage.input_tokens + usage.output_tokens)
+        tokens = {name: getattr(usage, name) for name in TOKENS}
+        named, of_model = model_counts(model, {CALLS: 1} | tokens)
+        by_payer = self._by_payer(tenant, payer, shard, named, of_model)
         try:
-            self.table.write(Update(key, add=counts))
+            self.table.transact([Update(key, add=counts), *by_payer])
         except Transient:
             counts.pop("background_tokens", None)
-            logger.warning("failed to count usage", extra={"tenant": tenant, **counts})
-            self.metrics.count("UsageLost")
+            self._lost(tenant, counts)
+
+    def add_sms(
+        self, tenant: str, payer: Payer, *, texts: int, segments: int, spread_by: str
+    ) -> None:
+        """Add SMS that the provider accepted to the counters of today.
+
+        A count that cannot be written is dropped, as in `add`.
+
+        Args:
+            tenant: The tenant.
+            payer: The agent that wrote the message, and the person who gets it.
+            texts: The number of SMS.
+            segments: Their segments.
+            spread_by: The delivery's id, by which the counter is chosen.
+        """
+        counts = dict(zip(SMS, (texts, segments), strict=True))
+        shard = stable_hash(spread_by) % USAGE_SHARDS
+        try:
+            self.table.transact(self._by_payer(tenant, payer, shard, {}, counts))
+        except Transient:
+            self._lost(tenant, counts)
+
+    def _by_payer(
+        self,
+        tenant: str,
+        payer: Payer,
+        shard: int,
+        named: Mapping[str, str],
+        counts: Mapping[str, int],
+    ) -> list[Update]:
+        """Return the writes that add counts to the counters of an agent and a person."""
+        now = self.clock.now()
+        expires = {"expires_at": usage_expires_at(now)}
+        agent = agent_usage_key(tenant, now, payer.agent_id, shard)
+        fields = {**expires, **named}
+        writes = [Update(agent, set={"counted_for": payer.agent_id or "", **fields}, add=counts)]
+        if payer.user_id is not None:
+            person = user_usage_key(tenant, now, payer.user_id)
+            writes.append(Update(person, set={"counted_for": payer.user_id, **fields}, add=counts))
+        return writes
+
+    def _lost(self, tenant: str, counts: Mapping[str, int]) -> None:
+        logger.warning("failed to count usage", extra={"tenant": tenant, **counts})
+        self.metrics.count("UsageLost")
 
     def of_day(self, tenant: str, day: date | None = None) -> DayUsage:
         """Return the usage of a tenant's agents on a day (UTC); None for today."""

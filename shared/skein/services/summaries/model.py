@@ -8,6 +8,7 @@ from skein.errors import ModelRejected, Transient
 from skein.models.chats.chat import Chat, Message
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import SummaryJob
+from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelMessage, ModelRequest, well_formed
 from skein.models.summaries.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
 from skein.ports import LanguageModel, Metrics
@@ -96,7 +97,14 @@ class Summarizer:
         except (Transient, ModelRejected) as error:
             self._failed(job, str(error))
             return None
-        self.usage.add(job.tenant, answer.usage, spread_by=job.chat_id, background=True)
+        self.usage.add(
+            job.tenant,
+            answer.usage,
+            spread_by=job.chat_id,
+            model=answer.model,
+            payer=Payer(job.agent_id),
+            background=True,
+        )
         summary = fit(answer.text)
         if summary is None:
             self._failed(job, "the answer was unusable")

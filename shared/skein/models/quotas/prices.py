@@ -1,0 +1,100 @@
+"""Prices of model tokens and SMS, which operators set, and the money that they lead to."""
+
+import re
+from decimal import Decimal
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from skein.models.common.base import Value
+from skein.models.common.json_types import NUMBER
+from skein.models.quotas.usage import ModelUsage, Usage
+
+MAX_PRICED_MODELS = 50
+MILLION = Decimal(1_000_000)
+VERSION = re.compile(r"-[0-9][0-9-]*$")
+DIGITS = 6  # of an amount of money, after the point
+
+Price = Annotated[float, Field(ge=0, le=1_000_000), NUMBER]
+ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+
+
+class ModelPrice(BaseModel):
+    """The prices of one model, for a million tokens each."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Annotated[Price, Field(description="Price of a million input tokens.")]
+    cached: Annotated[
+        Price | None,
+        Field(description="Price of a million cached input tokens; null: the price of input."),
+    ] = None
+    output: Annotated[Price, Field(description="Price of a million output tokens.")]
+
+
+class Prices(BaseModel):
+    """The prices of a tenant, in one currency."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    currency: Annotated[
+        str,
+        StringConstraints(pattern=r"^[A-Z]{3}$"),
+        Field(description="The code of the currency (ISO 4217), such as `USD`."),
+    ]
+    models: Annotated[
+        dict[ModelName, ModelPrice],
+        Field(max_length=MAX_PRICED_MODELS, description="The prices by the name of the model."),
+    ] = {}
+    sms_segment: Annotated[
+        Price | None, Field(description="Price of a segment of an SMS; null: not known.")
+    ] = None
+
+    def price_of(self, model: str) -> ModelPrice | None:
+        """Return the price of a model; None if it has none.
+
+        Providers answer with the dated name of a version, such as `gpt-4o-2024-08-06`. Without a
+        price of its own, a version has the price of its model.
+        """
+        return self.models.get(model) or self.models.get(VERSION.sub("", model))
+
+    def money(self, usage: Usage) -> "Money":
+        """Return the money that usage costs at these prices."""
+        priced = [(self.price_of(name), used) for name, used in usage.models.items()]
+        unpriced = sorted(name for name in usage.models if self.price_of(name) is None)
+        amounts = [_cost(price, used) for price, used in priced if price is not None]
+        if self.sms_segment is not None:
+            amounts.append(Decimal(str(self.sms_segment)) * usage.segments)
+        return Money(
+            currency=self.currency,
+            amount=float(round(sum(amounts, Decimal(0)), DIGITS)),
+            unpriced_models=tuple(unpriced),
+            unpriced_segments=usage.segments if self.sms_segment is None else 0,
+        )
+
+
+class Money(Value):
+    """An amount of money.
+
+    Attributes:
+        currency: The code of the currency (ISO 4217).
+        amount: The amount, with up to six digits after the point.
+        unpriced_models: The models without a price, which the amount lacks.
+        unpriced_segments: The SMS segments that the amount lacks, because they have no price.
+    """
+
+    currency: str
+    amount: float
+    unpriced_models: tuple[str, ...] = ()
+    unpriced_segments: int = 0
+
+
+def _cost(price: ModelPrice, used: ModelUsage) -> Decimal:
+    cached = price.input if price.cached is None else price.cached
+    fresh = max(used.input_tokens - used.cached_tokens, 0)
+    parts = (
+        (price.input, fresh),
+        (cached, min(used.cached_tokens, used.input_tokens)),
+        (price.output, used.output_tokens),
+    )
+    return sum((Decimal(str(each)) * tokens for each, tokens in parts), Decimal(0)) / MILLION
