@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import TokenUsage
 from tests.support.api_client import operator
@@ -61,7 +62,7 @@ def used(world: World, model: str, payer: Payer, **tokens: int) -> None:
     )
 
 
-def reported(world: World, **query: str) -> dict[str, Any]:
+def reported(world: World, **query: str) -> Any:
     answer = operator(world).get("/v1/usage", **query)
     assert answer.status == 200, answer.body
     return answer.body
@@ -142,9 +143,11 @@ def test_report_of_a_run_counts_each_answer_once_when_its_job_is_repeated() -> N
     world.chat(person(), bot(), kind="direct", visibility="private")
     world.post("Hello", person())
     [waiting] = world.queues.waiting("turns")
+    job = waiting.job
+    assert isinstance(job, RunJob)
     world.drain()
     for _ in range(3):
-        world.app.turns.take(waiting.job, deadline=world.clock.now() + LONG_INVOCATION)
+        world.app.turns.take(job, deadline=world.clock.now() + LONG_INVOCATION)
     [row] = reported(world, by="user")["rows"]
     assert (row["key"], row["calls"]) == (person().id, 1)
     answers = operator(world).get("/v1/usage").body["answers"]
