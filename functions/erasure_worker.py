@@ -13,7 +13,7 @@ from skein.logs import logged
 from skein.models.outbox.jobs import ErasureJob
 from skein.sqs_events import process
 
-load_adapters()
+load_adapters("sockets")
 
 
 @logged

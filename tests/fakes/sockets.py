@@ -25,6 +25,8 @@ class FakeSockets:
 
     def close(self, connection_id: str) -> None:
         """See `skein.ports.Sockets`."""
+        if self.failing is not None:
+            raise self.failing
         self.gone.add(connection_id)
 
     def frames(self, connection_id: str) -> list[dict[str, Any]]:

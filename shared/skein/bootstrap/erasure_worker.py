@@ -1,5 +1,6 @@
 """Composition of the erasure worker."""
 
+from skein.bootstrap.live import build_live_connections
 from skein.bootstrap.ports import Ports
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_agent_data import KeptEraser
@@ -46,4 +47,5 @@ def build_eraser(ports: Ports) -> Eraser:
         ),
         runs=search,
         look_ups=LookUpEraser(table=table),
+        connections=build_live_connections(ports),
     )

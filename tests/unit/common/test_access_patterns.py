@@ -6,7 +6,7 @@ import pytest
 
 from local.template import ROOT
 from skein.models.outbox.jobs import RecallJob
-from tests.patterns import agents, chats, consolidation, recall, runs, summaries, texts
+from tests.patterns import agents, chats, consolidation, live, recall, runs, summaries, texts
 from tests.patterns.meter import Cost, Meter
 from tests.patterns.worlds import COACH, HUSAM, direct, job_of
 from tests.support.builders import LONG_INVOCATION, TENANT
@@ -20,6 +20,7 @@ PATTERNS = {
     **summaries.patterns,
     **consolidation.patterns,
     **recall.patterns,
+    **live.patterns,
 }
 ROW = re.compile(r"\| ([^|]+) \| ([^|]+) \| (\d+) \| ([^|]+) \|")
 

@@ -8,6 +8,7 @@ from skein.models.api.base import ChatChange
 from skein.models.outbox.jobs import MAX_LIVE_EVENTS, PushJob
 from tests.support.agents import settle
 from tests.support.builders import TENANT, World, bot, person
+from tests.support.live import connect
 
 DANA, TOM, LENA = (person(f"usr_{name.lower()}", name) for name in ("Dana", "Tom", "Lena"))
 
@@ -21,8 +22,7 @@ def world() -> World:
     made.chat(DANA, TOM, bot())
     made.attach_feed()
     for who in (DANA, TOM, LENA):
-        issued = made.app.live_tickets.issue(TENANT, who.id, token_ends_at=None)
-        made.app.live_connections.connect(issued.ticket, who.name)
+        connect(made, who.id, who.name)
     return made
 
 

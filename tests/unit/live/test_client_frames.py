@@ -3,7 +3,8 @@
 import pytest
 
 from skein.models.outbox.jobs import PushJob
-from tests.support.builders import TENANT, World, bot, person
+from tests.support.builders import World, bot, person
+from tests.support.live import connect
 
 DANA, TOM, LENA = (person(f"usr_{name.lower()}", name) for name in ("Dana", "Tom", "Lena"))
 
@@ -17,11 +18,6 @@ def world() -> World:
     for who, connection_id in ((DANA, "c1"), (TOM, "c2")):
         connect(made, who.id, connection_id)
     return made
-
-
-def connect(world: World, user_id: str, connection_id: str) -> None:
-    issued = world.app.live_tickets.issue(TENANT, user_id, token_ends_at=None)
-    world.app.live_connections.connect(issued.ticket, connection_id)
 
 
 def test_ping_is_answered(world: World) -> None:

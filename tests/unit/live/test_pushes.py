@@ -14,6 +14,7 @@ from skein.models.common.storage import Update
 from skein.models.outbox.jobs import LiveEvent, PushJob
 from skein.models.runs.run import Run
 from tests.support.builders import TENANT, World, bot, person
+from tests.support.live import connect
 
 DANA, TOM, LENA = (person(f"usr_{name.lower()}", name) for name in ("Dana", "Tom", "Lena"))
 PUBLIC = {"delayed", "silent", "canceled", "filtered", "error", None}
@@ -29,11 +30,6 @@ def world() -> World:
     for who, connection_id in ((DANA, "dana"), (TOM, "tom"), (LENA, "lena")):
         connect(made, who.id, connection_id)
     return made
-
-
-def connect(world: World, user_id: str, connection_id: str) -> None:
-    issued = world.app.live_tickets.issue(TENANT, user_id, token_ends_at=None)
-    world.app.live_connections.connect(issued.ticket, connection_id)
 
 
 def push(world: World, *events: LiveEvent, chat_id: str = "chat_1") -> None:

@@ -24,7 +24,9 @@ PublicReason = Literal["delayed", "silent", "canceled", "filtered", "error"]
 ended before it answered. `filtered`: a content filter stopped the answer. `error`: all else.
 """
 
-ClosingCode = Literal["bad_frame", "frame_too_large", "expired", "too_many_connections"]
+ClosingCode = Literal[
+    "bad_frame", "frame_too_large", "expired", "too_many_connections", "access_ended"
+]
 """Why the server closes a connection."""
 
 MAX_FRAME_BYTES = 32 * 1024  # API Gateway's limit

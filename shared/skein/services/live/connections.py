@@ -1,5 +1,6 @@
 """Connections to the live channel: opening, finding and closing them."""
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from skein.ports import Clock, Sockets, Table
 from skein.services.common.optimistic import optimistic
 
 REFUSED = "the ticket is unknown, used or expired"
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +121,21 @@ class LiveConnections:
         self.answer(connection_id, ClosingFrame(code=code))
         self.sockets.close(connection_id)
         self.disconnect(connection_id)
+
+    def close_all(self, tenant: str, user_id: str, code: ClosingCode) -> None:
+        """Close all connections of a person, who is sent nothing after that (idempotent).
+
+        If the gateway is out of reach, a connection is closed at its next frame instead.
+
+        Raises:
+            Transient: The table is out of reach.
+        """
+        for each in self._of(tenant, user_id).connections:
+            try:
+                self.close(each.id, code)
+            except Transient:
+                logger.warning("failed to close a connection", exc_info=True)
+                self.disconnect(each.id)
 
     def answer(self, connection_id: str, frame: Resource) -> None:
         """Send a frame to one connection; the frame may be lost."""

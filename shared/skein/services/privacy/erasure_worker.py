@@ -27,6 +27,7 @@ from skein.models.privacy.erasure import (
 )
 from skein.ports import Clock, Table
 from skein.services.common.pagination import items_under
+from skein.services.live.connections import LiveConnections
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_agent_data import KeptEraser
 from skein.services.privacy.erasure_look_ups import LookUpEraser
@@ -59,12 +60,15 @@ class Eraser:
         kept: KeptEraser,
         runs: RunSearch,
         look_ups: LookUpEraser,
+        connections: LiveConnections,
     ) -> None:
         self._table = table
         self._clock = clock
         self._dispatch = dispatch
+        self._connections = connections
+        self._memberships = memberships
         self._stages: dict[ErasureStage, Stage] = {
-            "find": memberships.find,
+            "find": self._find,
             "close": memberships.close,
             "chats": chats.sweep,
             "kept": kept.sweep,
@@ -214,6 +218,12 @@ class Eraser:
             ]
         )
         logger.info("erasure done", extra={"erasure_id": erasure.id, "at": rfc3339(now)})
+
+    def _find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Close the person's connections to the live channel, then find their chats."""
+        for user_id in sweep.subject.ids:
+            self._connections.close_all(sweep.tenant, user_id, "access_ended")
+        yield from self._memberships.find(sweep, after)
 
     # ------------------------------------------------------------------ working records
 
