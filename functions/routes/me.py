@@ -1,11 +1,23 @@
 """Routes of the caller's own user record."""
 
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
 from routes.app import ApiRouter, documented
-from routes.audited import changes, unaudited
+from routes.audited import CONVERSATION, changes, unaudited
 from skein.bootstrap.api import services
 from skein.models.api.directory import Myself, OwnChange
+from skein.models.api.recall import FoundMessages, RecalledMessage
 
 router = ApiRouter()
+
+DEFAULT_FOUND, MAX_FOUND = 20, 50
+
+SearchText = Annotated[
+    str, Query(min_length=1, max_length=500, description="The text to find messages by.")
+]
+MessageLimit = Annotated[int, Query(ge=1, le=MAX_FOUND, description="Maximum number of messages.")]
 
 
 @router.get(
@@ -35,3 +47,18 @@ def change_me(change: OwnChange) -> Myself:
     services().rate_limiter.admit_change(caller.tenant, caller.user_id)
     user = services().users.change_own(caller.tenant, caller.person, change)
     return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)
+
+
+@router.get(
+    "/v1/me/messages",
+    summary="Search the messages of the caller's chats",
+    tags=["me"],
+    responses=documented(200, FoundMessages, 503),
+    middlewares=unaudited(CONVERSATION),
+)
+def search_messages(q: SearchText, limit: MessageLimit = DEFAULT_FOUND) -> FoundMessages:
+    """Finds messages by meaning, words, names and time, in the caller's 50 newest chats."""
+    caller = router.caller
+    found = services().message_search.find(caller.tenant, caller.user_id, q, limit=limit)
+    items = (RecalledMessage.of(one.message, one.text, one.score) for one in found)
+    return FoundMessages(items=tuple(items))

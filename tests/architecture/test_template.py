@@ -343,4 +343,10 @@ def test_vector_index_can_be_switched_off() -> None:
 def test_only_functions_that_recall_may_search_the_vector_index() -> None:
     search = ("dynamodb:SearchVectors", "Table/recall")
     searching = {name for name in FUNCTIONS if search in PERMISSIONS[name]}
-    assert searching == {"AdminApi", "RunWorker", "ConsolidationWorker", "ReflectionWorker"}
+    assert searching == {
+        "AdminApi",
+        "MobileApi",
+        "RunWorker",
+        "ConsolidationWorker",
+        "ReflectionWorker",
+    }

@@ -55,6 +55,8 @@ def seen_by(stage: Stage, person: str) -> list[View]:
             views.append((f"the messages in {titled(chat_id)}", _body(messages)))
             members = client.get(f"/v1/chats/{chat_id}/members")
             views.append((f"the read marks in {titled(chat_id)}", _body(members)))
+    found = client.get("/v1/me/messages", q=RECALLS, limit=50)
+    views.append(("what they find among their messages", _body(found)))
     texts = [sms.body for sms, _ in stage.sms.taken if _owner(stage, sms.phone) == person]
     views.append(("the texts on their phone", "\n".join(texts)))
     views.append(("the frames of their connections", "\n".join(_frames(stage, person))))

@@ -64,3 +64,11 @@ def _send(meter: Meter) -> None:
         world.app.recall_worker.take(
             RecallJob(tenant=TENANT), deadline=world.clock.now() + LONG_INVOCATION
         )
+
+
+@patterns.named("search the messages of a person")
+def _search(meter: Meter) -> None:
+    world = said(40)
+    world.index()
+    with meter(world):
+        world.app.message_search.find(TENANT, ANN.id, "Room 4712", limit=20)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skein.services.chats.administration import ChatAdministration
     from skein.services.chats.app_messages import AppMessages
     from skein.services.chats.message_reasons import ReasonViews
+    from skein.services.chats.message_search import MessageSearch
     from skein.services.chats.views import ChatViews
     from skein.services.config.tenant_settings import TenantSettingsService
     from skein.services.directory.agents import Agents
@@ -197,6 +198,19 @@ class ApiServices:
             clock=self.ports.clock,
             dispatch=self.dispatch,
             settings=self.ports.settings,
+        )
+
+    @lazy
+    def message_search(self) -> MessageSearch:
+        """The service by which people search the messages of their chats."""
+        from skein.bootstrap.recall import RecallReader
+        from skein.services.chats.message_search import MessageSearch
+
+        return MessageSearch(
+            table=self.ports.table,
+            clock=self.ports.clock,
+            views=self.views,
+            recall=RecallReader(self.ports).recall,
         )
 
     @lazy

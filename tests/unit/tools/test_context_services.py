@@ -9,6 +9,7 @@ from skein.bootstrap.lazy import lazy
 # Services of the API that tools do not get, and why.
 NOT_FOR_TOOLS = {
     "live_tickets": "people open the live channel",
+    "message_search": "people search the messages of their chats",
     "recall_preview": "operators see what recall finds; a tool has recall itself",
     "recall_rebuilds": "operators rebuild the index of recall",
     "message_deletion": "people delete their own messages",

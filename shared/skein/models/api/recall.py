@@ -57,3 +57,9 @@ class RecallList(Resource):
     tokens: Annotated[
         int, Field(description="Tokens of the messages as lines of a prompt, with headings.")
     ]
+
+
+class FoundMessages(Resource):
+    """Messages that a search found, best first; there are no further pages."""
+
+    items: tuple[RecalledMessage, ...]

@@ -4,6 +4,7 @@ __all__ = [
     "administration",
     "app_messages",
     "message_reasons",
+    "message_search",
     "own_chats",
     "post_message",
     "views",

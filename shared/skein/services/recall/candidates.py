@@ -15,7 +15,7 @@ from skein.models.common.base import MemberRef
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
 from skein.models.recall.block import Block, BlockLine, assembled, block_number
 from skein.models.recall.stored import MAX_REFS, Posting, PostingRef, RecallBlock
-from skein.services.chat_state.audience import everybody_since, scope_of
+from skein.services.chat_state.audience import audience_of, everybody_since, scope_of
 from skein.services.chat_state.closed_memberships import membership_keys
 from skein.services.chat_state.sessions import reset_in
 from skein.services.recall.query import people_named
@@ -72,6 +72,11 @@ class RecallRequest:
     private_from: int | None = None
 
     @property
+    def owners(self) -> tuple[tuple[str, str | None], ...]:
+        """The indexes to search, each as the id of its agent and a scope."""
+        return tuple((self.agent_id, scope) for scope in self.scopes)
+
+    @property
     def names(self) -> dict[str, str]:
         """The names of the other members of the active chat, by id."""
         roster = self.chat.roster if self.chat is not None else ()
@@ -124,19 +129,89 @@ class RecallRequest:
             self.last_at is None or at <= self.last_at
         )
 
+    def present_for(self, chat: Chat, seq: int, items: Mapping[Key, Item]) -> bool:
+        """Tell whether the agent was present for a message.
+
+        Args:
+            chat: The chat of the message.
+            seq: The number of the message.
+            items: The items that were read, memberships among them.
+        """
+        here = self.chat is not None and self.chat.id == chat.id
+        if here and self.member is not None:
+            members = [self.member]
+        else:
+            keys = membership_keys(chat.tenant, chat.id, self.agent)
+            members = [Membership.from_item(items[key]) for key in keys if key in items]
+        return any(
+            member.joined_seq < seq and (member.left_seq is None or seq <= member.left_seq)
+            for member in members
+        )
+
+    def audience_of(self, chat: Chat, seq: int) -> Audience:
+        """Return the people who may know a message."""
+        return audience_of(chat, since_seq=seq)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRequest(RecallRequest):
+    """What a person searches: all messages of their own chats, as the API lists them.
+
+    The person reads what was said before they joined, and what agents no longer see after a reset.
+
+    Attributes:
+        own: The chats of the person by id, as they were just read.
+        searched: The indexes to search, each as the id of its agent and a scope.
+    """
+
+    own: Mapping[str, Chat]
+    searched: tuple[tuple[str, str | None], ...]
+
+    @property
+    def owners(self) -> tuple[tuple[str, str | None], ...]:
+        """See `RecallRequest`."""
+        return self.searched
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of all members of the person's chats, by id."""
+        return {member.id: member.name for chat in self.own.values() for member in chat.roster}
+
+    def counts(self, chat_id: str, seq: int, expires_at: int | None) -> bool:
+        """See `RecallRequest`."""
+        living = expires_at is None or expires_at > self.now.timestamp()
+        return living and chat_id in self.own and 1 <= seq <= self.own[chat_id].last_seq
+
+    def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
+        """See `RecallRequest`."""
+        del seq, at
+        return chat.id in self.own
+
+    def present_for(self, chat: Chat, seq: int, items: Mapping[Key, Item]) -> bool:
+        """See `RecallRequest`."""
+        del seq, items
+        return chat.id in self.own
+
+    def audience_of(self, chat: Chat, seq: int) -> Audience:
+        """Return the members of the chat; they read all of its messages."""
+        del seq
+        return chat.readers
+
 
 def readable_blocks(
     items: Iterable[Item], request: RecallRequest
 ) -> tuple[list[Block], dict[str, str]]:
     """Return found blocks with the lines that count, and the names of their senders by id.
 
-    A block that loses lines is assembled again, so that nothing of them is left in its factors.
+    A block that loses lines is assembled again, so that nothing of them is left in its factors. Of
+    the blocks of two agents, the one with more lines counts.
     """
+    agents = {agent_id for agent_id, _ in request.owners}
     blocks: dict[tuple[str, int], Block] = {}
     names: dict[str, str] = {}
     for item in items:
         stored = RecallBlock.from_item(item)
-        if stored.agent_id != request.agent_id or stored.tenant != request.tenant:
+        if stored.agent_id not in agents or stored.tenant != request.tenant:
             continue
         lines = [
             line
@@ -148,7 +223,9 @@ def readable_blocks(
         block = stored.block
         if len(lines) < len(stored.lines):
             block = assembled(stored.chat_id, stored.number, stored.recall_model, lines)
-        blocks[stored.chat_id, stored.number] = block
+        other = blocks.get((stored.chat_id, stored.number))
+        if other is None or len(other.lines) < len(lines):
+            blocks[stored.chat_id, stored.number] = block
         senders = {line.sender_id for line in lines}
         names |= {sender: name for sender, name in stored.names.items() if sender in senders}
     return list(blocks.values()), names
@@ -234,6 +311,8 @@ def chosen(
 
 def keys_of_chat(request: RecallRequest, chat_id: str) -> list[Key]:
     """Return the keys of a chat and of the agent's membership, open and closed."""
+    if isinstance(request, OwnRequest):
+        return []
     here = request.chat is not None and request.chat.id == chat_id
     chat = [] if here else [Chat.key_of(request.tenant, chat_id)]
     if here and request.member is not None:

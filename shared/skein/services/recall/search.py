@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skein.errors import NoVectorIndex
-from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.common.audience import may_show
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key, Query
@@ -25,11 +25,12 @@ from skein.models.recall.block import (
 from skein.models.recall.stored import Posting
 from skein.models.recall.vector_search import MAX_NEAREST, VectorSearch
 from skein.ports import Embeddings, Table, TokenCounter, VectorIndex, Vocabulary
-from skein.services.chat_state.audience import audience_of, everybody_since
+from skein.services.chat_state.audience import everybody_since
 from skein.services.common.parallel import ParallelMap
 from skein.services.recall.candidates import (
     CandidateKeys,
     MessageRef,
+    OwnRequest,
     RecallRequest,
     chosen,
     found_refs,
@@ -159,7 +160,7 @@ class Recall:
 
     def begin(self, request: RecallRequest) -> OngoingRecall | None:
         """Prepare a query and its calls; None if the query has nothing to search for."""
-        if request.tokens <= 0 or not request.scopes:
+        if request.tokens <= 0 or not request.owners:
             return None
         prepared = self._queries.prepared(request.query, request.names, request.now, request.zone)
         if not prepared.says_something:
@@ -170,21 +171,21 @@ class Recall:
         vectors = {self._embeddings.name: prepared.query.vector, **prepared.former}
         searches = [
             VectorSearch(
-                owned_partition(request.tenant, request.agent_id, scope),
+                owned_partition(request.tenant, agent_id, scope),
                 model,
                 vector,
                 MAX_NEAREST,
                 _later(request.first_at, request.private_from if scope else None),
                 request.last_at,
             )
-            for scope in request.scopes
+            for agent_id, scope in request.owners
             for model, vector in vectors.items()
             if any(vector)
         ]
         keys = [
-            Posting.key_of(request.tenant, request.agent_id, scope, stem)
-            for scope in request.scopes
-            for stem in prepared.looked_up
+            Posting.key_of(request.tenant, agent_id, scope, stem)
+            for agent_id, scope in request.owners
+            for stem in prepared.looked_up[: MAX_BATCH_GET_KEYS // len(request.owners)]
         ]
         calls: list[Callable[[], FoundItems]] = [self._search(search) for search in searches]
         if keys:
@@ -419,8 +420,8 @@ class _Shown:
         if item is None or chat is None or chat.discarded_at is not None:
             return None
         message = chat.as_now(Message.from_item(item))
-        audience = audience_of(chat, since_seq=seq)
-        present = self._present(chat, seq) and may_show(audience, request.readers)
+        audience = request.audience_of(chat, seq)
+        present = request.present_for(chat, seq, self.items) and may_show(audience, request.readers)
         reached = request.reaches(chat, seq, message.created_at)
         if not present or not reached or not self._wanted(message):
             return None
@@ -439,24 +440,9 @@ class _Shown:
         return counts and request.in_time(at)
 
     def _chat(self, chat_id: str) -> Chat | None:
+        if isinstance(self.request, OwnRequest):
+            return self.request.own.get(chat_id)
         if self.request.chat is not None and self.request.chat.id == chat_id:
             return self.request.chat
         item = self.items.get(Chat.key_of(self.request.tenant, chat_id))
         return Chat.from_item(item) if item is not None else None
-
-    def _present(self, chat: Chat, seq: int) -> bool:
-        """Tell whether the agent was present for a message."""
-        request = self.request
-        here = request.chat is not None and request.chat.id == chat.id
-        members = [request.member] if here and request.member is not None else self._members(chat)
-        return any(
-            member.joined_seq < seq and (member.left_seq is None or seq <= member.left_seq)
-            for member in members
-        )
-
-    def _members(self, chat: Chat) -> list[Membership]:
-        keys = (
-            Membership.key_of(chat.tenant, chat.id, self.request.agent),
-            Membership.left_key_of(chat.tenant, chat.id, self.request.agent),
-        )
-        return [Membership.from_item(self.items[key]) for key in keys if key in self.items]
