@@ -174,6 +174,14 @@ def query_embeddings(base_url: str) -> tuple[Ports, MemoryMetrics, FixedClock]:
     return Ports(settings, metrics=metrics, secrets=secrets, clock=clock), metrics, clock
 
 
+def test_text_with_a_lone_surrogate_is_sent_with_a_question_mark(
+    embeddings: OpenAIEmbeddings, server: ScriptedOpenAI
+) -> None:
+    [found] = embeddings.embed(["the dog \ud800"])
+    assert any(found.vector)
+    assert inputs(server) == [["the dog ?"]]
+
+
 def test_query_without_the_provider_has_no_meaning_and_is_counted(
     server: ScriptedOpenAI, caplog: pytest.LogCaptureFixture
 ) -> None:

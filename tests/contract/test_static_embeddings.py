@@ -34,6 +34,11 @@ def test_text_without_tokens_has_no_direction() -> None:
     assert not any(embedding.vector)
 
 
+def test_text_with_a_lone_surrogate_is_embedded_like_one_with_a_question_mark() -> None:
+    one, other = EMBEDDINGS.embed(["the dog \ud800", "the dog ?"])
+    assert one == other
+
+
 def test_long_text_is_embedded_by_its_beginning() -> None:
     whole, beginning = EMBEDDINGS.embed(["word " * 3_000, "word " * 2_500])
     assert whole == beginning

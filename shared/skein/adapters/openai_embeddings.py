@@ -129,8 +129,8 @@ class QueryEmbeddings:
 
 
 def _cut(text: str) -> str:
-    """Return the beginning of a text in at most 8,000 bytes, in whole characters."""
-    return text.strip().encode()[:TEXT_BYTES].decode(errors="ignore").strip()
+    """Return the beginning of a text in at most 8,000 bytes, without lone surrogates."""
+    return text.strip().encode(errors="replace")[:TEXT_BYTES].decode(errors="ignore").strip()
 
 
 def _batches(texts: Sequence[str]) -> list[list[str]]:

@@ -57,6 +57,7 @@ class StaticEmbeddings:
 
     def _embed(self, text: str) -> Embedding:
         total: list[float] = [0.0] * self.dimensions
+        text = text.encode(errors="replace").decode()  # the library refuses lone surrogates
         for token in self._tokenizer.encode(text, add_special_tokens=False).ids[:MAX_TOKENS]:
             total = list(map(add, total, self._row(token)))
         length = math.sqrt(sum(map(mul, total, total)))

@@ -51,6 +51,10 @@ def test_recall_finds_an_old_message_by_its_words() -> None:
     assert 0 < found.tokens <= 1_000
 
 
+def test_recall_of_a_query_with_a_lone_surrogate_finds_by_the_rest() -> None:
+    assert texts_of(recalled(chatting(), "the deposit for the flat \ud800"))[0] == DEPOSIT
+
+
 def test_recall_finds_an_old_message_by_its_meaning() -> None:
     assert recalled(chatting(), "Where does the kitten sleep?").entries[0].message.seq in {6, 15}
 

@@ -68,3 +68,8 @@ def test_seconds_of_a_moment_without_zone_are_in_the_given_zone() -> None:
 def test_seconds_of_something_else_fail() -> None:
     with pytest.raises(ValueError, match="Invalid isoformat"):
         seconds_of("last March", BERLIN, last=False)
+
+
+def test_seconds_of_the_last_possible_day_fail() -> None:
+    with pytest.raises(ValueError, match="out of range: 9999-12-31"):
+        seconds_of("9999-12-31", BERLIN, last=True)

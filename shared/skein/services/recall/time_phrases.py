@@ -76,13 +76,16 @@ def seconds_of(moment: str, zone: ZoneInfo, *, last: bool) -> int:
     Raises:
         ValueError: The moment is not a date or a time by ISO 8601.
     """
-    if len(moment) == len("2026-02-18"):
-        day = date.fromisoformat(moment)
-        if not last:
-            return int(datetime.combine(day, time(), zone).timestamp())
-        return int(datetime.combine(day + timedelta(days=1), time(), zone).timestamp()) - 1
-    at = datetime.fromisoformat(moment)
-    return int((at if at.tzinfo is not None else at.replace(tzinfo=zone)).timestamp())
+    try:
+        if len(moment) == len("2026-02-18"):
+            day = date.fromisoformat(moment)
+            if not last:
+                return int(datetime.combine(day, time(), zone).timestamp())
+            return int(datetime.combine(day + timedelta(days=1), time(), zone).timestamp()) - 1
+        at = datetime.fromisoformat(moment)
+        return int((at if at.tzinfo is not None else at.replace(tzinfo=zone)).timestamp())
+    except OverflowError:
+        raise ValueError(f"out of range: {moment}") from None
 
 
 def _month_of(match: re.Match[str]) -> int:
