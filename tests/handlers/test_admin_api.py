@@ -52,6 +52,7 @@ def test_an_agent_from_its_beginning_to_its_end(admin: Client) -> None:
             "get_my_runs",
             "save_memory",
             "search_memories",
+            "recall",
             "end_run",
         ],
         "summary_instruction": None,

@@ -26,6 +26,10 @@ def test_query_without_names_has_no_stem_of_a_named_person() -> None:
     assert "deposit" in found.query.stems
 
 
+def test_query_looks_no_word_up_that_has_no_posting() -> None:
+    assert prepared(f"{'0' * 1_000} {'y' * 65} {'x' * 64}").looked_up == ("x" * 64,)
+
+
 def test_people_named_by_a_part_of_the_name_are_found() -> None:
     assert people_named("Ask Schmidt's landlord", PEOPLE) == ["usr_anna"]
 

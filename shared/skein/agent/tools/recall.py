@@ -25,13 +25,13 @@ def recall(
     call: ToolContext,
     query: Query,
     from_: Annotated[
-        Moment | None, Field(alias="from", description="First day, as YYYY-MM-DD.")
+        Moment | None, Field(alias="from", description="First day: YYYY-MM-DD.")
     ] = None,
-    to: Annotated[Moment | None, Field(description="Last day, as YYYY-MM-DD.")] = None,
+    to: Annotated[Moment | None, Field(description="Last day.")] = None,
     person: Annotated[Id | None, Field(description="Who wrote it.")] = None,
     chat_id: Id | None = None,
 ) -> str:
-    """Search old messages of all your chats by meaning, words and time."""
+    """Search old messages of all your chats."""
     run, reading = call.activation.run, call.reading
     zone = history_zone(reading)
     try:

@@ -71,6 +71,7 @@ DEFAULT_TOOLS: tuple[ToolName, ...] = (
     "get_my_runs",
     "save_memory",
     "search_memories",
+    "recall",
     "end_run",
 )
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from zoneinfo import ZoneInfo
 
 from skein.models.recall.block import Vector
@@ -11,7 +12,7 @@ from skein.ports import Embeddings, Vocabulary
 from skein.services.common.words import fillers
 from skein.services.recall.questions import asks_number, asks_time
 from skein.services.recall.ranking import RecallQuery
-from skein.services.recall.rare_words import rare_stems
+from skein.services.recall.rare_words import MAX_LETTERS, rare_stems
 from skein.services.recall.time_phrases import TimePhrase, time_range_in
 from skein.services.recall.words import stems_of
 
@@ -94,6 +95,7 @@ class QueryReader:
         [meaning] = self.embeddings.embed([rest])
         rare = [stem for stem in rare_stems(rest, self.vocabulary) if stem in stems]
         others = sorted(stems - set(rare), key=lambda stem: (-len(stem), stem))
+        posted = (stem for stem in (*rare, *others) if len(stem) <= MAX_LETTERS)
         query = RecallQuery(
             meaning.vector, stems, frozenset(named), asks_time(text), asks_number(text)
         )
@@ -102,7 +104,7 @@ class QueryReader:
             if self.former is not None
             else {}
         )
-        looked_up = (*rare, *others)[:MAX_LOOKED_UP]
+        looked_up = tuple(islice(posted, MAX_LOOKED_UP))
         return PreparedQuery(query, looked_up, during, only_during, former)
 
 
