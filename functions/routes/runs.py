@@ -5,11 +5,21 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import AgentId, ApiRouter, Day, Limit, PageCursor, RunId, documented
-from routes.audited import reads
+from routes.audited import creates, reads
 from skein.bootstrap.api import services
 from skein.models.api.base import EntityId
-from skein.models.api.runs import ContextResource, RunPage, RunResource
+from skein.models.api.inspection import PromptResource, ReplayEdit, ReplayResource
+from skein.models.api.runs import (
+    ContextResource,
+    Inspected,
+    RunPage,
+    RunResource,
+    StepResource,
+)
+from skein.models.runs.completion import TokenUsage
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.quotas.money import money_of
+from skein.services.runs.queries import RunView
 
 router = ApiRouter()
 
@@ -56,6 +66,59 @@ def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
 )
 def get_run(run_id: RunId) -> RunResource:
     """The run includes its newest prompt, section by section, and all steps."""
-    view = services().run_views.get(router.caller.tenant, run_id)
+    return inspected(services().run_views.inspect(router.caller.tenant, run_id))
+
+
+@router.post(
+    "/v1/runs/<run_id>/replay",
+    summary="Replay a run's prompt with edits",
+    tags=["runs"],
+    responses=documented(200, ReplayResource, 400, 404, 409, 413),
+    middlewares=creates("replay"),
+)
+def replay_run(run_id: RunId, edit: ReplayEdit) -> ReplayResource:
+    """The model is asked once. No tool is carried out, and nothing but audit and usage is stored.
+
+    The tenant is charged. An erased or expired run cannot be replayed.
+    """
+    caller = router.caller
+    replay = services().replays.replay(
+        caller.tenant,
+        run_id,
+        operator=caller.user_id,
+        system_prompt=edit.system_prompt,
+        sections=edit.sections,
+    )
+    answer = replay.answer
+    return ReplayResource(
+        run_id=run_id,
+        model=answer.model,
+        text=answer.text,
+        tool_calls=answer.tool_calls,
+        fault=answer.fault,
+        prompt=PromptResource.of(replay.prompt, answer.usage),
+        usage=answer.usage,
+        money=replay.money,
+        started_at=replay.started_at,
+        ended_at=replay.ended_at,
+    )
+
+
+def inspected(view: RunView) -> RunResource:
+    """Return a run with all that operators may inspect."""
     run = view.run.model_copy(update={"reason": view.reason})
-    return RunResource.of(run, steps=view.steps, prompt=view.prompt)
+    first = next(
+        (step.usage for step in view.steps if step.activation == run.activation), TokenUsage()
+    )
+    return RunResource.of(
+        run,
+        Inspected(
+            prompt=PromptResource.of(view.prompt, first) if view.prompt is not None else None,
+            steps=tuple(
+                StepResource.of(step, money_of([(step.model, step.usage)], view.prices))
+                for step in view.steps
+            ),
+            money=money_of(((step.model, step.usage) for step in view.steps), view.prices),
+            previous_run_id=view.previous_run_id,
+        ),
+    )

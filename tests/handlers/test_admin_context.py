@@ -14,6 +14,7 @@ from tests.support.timeline_parser import timeline
 
 HUSAM, COACH = person(), bot()
 CONTEXT = "/v1/agents/agt_a/context"
+SECTION = {"name", "tokens", "text", "source", "may_be_shown", "cached_tokens"}
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def admin(world: World) -> Client:
 def _texts(answer: Answer) -> dict[str, str]:
     assert answer.status == 200, answer.body
     assert set(answer.body) == {"sections", "total_tokens", "marks"}
-    assert all(set(section) == {"name", "tokens", "text"} for section in answer.body["sections"])
+    assert all(set(section) == SECTION for section in answer.body["sections"])
     assert answer.body["total_tokens"] == sum(s["tokens"] for s in answer.body["sections"])
     return {section["name"]: section["text"] for section in answer.body["sections"]}
 

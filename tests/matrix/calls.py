@@ -73,6 +73,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "OwnChange": {"time_zone": "Europe/Berlin"},
     "Pinning": {"pinned_thread_id": "{thread_id}"},
     "ReadReceipt": {"seq": 1},
+    "ReplayEdit": {"system_prompt": "Be brief."},
     "RespondNow": {"agent_id": "{agent_id}"},
     "ServiceChange": {"agent_ids": ["{agent_id}"]},
     "SkillBody": {"text": "Something else"},

@@ -352,6 +352,26 @@ def _usage_of_day(meter: Meter) -> None:
         world.app.usage.of_day(TENANT)
 
 
+@patterns.named("inspect a run")
+def _inspect(meter: Meter) -> None:
+    world = group()
+    run = claimed(world).run
+    with meter(world):
+        world.app.run_views.inspect(TENANT, run.id)
+
+
+@patterns.named("replay a run's prompt")
+def _replay(meter: Meter) -> None:
+    world = group()
+    world.agent()
+    world.model.script.extend(["[silence]", "Fine"])
+    world.post("Hi", HUSAM)
+    world.drain()
+    [run] = world.runs()
+    with meter(world):
+        world.app.replays.replay(TENANT, run.id, operator="usr_op")
+
+
 @patterns.named("a report of a tenant's usage")
 def _usage_report(meter: Meter) -> None:
     world = group()

@@ -15,6 +15,7 @@ from skein.bootstrap.lazy import lazy
 if TYPE_CHECKING:
     from skein.agent.preview import Preview
     from skein.agent.recall_preview import RecallPreview
+    from skein.agent.replay import Replays
     from skein.agent.training_export import TrainingExport
     from skein.bootstrap.ports import Ports
     from skein.services.account_linking.phone_links import PhoneLinks
@@ -293,6 +294,29 @@ class ApiServices:
             clock=self.ports.clock,
             context_loader=prompting.context_loader,
             prompt_builder=prompting.prompt_builder,
+        )
+
+    @lazy
+    def replays(self) -> Replays:
+        """The service that replays prompts for operators."""
+        from skein.agent.replay import Replays
+        from skein.services.quotas.token_budget import TokenBudgets
+
+        ports = self.ports
+        return Replays(
+            table=ports.table,
+            clock=ports.clock,
+            model=ports.model,
+            tokens=ports.tokens,
+            rate_limiter=self.rate_limiter,
+            token_budgets=TokenBudgets(
+                table=ports.table,
+                clock=ports.clock,
+                metrics=ports.metrics,
+                settings=ports.settings,
+            ),
+            usage=self.usage,
+            settings=ports.settings,
         )
 
     @lazy

@@ -6,6 +6,7 @@ __all__ = [
     "history",
     "names",
     "section",
+    "sections",
     "skills",
     "spoken_text",
     "threads",

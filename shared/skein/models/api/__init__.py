@@ -7,6 +7,7 @@ __all__ = [
     "directory",
     "documents",
     "goals_and_plans",
+    "inspection",
     "live",
     "memories",
     "privacy",

@@ -66,6 +66,7 @@ class MessageReasonsResource(Resource):
     sender: MemberResource
     correlation_id: Annotated[str | None, Field(description="By which the logs are found.")]
     created_at: Instant
+    run_id: Annotated[str | None, Field(description="The run that posted an agent's message.")]
     agents: tuple[AgentReasonResource, ...]
     deliveries: Annotated[
         tuple[DeliveryReasonResource, ...],

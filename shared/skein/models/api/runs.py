@@ -1,22 +1,24 @@
 """Resources of the HTTP API: runs and prompts."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
 
 from skein.models.api.base import Resource
+from skein.models.api.inspection import PromptResource, SectionResource
 from skein.models.common.base import Instant
 from skein.models.common.reason import Reason, RecordedReason, meaning_of
+from skein.models.quotas.prices import Money
 from skein.models.runs.completion import AnswerFault, TokenUsage, ToolCall
-from skein.models.runs.run import PromptMark, Run, RunMark, RunStatus
-from skein.models.runs.step import PromptRecord, PromptSection, Step, ToolResult
+from skein.models.runs.run import HeldContent, PromptMark, Run, RunMark, RunStatus
+from skein.models.runs.step import PromptRecord, Step, ToolResult
 from skein.models.runs.trigger import Trigger
 
 
 class ContextResource(Resource):
     """A preview of an agent's prompt: its sections and their size in tokens."""
 
-    sections: tuple[PromptSection, ...]
+    sections: tuple[SectionResource, ...]
     total_tokens: int
     marks: Annotated[
         tuple[PromptMark, ...], Field(description="Notes on how the prompt was built.")
@@ -25,7 +27,8 @@ class ContextResource(Resource):
     @classmethod
     def of(cls, prompt: PromptRecord) -> Self:
         """Build the resource of a prompt."""
-        return cls.model_validate(prompt, from_attributes=True)
+        sections = tuple(map(SectionResource.of, prompt.sections))
+        return cls(sections=sections, total_tokens=prompt.total_tokens, marks=prompt.marks)
 
 
 class StepResource(Resource):
@@ -49,14 +52,25 @@ class StepResource(Resource):
         Field(description="The results of the tool calls; null until all calls are executed."),
     ]
     usage: TokenUsage
+    money: Annotated[Money | None, Field(description="The cost; null if there are no prices.")]
     started_at: Instant
     ended_at: Instant
 
     @classmethod
-    def of(cls, step: Step) -> Self:
+    def of(cls, step: Step, money: Money | None = None) -> Self:
         """Build the resource of a step."""
-        shared = {name: getattr(step, name) for name in cls.model_fields if name != "results"}
-        return cls(results=step.results if step.tool_calls else (), **shared)
+        apart = {"results", "money"}
+        shared = {name: getattr(step, name) for name in cls.model_fields if name not in apart}
+        return cls(results=step.results if step.tool_calls else (), money=money, **shared)
+
+
+class Inspected(NamedTuple):
+    """The parts of a run that only its inspection shows."""
+
+    prompt: PromptResource | None
+    steps: tuple[StepResource, ...]
+    money: Money | None
+    previous_run_id: str | None
 
 
 class RunResource(Resource):
@@ -73,10 +87,22 @@ class RunResource(Resource):
     chain_depth: int
     attempts: int
     prompt: Annotated[
-        PromptRecord | None, Field(description="The prompt of the newest activation.")
+        PromptResource | None, Field(description="The prompt of the newest activation.")
     ]
     steps: tuple[StepResource, ...]
     usage: TokenUsage
+    money: Annotated[
+        Money | None,
+        Field(description="The cost of all steps; null in lists and if there are no prices."),
+    ]
+    held: Annotated[
+        HeldContent | None,
+        Field(description="The chat and the people for whom the newest prompt was built."),
+    ]
+    previous_run_id: Annotated[
+        str | None,
+        Field(description="The agent's run before in the same chat, for comparison; not in lists."),
+    ]
     marks: Annotated[
         tuple[RunMark, ...],
         Field(description="Notes on the prompts and the answers, e.g. that content was left out."),
@@ -102,16 +128,18 @@ class RunResource(Resource):
     ended_at: Instant | None
 
     @classmethod
-    def of(
-        cls, run: Run, *, steps: tuple[Step, ...] = (), prompt: PromptRecord | None = None
-    ) -> Self:
-        """Build the resource of a run."""
+    def of(cls, run: Run, inspected: Inspected | None = None) -> Self:
+        """Build the resource of a run, in full if `inspected` is given."""
         made: dict[str, Any] = {
-            "prompt": prompt,
-            "steps": tuple(map(StepResource.of, steps)),
+            "prompt": None,
+            "steps": (),
+            "money": None,
+            "previous_run_id": None,
             "meaning": meaning_of(run.reason),
             "chat_id": run.own_chat_id,
         }
+        if inspected is not None:
+            made |= inspected._asdict()
         shared = {name: getattr(run, name) for name in cls.model_fields if name not in made}
         return cls(**made, **shared)
 
@@ -119,11 +147,11 @@ class RunResource(Resource):
     def for_members(cls, run: Run) -> Self:
         """Build the resource of a run, as members of its chat may see it.
 
-        `error`, the reasons and `traced_to` are omitted: the first two can name a run of another
-        chat, and `traced_to` a person who is not a member.
+        `error`, the reasons, `held` and `traced_to` are omitted: the first two can name a run of
+        another chat, and the others people who are not members.
         """
         trigger = run.trigger.model_copy(update={"traced_to": None})
-        hidden = {"error": None, "reason": None, "reasons": (), "merged_into": None}
+        hidden = {"error": None, "reason": None, "reasons": (), "merged_into": None, "held": None}
         return cls.of(run.model_copy(update={**hidden, "trigger": trigger}))
 
 

@@ -18,6 +18,7 @@ from skein.models.common.storage import META, Item, Key, SortKeyPrefix
 from skein.models.config.overrides import ChatOverrides
 
 ReplyMode = Literal["tools", "text"]
+SystemPrompt = Annotated[str, Field(max_length=50_000)]
 HistoryFormat = Literal["timeline", "roles"]
 
 ToolName = Literal[
@@ -116,7 +117,7 @@ class Agent(Stored):
     tenant: Tenant
     id: Identifier
     name: Name
-    system_prompt: Annotated[str, Field(max_length=50_000)] = ""
+    system_prompt: SystemPrompt = ""
     model: str | None = None
     reply_mode: ReplyMode | None = None
     history_format: HistoryFormat | None = None

@@ -28,6 +28,7 @@ AuditKind = Literal[
     "plan",
     "profile",
     "recall",
+    "replay",
     "run",
     "service",
     "settings",

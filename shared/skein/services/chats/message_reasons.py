@@ -77,7 +77,11 @@ class DeliveryReason:
 
 @dataclass(frozen=True, slots=True)
 class MessageReasons:
-    """The outcome of a message: one entry per agent, and the deliveries."""
+    """The outcome of a message: one entry per agent, and the deliveries.
+
+    Attributes:
+        run_id: The run that posted the message; None for a person's message.
+    """
 
     id: str
     chat_id: str
@@ -86,6 +90,7 @@ class MessageReasons:
     sender: NamedMember
     correlation_id: str | None
     created_at: datetime
+    run_id: str | None
     agents: tuple[AgentReason, ...]
     deliveries: tuple[DeliveryReason, ...]
 
@@ -128,6 +133,7 @@ class ReasonViews:
             sender=snapshot.chat.as_now(message).sender,
             correlation_id=message.correlation_id,
             created_at=message.created_at,
+            run_id=message.run_id,
             agents=self._agents(snapshot, message, runs),
             deliveries=self._deliveries(snapshot, message, runs),
         )

@@ -1,6 +1,6 @@
 """Read runs: in full for operators, and filtered by audience for an agent."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from skein.errors import NotFound
@@ -9,7 +9,9 @@ from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, Query
+from skein.models.config.overrides import TenantSettings
 from skein.models.directory.agent import Agent
+from skein.models.quotas.prices import Prices
 from skein.models.runs.run import Run, RunStatus, runs_relation
 from skein.models.runs.step import PromptRecord, Step
 from skein.ports import Clock, Table
@@ -17,6 +19,7 @@ from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relatio
 from skein.services.runs.reasons import reason_now
 
 INDEX_ROWS = 50
+ROWS_BEFORE = 100  # runs and steps among which the run before is looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +29,17 @@ class RunView:
     Attributes:
         prompt: The prompt of the newest activation that has one; None before the first answer.
         reason: Why the run gives no answer, or not yet; None if it has answered.
+        previous_run_id: The run whose prompt the agent was given before, in the same chat or, for a
+            run without one, among those of the agent; None if it is not among the items before.
+        prices: The tenant's prices; None if it has set none.
     """
 
     run: Run
     steps: tuple[Step, ...]
     prompt: PromptRecord | None
     reason: Reason | None
+    previous_run_id: str | None = None
+    prices: Prices | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +71,37 @@ class RunViews:
         member = self._membership(run)
         reason = reason_now(run, member, self.clock.now())
         return RunView(run=_as_queued(run, member), steps=steps, prompt=prompt, reason=reason)
+
+    def inspect(self, tenant: str, run_id: str) -> RunView:
+        """Return a run as `get` does, with the run before it and the tenant's prices.
+
+        This takes one more query, of at most 100 items, and one more read.
+
+        Raises:
+            NotFound: There is no such run in this tenant.
+        """
+        view = self.get(tenant, run_id)
+        before = self.table.query(
+            Query(
+                view.run.key.pk,
+                first=Run.PREFIX,
+                last=view.run.key.sk,
+                limit=ROWS_BEFORE,
+                newest_first=True,
+            )
+        )
+        runs = (Run.from_item(item) for item in before.items if not Step.is_stored_as(item))
+        same = (
+            run.id
+            for run in runs
+            if run.id != run_id and run.agent_id == view.run.agent_id and run.steps_taken
+        )
+        item = self.table.get(TenantSettings.key_of(tenant))
+        return replace(
+            view,
+            previous_run_id=next(same, None),
+            prices=TenantSettings.from_optional(item).prices,
+        )
 
     def of_agent(
         self,

@@ -1,0 +1,188 @@
+"""Replay of a run's prompt with edits: one call to the model, without tools and without a trace."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from skein.agent.prompt.section import SEPARATOR
+from skein.agent.prompt.sections import identity
+from skein.agent.tools import enabled
+from skein.errors import Conflict, ModelRejected, NotFound, Unprocessable
+from skein.models.common.storage import Query
+from skein.models.config.overrides import TenantOverrides, TenantSettings
+from skein.models.directory.agent import Agent
+from skein.models.quotas.prices import Money
+from skein.models.quotas.usage import Payer
+from skein.models.runs.completion import ModelAnswer, ModelRequest
+from skein.models.runs.run import Run
+from skein.models.runs.step import PromptRecord, PromptSection, Step
+from skein.models.runs.trigger import Trigger
+from skein.ports import Clock, LanguageModel, ModelTokens, Table
+from skein.services.config.resolution import effective_settings
+from skein.services.quotas.money import money_of
+from skein.services.quotas.rate_limits import RateLimiter
+from skein.services.quotas.token_budget import TokenBudgets, found_allowances, payer_keys
+from skein.services.quotas.usage import UsageCounters
+from skein.settings import Settings
+
+IDENTITY = "IDENTITY"
+MODEL_SECONDS = 25  # the gateway waits for 30
+PROMPT_GONE = "the run has no prompt: it has none yet, or the prompt was erased or has expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The answer to a replayed prompt.
+
+    Attributes:
+        answer: The answer of the model. Its tool calls were not carried out.
+        prompt: The prompt as edited, readable.
+        money: The cost at the tenant's prices; None if it has set none.
+        started_at: When the model was asked.
+        ended_at: When it had answered.
+    """
+
+    answer: ModelAnswer
+    prompt: PromptRecord
+    money: Money | None
+    started_at: datetime
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replays:
+    """The service that replays prompts for operators."""
+
+    table: Table
+    clock: Clock
+    model: LanguageModel
+    tokens: ModelTokens
+    rate_limiter: RateLimiter
+    token_budgets: TokenBudgets
+    usage: UsageCounters
+    settings: Settings
+
+    def replay(
+        self,
+        tenant: str,
+        run_id: str,
+        *,
+        operator: str,
+        system_prompt: str | None = None,
+        sections: Mapping[str, str] | None = None,
+    ) -> Replay:
+        """Ask the model about the prompt of a run's newest activation once more, with edits.
+
+        The model is offered the agent's tools of now. No tool is carried out, and nothing but the
+        usage is stored. The operator's rate limit and the tenant's token limit apply.
+
+        Args:
+            tenant: The tenant.
+            run_id: The run.
+            operator: The id of the operator.
+            system_prompt: The system prompt in place of the one in the section IDENTITY.
+            sections: The texts in place of those of other sections, by name.
+
+        Raises:
+            NotFound: The run or its agent does not exist any more.
+            Conflict: The run has no prompt, or its prompt was erased.
+            Unprocessable: A section is not in the prompt, or the edited prompt is too long.
+            OverLimit: The operator's or the tenant's limit is used up.
+            Transient: The model is out of reach.
+        """
+        run, prompt = self._prompt_of(tenant, run_id)
+        settings_key, agent_key = TenantSettings.key_of(tenant), Agent.key_of(tenant, run.agent_id)
+        # Charged to the tenant: without a person, the trigger leads to nobody.
+        charged = run.model_copy(update={"trigger": Trigger(type="manual")})
+        found = self.table.get_many([settings_key, agent_key, *payer_keys(charged)])
+        overrides = TenantSettings.from_optional(found.get(settings_key))
+        if agent_key not in found or Agent.from_item(found[agent_key]).deleted_at is not None:
+            raise NotFound("the run's agent was deleted")
+        agent = Agent.from_item(found[agent_key])
+        edited = self._edited(prompt, agent, system_prompt, sections or {}, overrides)
+        self.rate_limiter.admit(tenant, operator)
+        budget = self.token_budgets.budget(charged, found_allowances(charged, found), overrides)
+        budget.check()
+        started_at = self.clock.now()
+        answer = self._ask(agent, edited, overrides)
+        self.usage.add(
+            tenant, answer.usage, spread_by=run.id, model=answer.model, payer=Payer(agent.id)
+        )
+        budget.charge(answer.usage)
+        return Replay(
+            answer=answer,
+            prompt=edited.readable(),
+            money=money_of([(answer.model, answer.usage)], overrides.prices),
+            started_at=started_at,
+            ended_at=self.clock.now(),
+        )
+
+    def _prompt_of(self, tenant: str, run_id: str) -> tuple[Run, PromptRecord]:
+        """Read a run and the prompt of its newest activation."""
+        try:
+            key = Run.key_of(tenant, run_id)
+        except ValueError:
+            raise NotFound("run not found") from None
+        items = self.table.query(Query(key.pk, first=key.sk, last=Step.prefix_of(key).last)).items
+        if not items or items[0]["sk"] != key.sk:
+            raise NotFound("run not found")
+        steps = [Step.from_item(item) for item in items[1:]]
+        newest = max((step.activation for step in steps), default=0)
+        packed = next((s.prompt for s in steps if s.activation == newest and s.prompt), None)
+        prompt = PromptRecord.unpacked(packed) if packed is not None else None
+        if prompt is None or not prompt.sections:
+            raise Conflict(PROMPT_GONE)
+        return Run.from_item(items[0]), prompt
+
+    def _edited(
+        self,
+        prompt: PromptRecord,
+        agent: Agent,
+        system_prompt: str | None,
+        sections: Mapping[str, str],
+        overrides: TenantOverrides,
+    ) -> PromptRecord:
+        """Return the prompt with the edits, counted again."""
+        effective = effective_settings(agent, None, overrides, self.settings, chat=None)
+        model = agent.model or self.settings.default_model
+        counter = self.tokens.for_model(effective.tokenizer_model or model)
+        texts = dict(sections)
+        if system_prompt is not None:
+            changed = agent.model_copy(update={"system_prompt": system_prompt})
+            texts[IDENTITY] = identity(changed, counter).text
+        sent = {section.name for section in prompt.sections if section.text}
+        missing = sorted(texts.keys() - sent)
+        if missing:
+            raise Unprocessable(
+                "these sections are not in the prompt, or are sent as messages",
+                details={"sections": missing},
+            )
+        parts = tuple(
+            PromptSection(
+                name=part.name,
+                text=texts[part.name],
+                tokens=counter.count(texts[part.name] + SEPARATOR),
+            )
+            if part.name in texts
+            else part
+            for part in prompt.sections
+        )
+        total = sum(part.tokens for part in parts)
+        longest = agent.max_prompt_tokens or self.settings.max_prompt_tokens
+        if total > longest:
+            raise Unprocessable(f"the edited prompt has {total} tokens; the limit is {longest}")
+        return prompt.model_copy(update={"sections": parts, "total_tokens": total})
+
+    def _ask(self, agent: Agent, prompt: PromptRecord, overrides: TenantOverrides) -> ModelAnswer:
+        effective = effective_settings(agent, None, overrides, self.settings, chat=None)
+        request = ModelRequest(
+            model=agent.model or self.settings.default_model,
+            messages=prompt.messages(),
+            tools=tuple(tool.spec for tool in enabled(agent.enabled_tools)),
+            max_output_tokens=effective.reserved_response_tokens,
+            timeout_seconds=min(MODEL_SECONDS, self.settings.model_timeout_seconds),
+        )
+        try:
+            return self.model.complete(request)
+        except ModelRejected:
+            raise Unprocessable("the provider of the model refuses this prompt") from None
