@@ -11,7 +11,7 @@ from skein.models.api.base import EntityId
 from skein.models.api.inspection import PromptResource, ReplayEdit, ReplayResource
 from skein.models.api.runs import (
     ContextResource,
-    Inspected,
+    RunInspection,
     RunPage,
     RunResource,
     StepResource,
@@ -112,7 +112,7 @@ def inspected(view: RunView) -> RunResource:
     )
     return RunResource.of(
         run,
-        Inspected(
+        RunInspection(
             prompt=PromptResource.of(view.prompt, first) if view.prompt is not None else None,
             steps=tuple(
                 StepResource.of(step, money_of([(step.model, step.usage)], view.prices))

@@ -64,7 +64,7 @@ class StepResource(Resource):
         return cls(results=step.results if step.tool_calls else (), money=money, **shared)
 
 
-class Inspected(NamedTuple):
+class RunInspection(NamedTuple):
     """The parts of a run that only its inspection shows."""
 
     prompt: PromptResource | None
@@ -128,7 +128,7 @@ class RunResource(Resource):
     ended_at: Instant | None
 
     @classmethod
-    def of(cls, run: Run, inspected: Inspected | None = None) -> Self:
+    def of(cls, run: Run, inspected: RunInspection | None = None) -> Self:
         """Build the resource of a run, in full if `inspected` is given."""
         made: dict[str, Any] = {
             "prompt": None,
