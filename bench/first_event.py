@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from skein.models.delivery.sms import OutgoingSms, SentSms
@@ -48,6 +49,11 @@ class TriedModel:
         """See `skein.ports.LanguageModel`."""
         _in_vain(lambda: self._real.complete(request))
         return self._answering.complete(request)
+
+    def stream(self, request: "ModelRequest", heard: "Callable[[str], None]") -> "ModelAnswer":
+        """See `skein.ports.LanguageModel`."""
+        _in_vain(lambda: self._real.stream(request, heard))
+        return self._answering.stream(request, heard)
 
 
 class TriedSms:

@@ -1,5 +1,7 @@
 """A model that answers from a script."""
 
+from collections.abc import Callable
+
 from bench.script import text
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 
@@ -28,3 +30,9 @@ class Scripted:
         return ModelAnswer(
             model=request.model, text=text(FIRST_ANSWER + self._answers), usage=usage
         )
+
+    def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
+        """See `skein.ports.LanguageModel`; the answer comes at once."""
+        answer = self.complete(request)
+        heard(answer.text)
+        return answer

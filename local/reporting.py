@@ -1,6 +1,7 @@
 """Reports to the local user about a model that does not answer, with what to do."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from skein.errors import (
@@ -86,8 +87,15 @@ class ReportingModel:
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
         """Call the model (see `skein.ports.LanguageModel`); log a failure, and the recovery."""
+        return self._reported(request, lambda: self._model.complete(request))
+
+    def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
+        """Call the model as `complete` does, and report its words while it writes them."""
+        return self._reported(request, lambda: self._model.stream(request, heard))
+
+    def _reported(self, request: ModelRequest, ask: Callable[[], ModelAnswer]) -> ModelAnswer:
         try:
-            answer = self._model.complete(request)
+            answer = ask()
         except SkeinError as error:
             self._failing = True
             logger.warning("%s", self._api.report(error, request.model))

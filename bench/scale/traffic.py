@@ -4,7 +4,7 @@ The bench's own chat is used, and Skein's own doors; only the model is scripted.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -107,6 +107,10 @@ class Remembering:
         self._asked += 1
         said = f'{{"journal": ["Run {self._asked} was hard."], "core": ["Race {self._asked}."]}}'
         return ModelAnswer(model=request.model, text=said, usage=TokenUsage())
+
+    def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
+        """See `skein.ports.LanguageModel`; nobody listens."""
+        return self.complete(request)
 
 
 class Traffic:

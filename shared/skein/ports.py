@@ -112,6 +112,19 @@ class LanguageModel(Protocol):
         """
         ...
 
+    def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
+        """Ask the model once, and report its words while it writes them.
+
+        Args:
+            request: The request.
+            heard: Called with the whole text so far, from any thread. If the client tries again,
+                the text starts over. Errors of the function propagate.
+
+        Raises:
+            Transient, ModelRejected: As in `complete`.
+        """
+        ...
+
 
 class ModelList(Protocol):
     """The list of the models that the provider offers."""
@@ -212,6 +225,22 @@ class Sockets(Protocol):
         Raises:
             Transient: The connection may still be open.
         """
+        ...
+
+
+class Background(Protocol):
+    """Work for which nobody waits, done one task after another."""
+
+    def later(self, seconds: float, task: Callable[[], None]) -> bool:
+        """Do a task after a delay; an error of the task is logged.
+
+        Returns:
+            False if too many tasks wait. Then the task is not done.
+        """
+        ...
+
+    def finish(self, seconds: float) -> None:
+        """Wait until all tasks that are due are done, at most `seconds`."""
         ...
 
 

@@ -219,6 +219,10 @@ class Settings(BaseModel):
     apology_text: Annotated[str, Field(description="Text of this notice.", min_length=1)] = (
         "Sorry, I can't answer just now. Your message is safe, and I'll reply as soon as I can."
     )
+    streaming: Annotated[
+        bool,
+        Field(description="Whether connected people see an answer while the model writes it."),
+    ] = True
     sms_answer_characters: Annotated[
         int,
         Field(

@@ -100,6 +100,9 @@ def test_functions_at_the_same_time_log_their_own_names(
         def complete(self, _: ModelRequest) -> Any:
             raise Unreachable("connection refused")
 
+        def stream(self, request: ModelRequest, heard: Any) -> Any:
+            return self.complete(request)
+
     model = ReportingModel(Down(), ModelApi("http://127.0.0.1:9/v1", "m", "m"))
     ask = ModelRequest(model="m", messages=(), max_output_tokens=1, timeout_seconds=1)
 

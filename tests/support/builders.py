@@ -39,6 +39,7 @@ from skein.models.runs.run import Run
 from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.settings import Settings
+from tests.fakes.background import InlineBackground
 from tests.fakes.model_list import MemoryModelList
 from tests.fakes.sms import MemorySms, MemoryVerifier
 from tests.fakes.sockets import FakeSockets
@@ -92,6 +93,7 @@ class World:
         self.metrics = MemoryMetrics()
         self.sms = MemorySms(self.clock)
         self.sockets = FakeSockets()
+        self.background = InlineBackground(self.clock)
         self.model_list = MemoryModelList()
         table = self.overrides.get("table", self.table)
         self.app: AllServices = build_services(
@@ -105,6 +107,7 @@ class World:
                 "metrics": self.metrics,
                 "sms": self.sms,
                 "sockets": self.sockets,
+                "background": self.background,
                 "verifier": MemoryVerifier(),
                 "model": self.model,
                 "model_list": self.model_list,

@@ -79,6 +79,7 @@ class ScriptedModel:
         reflections: What it says when it is asked what not to forget; then `NOTHING_TO_KEEP`.
         reflection_requests: Those questions.
         ids: Of its calls of tools.
+        between: What happens after each word of a streamed answer, given the words so far.
     """
 
     script: deque[Script] = field(default_factory=deque)
@@ -93,6 +94,7 @@ class ScriptedModel:
     reflections: deque[Script] = field(default_factory=deque)
     reflection_requests: list[ModelRequest] = field(default_factory=list)
     ids: "count[int]" = field(default_factory=lambda: count(1))
+    between: Callable[[str], object] = field(default=lambda said: None)
 
     @classmethod
     def saying(cls, *script: Script, default: Script | None = None) -> "ScriptedModel":
@@ -137,6 +139,14 @@ class ScriptedModel:
             fault=answer.fault,
             usage=TokenUsage(input_tokens=10, output_tokens=5, reasoning_tokens=answer.reasoning),
         )
+
+    def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
+        """Answer as `complete` does, word by word."""
+        answer = self.complete(request)
+        for piece in re.finditer(r"\S+\s*", answer.text):
+            heard(answer.text[: piece.end()])
+            self.between(answer.text[: piece.end()])
+        return answer
 
     @property
     def prompt(self) -> str:

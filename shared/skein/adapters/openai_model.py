@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 import threading
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from skein.adapters.openai_stream import streamed_completion
 from skein.adapters.system import done_within
 from skein.errors import (
     KeyRefused,
@@ -85,6 +87,7 @@ FILTERED = frozenset(
 # With these fields, OpenRouter tells of a flagged prompt (openrouter.ai/docs/errors).
 MODERATION_FIELDS = frozenset({"flagged_input", "reasons"})
 PROBE_TOKENS = 1
+STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 # Names of models that reason before they answer. An unknown one is found by its token counts.
 REASONING_MODEL = re.compile(
     r"(?:^|[/:])(?:o\d|gpt-[5-9]|gpt-oss|deepseek-r|qwq|magistral|grok-[4-9])|think|reason",
@@ -98,6 +101,8 @@ FAULTS: dict[str, AnswerFault] = {
     "safety": "filtered",
     "refusal": "refused",
 }
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -136,6 +141,7 @@ class OpenAIModel:
         self._reasoning_tokens = reasoning_tokens
         self._connection: _Connection | None = None
         self._lock = threading.Lock()
+        self._streams = True  # until the provider refuses
 
     def complete(self, request: ModelRequest) -> ModelAnswer:
         """Ask the model once; the SDK retries a failed request once within the time-out.
@@ -150,22 +156,88 @@ class OpenAIModel:
             ModelFiltered: The provider's content filter refuses this request.
             ModelRejected: The provider refuses this request for another reason.
         """
-        reasons = request.reasons or REASONING_MODEL.search(request.model) is not None
-        parameters = _parameters(request, self._reasoning_tokens if reasons else 0)
-        with self._connected() as connection:
-            completion = self._call(
-                connection,
-                # The SDK converts each part of typed parameters by its type, which takes more CPU
-                # than all else of a call. It sends an extra body as given.
-                lambda client: client.chat.completions.create(
-                    model=request.model, messages=(), extra_body=parameters
-                ),
-                request.timeout_seconds,
+        return self._asked(request, lambda client: self._whole(client, request))
+
+    def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
+        """Ask the model once, and report its words while it writes them.
+
+        The request is repeated without streaming if the provider refuses to stream, or breaks off
+        the stream. A provider that refuses, or counts no tokens of a stream, is not asked to stream
+        by this client again.
+
+        Raises:
+            Transient, ModelRejected: As in `complete`.
+        """
+        if not self._streams:
+            return self.complete(request)
+        over = threading.Event()
+
+        def heard_in_time(text: str) -> None:
+            if over.is_set():
+                raise Unavailable("the model's answer took too long")  # closes the stream
+            heard(text)
+
+        try:
+            return self._asked(
+                request, lambda client: self._streamed(client, request, heard_in_time)
             )
+        finally:
+            over.set()
+
+    def _asked(self, request: ModelRequest, ask: Callable[[OpenAI], ChatCompletion]) -> ModelAnswer:
+        """Call the chat completions, and return their answer."""
+        with self._connected() as connection:
+            completion = self._call(connection, ask, request.timeout_seconds)
         try:
             return _answer(completion, request)
         except (AttributeError, TypeError, ValueError) as error:  # the SDK does not validate it
             raise Unavailable("the model's answer has an unexpected form") from error
+
+    def _whole(self, client: OpenAI, request: ModelRequest) -> ChatCompletion:
+        # The SDK converts each part of typed parameters by its type, which takes more CPU than all
+        # else of a call. It sends an extra body as given.
+        return client.chat.completions.create(
+            model=request.model, messages=(), extra_body=self._parameters_of(request)
+        )
+
+    def _streamed(
+        self, client: OpenAI, request: ModelRequest, heard: Callable[[str], None]
+    ) -> ChatCompletion:
+        """Read an answer as a stream; ask for it whole if that fails."""
+        import httpx2
+        import openai
+
+        parameters = self._parameters_of(request) | STREAMED
+        try:
+            with client.chat.completions.create(
+                model=request.model, messages=(), stream=True, extra_body=parameters
+            ) as chunks:
+                completion = streamed_completion(chunks, heard)
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            if _is_filtered(error):
+                raise
+            completion = self._whole(client, request)
+            self._stop_streaming("the provider refuses to stream answers")
+            return completion
+        except (openai.APIStatusError, openai.APIConnectionError):
+            raise
+        except (openai.APIError, httpx2.TransportError, ValueError, AttributeError, TypeError):
+            logger.info("a streamed answer broke off", exc_info=True)
+            return self._whole(client, request)
+        if completion is None:
+            completion = self._whole(client, request)
+            self._stop_streaming("the provider does not stream answers")
+        elif completion.usage is None:
+            self._stop_streaming("the provider counts no tokens of streamed answers")
+        return completion
+
+    def _stop_streaming(self, why: str) -> None:
+        self._streams = False
+        logger.warning("answers are not streamed any more", extra={"why": why})
+
+    def _parameters_of(self, request: ModelRequest) -> dict[str, Any]:
+        reasons = request.reasons or REASONING_MODEL.search(request.model) is not None
+        return _parameters(request, self._reasoning_tokens if reasons else 0)
 
     def close(self) -> None:
         """Give up the connection after the current calls; the next call reconnects."""

@@ -25,6 +25,7 @@ from skein.agent.turn_steps import (
     ModelSteps,
     ended_in,
     fixed_step,
+    open_stream,
     reaches_nobody,
     recorded_prompt,
     reset_to_answer,
@@ -51,6 +52,7 @@ from skein.models.runs.run import Run, RunStatus, ShownHistory
 from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import with_opt_outs_now
+from skein.services.live.answer_streams import AnswerStreams
 from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets, payer_of
 from skein.services.quotas.usage import UsageCounters
@@ -94,6 +96,7 @@ class Turns:
     token_budgets: TokenBudgets
     failure_notices: FailureNotices
     notices: Notices
+    streams: AnswerStreams
     clock: Clock
     settings: Settings
 
@@ -133,6 +136,10 @@ class Turns:
                 and self.leases.is_over(activation.claim)
             ):
                 self._release(activation)
+        finally:
+            if activation is not None and activation.stream is not None:
+                activation.stream.close()
+                self.streams.finish()
 
     def _settle(self, activation: Activation, error: Exception) -> None:
         """Defer, retry or end a run whose activation raised an error."""
@@ -180,6 +187,8 @@ class Turns:
             try:
                 self._carry_on(activation, deadline, prefetched)
             except ReadersChanged:
+                if activation.stream is not None:
+                    activation.stream.close()
                 self._release(activation)
                 activation.claim = self.activations.rebuild(activation.claim, activation.sent)
                 if activation.run.rebuilds > policy.MAX_REBUILDS:
@@ -205,6 +214,7 @@ class Turns:
         if reset is not None:
             self._answer_reset(activation, steps, reading, reset)
             return
+        open_stream(self.streams, activation, reading)
         tools = offered(reading)
         config = reading.config
         budget = self.token_budgets.budget(activation.run, config.allowances, config.tenant)
@@ -325,6 +335,9 @@ class Turns:
             activation.claim, step_recording = self.activations.record(step_recording), None
         if ending.notice is not None:
             self.failure_notices.failed(claim, ending.notice)
+        stream = activation.stream
+        if stream is not None:
+            stream.stop(ending.message.text if ending.message is not None else None)
         try:
             self.final_messages.end(claim, ending, step_recording, snapshot=reading.snapshot)
         except LostLease:
@@ -333,6 +346,8 @@ class Turns:
             if step_recording is not None:  # record the paid answer, so that a retry uses it
                 activation.claim = self.activations.record(step_recording)
             raise
+        if stream is not None and ending.message is not None:
+            stream.posted()
         activation.claim = claim
         self._release(activation)
 

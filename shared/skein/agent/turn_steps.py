@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from skein.agent.prompt.builder import speaks_in_text
+from skein.agent.prompt.spoken_start import spoken_start
+from skein.agent.prompt.spoken_text import speakers_in
 from skein.agent.reading.held_content import held_by
 from skein.agent.reading.reading import Reading
 from skein.agent.reading.trigger import current_seq
@@ -28,6 +31,7 @@ from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.common.text_cuts import cut_text
+from skein.services.live.answer_streams import AnswerStreams
 from skein.services.runs.activations import Recording, recording
 from skein.services.workspace.thread_storage import run_link
 from skein.settings import Settings
@@ -98,8 +102,13 @@ class ModelSteps:
             reasons=any(step.usage.reasoning_tokens for step in earlier),
             timeout_seconds=min(seconds, self.settings.model_timeout_seconds),
         )
+        stream = activation.stream
         try:
-            answer = self.model.complete(request)
+            if stream is None:
+                answer = self.model.complete(request)
+            else:
+                stream.retract()
+                answer = self.model.stream(request, stream.show)
         except Transient as error:
             raise ModelDown(error) from error
         asked_for = self.clock.now() - started_at
@@ -180,6 +189,22 @@ class ModelSteps:
     def count_filtered(self) -> None:
         """Count a request that the provider's content filter refused."""
         self.metrics.count("AnswersFailed", reason="filtered")
+
+
+def open_stream(streams: AnswerStreams, activation: Activation, reading: Reading) -> None:
+    """Open the stream of an activation's answer if the answer is a text and somebody listens."""
+    if activation.stream is not None:
+        activation.stream.close()
+        activation.stream = None
+    if not reading.listeners or not speaks_in_text(reading):
+        return
+    names = speakers_in(reading)
+    activation.stream = streams.open(
+        activation.claim,
+        reading.destination,
+        reading.listeners,
+        start_of=lambda text: spoken_start(text, names),
+    )
 
 
 NO_PROMPT = PromptRecord(sections=(), total_tokens=0, marks=("answered_without_model",))

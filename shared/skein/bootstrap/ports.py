@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skein.adapters.openai_model import OpenAIModel
     from skein.adapters.static_embeddings import StaticEmbeddings
     from skein.ports import (
+        Background,
         Clock,
         Embeddings,
         Ids,
@@ -50,6 +51,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "tokens": "tokens",
     "sms": "twilio_sms",
     "sockets": "gateway_sockets",
+    "background": "background",
     "verifier": "twilio_signature",
     "secrets": "secrets",
     "metrics": "metrics",
@@ -263,6 +265,13 @@ class Ports:
         from skein.adapters.gateway_sockets import GatewaySockets, gateway_client
 
         return GatewaySockets(gateway_client(self.aws, self.settings.live_url))
+
+    @lazy
+    def background(self) -> Background:
+        """The thread for work that nobody waits for."""
+        from skein.adapters.background import BackgroundThread
+
+        return BackgroundThread()
 
     @lazy
     def verifier(self) -> WebhookVerifier:

@@ -13,6 +13,7 @@ from skein.services.directory.agents import Agents
 from skein.services.directory.display_names import Renaming
 from skein.services.directory.lines import Lines
 from skein.services.directory.users import Profiles, Users
+from skein.services.live.answer_streams import AnswerStreams
 from skein.services.memory.memories import Memories
 from skein.services.memory.search import MemorySearch
 from skein.services.outbox.dispatch import Dispatch
@@ -131,6 +132,14 @@ class RunWorker:
             token_budgets=self.token_budgets,
             failure_notices=failure_notices,
             notices=Notices(chats=self.chats, rate_limiter=rate_limiter, clock=clock),
+            streams=AnswerStreams(
+                table=table,
+                clock=clock,
+                sockets=lambda: ports.sockets,
+                background=ports.background,
+                parallel_map=ports.parallel_map,
+                metrics=metrics,
+            ),
             clock=clock,
             settings=settings,
         )

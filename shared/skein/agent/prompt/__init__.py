@@ -8,6 +8,7 @@ __all__ = [
     "section",
     "sections",
     "skills",
+    "spoken_start",
     "spoken_text",
     "threads",
     "timeline",

@@ -21,9 +21,9 @@ MAX_LABELS = 4  # that are removed from one text
 
 _GAP = rf"[\s{INVISIBLE}]{{0,8}}"
 _WORD = rf"[{INVISIBLE}]{{0,8}}".join(NO_REPLY.strip("[]")) + rf"{_GAP}[{PUNCTUATION}]{{0,3}}{_GAP}"
-_TOKEN = re.compile(rf"[\[\uff3b\u3010]{_GAP}{_WORD}[\]\uff3d\u3011]", re.IGNORECASE)
-_ROUND_TOKEN = re.compile(rf"[({{<\uff08]{_GAP}{_WORD}[)}}>\uff09]", re.IGNORECASE)
-_AROUND = f"{INVISIBLE}{WRAPPERS}{PUNCTUATION}#>|-\u2013\u2014"
+TOKEN = re.compile(rf"[\[\uff3b\u3010]{_GAP}{_WORD}[\]\uff3d\u3011]", re.IGNORECASE)
+ROUND_TOKEN = re.compile(rf"[({{<\uff08]{_GAP}{_WORD}[)}}>\uff09]", re.IGNORECASE)
+AROUND = f"{INVISIBLE}{WRAPPERS}{PUNCTUATION}#>|-\u2013\u2014"
 _TIME = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:Z| [A-Z]{2,5}| [+-]\d{2,4})?"
 _DETAIL = rf"(?:msg:\d+|{_TIME}|reply to msg:\d+|waited for a reply)"
 _DETAILS = rf"{_DETAIL}(?:[ ,]{{1,2}}{_DETAIL})*"
@@ -39,10 +39,10 @@ def is_silence(text: str) -> bool:
     Case, white space, invisible characters, punctuation, quotes, Markdown and other brackets make
     no difference. The bare word `silence` is a text, because it can be an answer.
     """
-    bare, found = _TOKEN.subn(" ", text)
+    rest, found = TOKEN.subn(" ", text)
     if not found:
-        bare, found = _ROUND_TOKEN.subn(" ", text)
-    return bool(found) and not _stripped(bare)
+        rest, found = ROUND_TOKEN.subn(" ", text)
+    return bool(found) and not bare(rest)
 
 
 def spoken(text: str, names: Iterable[str]) -> str:
@@ -55,11 +55,15 @@ def spoken(text: str, names: Iterable[str]) -> str:
         text: The text of the model.
         names: The names in the prompt; see `speakers_in`.
     """
-    text = without_labels(text.strip(), names)
+    return without_silence(without_labels(text.strip(), names))
+
+
+def without_silence(text: str) -> str:
+    """Return a text without silence tokens, except within a sentence; '' if nothing is left."""
     if is_silence(text):
         return ""
     lines = text.splitlines(keepends=True)
-    text = "".join(line for line in lines if not (_TOKEN.search(line) and is_silence(line)))
+    text = "".join(line for line in lines if not (TOKEN.search(line) and is_silence(line)))
     text = _without_trailing_token(_without_leading_token(text.strip()))
     return text if text.strip(f"{INVISIBLE} \t\r\n") else ""
 
@@ -71,7 +75,7 @@ def without_labels(text: str, names: Iterable[str]) -> str:
         text: The text.
         names: The names in the prompt. Brackets around any other name stay.
     """
-    pattern = _labels_of(frozenset(names))
+    pattern = labels_of(frozenset(names))
     for _ in range(MAX_LABELS):
         start = text.lstrip(f"{INVISIBLE} \t\r\n")
         found = pattern.match(start)
@@ -89,7 +93,18 @@ def speakers_in(reading: Reading) -> frozenset[str]:
     return frozenset({YOU, own, *names_in(reading).known.values()})
 
 
-def _labels_of(names: frozenset[str]) -> re.Pattern[str]:
+def labels_of(names: frozenset[str]) -> re.Pattern[str]:
+    """Return the pattern of a label with one of these names, at the start of a text."""
+    return re.compile(label_pattern(rf"(?:{'|'.join(label_forms(names))})"))
+
+
+def label_pattern(form: str) -> str:
+    """Return the pattern of a label of a form, also within Markdown."""
+    return rf"(?P<wrap>[*_`]{{0,3}}){form}(?P=wrap)"
+
+
+def label_forms(names: frozenset[str]) -> tuple[str, ...]:
+    """Return the forms of labels with one of these names; the first form that matches counts."""
     by_length = sorted(names, key=lambda name: (-len(name), name))
     name = rf"(?:{'|'.join(map(re.escape, by_length))})(?: \(\d+\))?"
     marks = rf"(?:\[{_DETAILS}\] ?)"
@@ -100,7 +115,7 @@ def _labels_of(names: frozenset[str]) -> re.Pattern[str]:
         rf"|{_DETAILS}[ ,]{{1,2}}{name})\]:?"
     )
     numbers = rf"\[msg:\d+(?:[ ,]{{1,2}}{_DETAIL})*\]"
-    return re.compile(rf"(?P<wrap>[*_`]{{0,3}})(?:{entry}|{bracket}|{numbers}|{_ORIGIN})(?P=wrap)")
+    return entry, bracket, numbers, _ORIGIN
 
 
 def _unquoted(text: str) -> str:
@@ -115,8 +130,8 @@ def _unquoted(text: str) -> str:
 
 
 def _without_leading_token(text: str) -> str:
-    found = _TOKEN.search(text)
-    if found is None or _stripped(text[: found.start()]):
+    found = TOKEN.search(text)
+    if found is None or bare(text[: found.start()]):
         return text
     rest = text[found.end() :]
     for wrapper in reversed(text[: found.start()].strip()):
@@ -126,9 +141,9 @@ def _without_leading_token(text: str) -> str:
 
 def _without_trailing_token(text: str) -> str:
     found = None
-    for found in _TOKEN.finditer(text):  # noqa: B007 the last one counts
+    for found in TOKEN.finditer(text):  # noqa: B007 the last one counts
         pass
-    if found is None or _stripped(text[found.end() :]):
+    if found is None or bare(text[found.end() :]):
         return text
     head = text[: found.start()].rstrip()
     for wrapper in text[found.end() :].strip():
@@ -136,6 +151,6 @@ def _without_trailing_token(text: str) -> str:
     return head.rstrip()
 
 
-def _stripped(text: str) -> str:
+def bare(text: str) -> str:
     """Return a text without white space, and without the characters around a silence token."""
-    return "".join(text.split()).strip(_AROUND)
+    return "".join(text.split()).strip(AROUND)

@@ -7,6 +7,7 @@ from skein.models.common.storage import Key
 from skein.models.config.overrides import StackSettings, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.models.live.connection import PersonConnections
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.runs.run import Run
@@ -42,4 +43,5 @@ def prefetch_keys(job: RunJob) -> list[Key]:
         if in_chat:
             person = MemberRef(kind="user", id=job.user_id)
             keys.append(Membership.key_of(tenant, home, person))
+            keys.append(PersonConnections.key_of(tenant, job.user_id))
     return keys

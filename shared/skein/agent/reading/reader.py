@@ -25,6 +25,7 @@ from skein.agent.reading.history import (
     summary_before,
     zone_of_entries,
 )
+from skein.agent.reading.listeners import found_listeners, keys_of_listeners
 from skein.agent.reading.other_chats import OwnChat, found_other_chats, own_chats
 from skein.agent.reading.reading import (
     Reading,
@@ -176,6 +177,7 @@ class Reader:
             *borrowed_keys,
             *workspace.keys,
             *keys_of_snapshot(chat, member),
+            *keys_of_listeners(run, chat, prefetched),
         ]
         here = chat.key.pk if chat else None
         others = [pk for pk in first.chat_partitions if pk != here]
@@ -244,6 +246,7 @@ class Reader:
             workspace=workspace.found(found, destination),
             person=person,
             recalled=recalled,
+            listeners=found_listeners(chat, found, now) if config.effective.streaming else (),
             snapshot=found_snapshot(chat, member, found),
         )
 

@@ -94,6 +94,8 @@ class Reading:
         workspace: Documents, threads and skills.
         person: The user record of a direct chat's person, if it may be shown.
         recalled: Old messages that match what is to be answered, best first; all may be shown.
+        listeners: The ids of the people of the run's own chat who are connected, if its answers are
+            streamed.
         snapshot: The snapshot of a direct chat, so that an answer need not read it again.
         prompt_mark: The mark on a prompt that is made from an incomplete reading.
     """
@@ -113,6 +115,7 @@ class Reading:
     workspace: Workspace = field(default_factory=Workspace)
     person: User | None = None
     recalled: tuple[RecalledEntry, ...] = ()
+    listeners: tuple[str, ...] = ()
     snapshot: ChatSnapshot | None = None
     prompt_mark: PromptMark | None = None
 

@@ -37,6 +37,7 @@ from skein.services.chats.post_message import Chats
 from skein.services.directory.agents import Agents
 from skein.services.directory.lines import Lines
 from skein.services.directory.users import Profiles, Users
+from skein.services.live.answer_streams import AnswerStream
 from skein.services.memory.memories import Memories
 from skein.services.memory.search import MemorySearch
 from skein.services.planning.goals import Goals
@@ -92,6 +93,7 @@ class Activation:
         permit: Whether the activation holds a permit of the concurrency limit.
         ended: Whether the agent ended the run.
         over: Whether the run waits or has ended, so that this worker may write nothing more.
+        stream: The stream of the answer; None if nobody listens.
     """
 
     claim: Claim
@@ -100,6 +102,7 @@ class Activation:
     permit: bool = False
     ended: bool = False
     over: bool = False
+    stream: AnswerStream | None = None
 
     @property
     def run(self) -> Run:

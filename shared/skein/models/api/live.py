@@ -96,6 +96,7 @@ class DeltaFrame(Resource):
     type: Literal["delta"] = "delta"
     chat_id: str
     agent: RunAgent
+    n: Annotated[int, Field(description="The number of this frame in the answer, from 1.")]
     text: Annotated[str, Field(description="The next words of the answer.")]
 
 

@@ -137,6 +137,10 @@ class ReplyOverrides(Overrides):
         JsonBool | None,
         Field(description="Whether a person gets one notice that the answer is late."),
     ] = None
+    streaming: Annotated[
+        JsonBool | None,
+        Field(description="Whether connected people see an answer while the model writes it."),
+    ] = None
     sms_answer_characters: Annotated[
         int | None,
         Field(

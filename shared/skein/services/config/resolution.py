@@ -40,6 +40,7 @@ class EffectiveSettings(Value):
     reply_debounce_seconds: int
     reply_debounce_max_seconds: int
     apology: bool
+    streaming: bool
     sms_answer_characters: int
     consolidate: bool
 

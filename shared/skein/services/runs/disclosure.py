@@ -55,8 +55,18 @@ def check_readers(held: HeldContent, chat: Chat) -> None:
     Raises:
         ReadersChanged: Someone joined.
     """
-    if not held.readers.open and not set(chat.readers.people) <= set(held.readers.people):
+    if not made_for_all(held.readers, chat):
         raise ReadersChanged(f"{chat.id}: someone joined")
+
+
+def made_for_all(readers: Audience, chat: Chat) -> bool:
+    """Return whether an activation was made for everyone who reads its chat now.
+
+    Args:
+        readers: The people for whom the activation was made.
+        chat: The chat that its prompt showed, as the chat is now.
+    """
+    return readers.open or set(chat.readers.people) <= set(readers.people)
 
 
 def may_write(run: Run, chat: Chat) -> bool:
