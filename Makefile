@@ -175,6 +175,12 @@ deploy-checks: ## Check what a deployment needs, without one (STACK=, ENV=, PARA
 smoke: $(RUNNING) ## Prove a running Skein from outside with one conversation (URL=https://..., SMOKE_TOKEN)
 	@$(BIN)/python -m tools.smoke $(URL)
 
+.PHONY: pause
+pause: $(RUNNING) ## Begin or end pauses of a stack (STACK=, RUNS=1, TEXTS=1, BACKGROUND=1, 0 ends; LOCAL=1)
+	@PYTHONPATH=shared:. $(BIN)/python -m tools.pause $(if $(STACK),--stack $(STACK)) \
+		$(if $(ENV),--env $(ENV)) $(if $(LOCAL),--local) \
+		runs=$(RUNS) texts=$(TEXTS) background=$(BACKGROUND)
+
 .PHONY: permissions
 permissions: $(RUNNING) ## Write the table of the functions' permissions: docs/security.md
 	@PYTHONPATH=shared $(BIN)/python -m tools.permissions

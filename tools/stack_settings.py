@@ -42,15 +42,19 @@ def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> StackOverri
     return settings_service.change(StackOverridesChange.model_validate(values, strict=True))
 
 
+def open_table(name: str) -> Table:
+    """Return the table of a deployment, or of the local stack for `--local`."""
+    clock = SystemClock()
+    return _local_table(clock) if name == LOCAL else _table(Settings(), name, clock)
+
+
 def main() -> None:
     """Run the command with the arguments of the command line."""
     if len(sys.argv) == 1:
         raise SystemExit(__doc__)
     table_name, *assignments = sys.argv[1:]
-    clock = SystemClock()
-    table = _local_table(clock) if table_name == LOCAL else _table(Settings(), table_name, clock)
     try:
-        said = apply(table, clock, assignments)
+        said = apply(open_table(table_name), SystemClock(), assignments)
     except ValueError as error:
         raise SystemExit(f"the settings were not changed: {error}") from error
     print(json.dumps(said.said))

@@ -280,7 +280,7 @@ def test_health_needs_no_token(world: World) -> None:
     event = recorded("api_docs")
     event["rawPath"] = event["requestContext"]["http"]["path"] = "/healthz"
     answer = Client(world).send(event)
-    assert (answer.status, answer.body) == (200, {"status": "ok"})
+    assert (answer.status, answer.body) == (200, {"status": "ok", "paused": []})
 
 
 # ---------------------------------------------------------------------- our own faults

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from skein.services.chats.message_reasons import ReasonViews
     from skein.services.chats.message_search import MessageSearch
     from skein.services.chats.views import ChatViews
+    from skein.services.config.pauses import TenantPauses
+    from skein.services.config.stack_settings import StackSettingsService
     from skein.services.config.tenant_settings import TenantSettingsService
     from skein.services.directory.agents import Agents
     from skein.services.directory.display_names import Renaming
@@ -254,6 +256,13 @@ class ApiServices:
         )
 
     @lazy
+    def pauses(self) -> TenantPauses:
+        """The service by which operators pause the work of their tenant."""
+        from skein.services.config.pauses import TenantPauses
+
+        return TenantPauses(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
     def pins(self) -> Pins:
         """The service for pinned threads."""
         from skein.services.workspace.pinning import Pins
@@ -374,6 +383,13 @@ class ApiServices:
             dispatch=self.dispatch,
             settings=self.ports.settings,
         )
+
+    @lazy
+    def stack_settings(self) -> StackSettingsService:
+        """The service for the settings and pauses of the stack."""
+        from skein.services.config.stack_settings import StackSettingsService
+
+        return StackSettingsService(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
     def tenant_settings(self) -> TenantSettingsService:

@@ -4,6 +4,7 @@ from skein.bootstrap.ports import Ports
 from skein.services.account_linking.phone_links import PhoneLinks
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import DueScanner
+from skein.services.outbox.pause_watch import PauseWatch
 from skein.services.outbox.tick import Tick
 from skein.services.planning.firing import Firing
 
@@ -22,6 +23,9 @@ def build_tick(ports: Ports) -> Tick:
     return Tick(
         table=table,
         due_scanner=due_scanner,
+        pause_watch=PauseWatch(
+            table=table, clock=clock, due_scanner=due_scanner, metrics=metrics, settings=settings
+        ),
         metrics=metrics,
         firing={
             "plan": Firing(table=table, metrics=metrics, settings=settings).fire,

@@ -15,6 +15,7 @@ from skein.services.common.parallel import THREADS, map_threads
 from skein.services.outbox import due_scanner as finding
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import DueScanner, shards_of
+from skein.services.outbox.pause_watch import PauseWatch
 from skein.services.outbox.tick import Tick
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
@@ -87,6 +88,13 @@ class Due:
         tick = Tick(
             table=self.table,
             due_scanner=self.finder,
+            pause_watch=PauseWatch(
+                table=self.table,
+                clock=self.clock,
+                due_scanner=self.finder,
+                metrics=self.metrics,
+                settings=Settings(),
+            ),
             metrics=self.metrics,
             firing={},
         )

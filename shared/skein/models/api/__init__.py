@@ -10,6 +10,7 @@ __all__ = [
     "inspection",
     "live",
     "memories",
+    "pauses",
     "privacy",
     "reasons",
     "recall",

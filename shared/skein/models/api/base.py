@@ -78,6 +78,10 @@ class Health(Resource):
     """The API is up."""
 
     status: Literal["ok"] = "ok"
+    paused: Annotated[
+        tuple[str, ...] | None,
+        Field(description="Work that is paused for all tenants; null if that is unknown."),
+    ] = None
 
 
 class MemberRequest(Request):

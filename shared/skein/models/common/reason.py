@@ -83,6 +83,7 @@ class Reason(StrEnum):
     WORKING = "working", "A worker has a lease that has not ended."
     WORKER_LOST = "worker_lost", "The worker's lease has ended; the tick sends the job again."
     WAITING_FOR_REPLY = "waiting_for_reply", "The run asked something and waits for a reply."
+    PAUSED = "paused", "Operators have paused this work, which continues after the pause."
     CONCURRENCY_LIMIT = (
         "concurrency_limit",
         "The agent has reached its concurrency limit, so the run is deferred.",

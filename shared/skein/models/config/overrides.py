@@ -12,6 +12,7 @@ from skein.models.common.base import Instant, Stored, Tenant, key_part, stable_h
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
+from skein.models.config.pauses import NO_PAUSES, Pauses
 from skein.models.quotas.prices import Prices
 
 MAX_PHRASES = 50
@@ -308,10 +309,11 @@ def _changes(change: Overrides) -> dict[str, Any]:
 
 
 class TenantSettings(Stored):
-    """The stored overrides of a tenant; without an item, the tenant has none."""
+    """The stored overrides and pauses of a tenant; without an item, the tenant has none."""
 
     tenant: Tenant
     settings: TenantOverrides = TenantOverrides()
+    pauses: Pauses = NO_PAUSES
     version: int = 1
     changed_at: Instant
 
@@ -336,13 +338,14 @@ class TenantSettings(Stored):
 
 
 class StackSettings(Stored):
-    """One copy of the stack's settings; all copies are equal.
+    """One copy of the stack's settings and pauses; all copies say the same.
 
-    Each reader reads one of the copies.
+    Each reader reads one of the copies. Only the first has a due pointer.
     """
 
     copy_number: int
     settings: StackOverrides = StackOverrides()
+    pauses: Pauses = NO_PAUSES
     version: int = 1
     changed_at: Instant
 
@@ -362,8 +365,9 @@ class StackSettings(Stored):
         return self.key_of(self.copy_number)
 
     def to_item(self) -> Item:
-        """Return the settings as table attributes."""
-        return self.attributes()
+        """Return the settings as table attributes; the first copy has the due pointer."""
+        due = {} if self.copy_number else self.pauses.due(self.key, self.changed_at)
+        return self.attributes() | {name: value for name, value in due.items() if value is not None}
 
     @classmethod
     def from_optional(cls, item: Item | None) -> StackOverrides:

@@ -67,6 +67,8 @@ class Delivery(Stored):
             Every write raises the version, except the tick's.
         error: Why the delivery was canceled, for the operator.
         reason: Why the SMS was canceled, or why its newest try failed; None otherwise.
+        paused: Whether a pause of texts holds the delivery back.
+        unpaused_at: When the delivery's newest pause ended.
         correlation_id: The id of the request that led to the delivery, for the logs.
         expires_at: When the delivery expires with its message, in seconds since 1970.
     """
@@ -88,6 +90,8 @@ class Delivery(Stored):
     lease_until: Instant | None = None
     error: str | None = None
     reason: StoredReason | None = None
+    paused: bool | None = None
+    unpaused_at: Instant | None = None
     correlation_id: str | None = None
     expires_at: int | None = None
     created_at: Instant
@@ -112,6 +116,15 @@ class Delivery(Stored):
     def settled(self) -> bool:
         """Whether nothing is left to send: the status is neither `queued` nor `sending`."""
         return self.status not in {"queued", "sending"}
+
+    @property
+    def counted_from(self) -> datetime:
+        """The time from which waits are counted: the creation or the end of a pause."""
+        return max(self.created_at, self.unpaused_at or self.created_at)
+
+    def held_back(self) -> dict[str, Any]:
+        """Return the due pointer of this delivery during a pause; they sort by creation."""
+        return due_pointer("paused_delivery", self.key, self.created_at)
 
     def due(self, at: datetime) -> dict[str, Any]:
         """Return the due pointer by which the tick finds this delivery at `at`."""

@@ -13,6 +13,7 @@ from skein.models.common.storage import Condition, Is, Item, Key
 DueKind = Literal[
     "run", "delivery", "chat", "plan", "merge", "erasure",
     "direct_consolidation", "consolidation", "fading",
+    "pause", "paused_run", "paused_delivery",
 ]  # fmt: skip
 DUE_SHARDS = 8
 

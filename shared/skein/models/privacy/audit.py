@@ -25,6 +25,7 @@ AuditKind = Literal[
     "memory",
     "message",
     "number",
+    "pause",
     "plan",
     "profile",
     "recall",

@@ -111,6 +111,7 @@ class Run(Stored):
         attempts: Claims that began work; the run fails after three failed attempts.
         put_offs: How often the run was deferred because the model was down; not attempts.
         joined_at: When the deferred run last merged newer messages and began to wait.
+        unpaused_at: When the run's newest pause ended.
         lease_until: The end of the lease of the worker that claimed the run.
         steps_taken: Model answers recorded so far, over all activations.
         activation: How many activations the run has had: starts and restarts, each with a prompt.
@@ -159,6 +160,7 @@ class Run(Stored):
     attempts: int = 0
     put_offs: int = 0
     joined_at: Instant | None = None
+    unpaused_at: Instant | None = None
     steps_taken: int = 0
     activation: int = 0
     active_chat_id: Identifier | None = None
@@ -265,9 +267,18 @@ class Run(Stored):
         """Return the attributes that record a reason on this run, for a write made anyway."""
         return reason_attributes(reason, now, self.reasons)
 
+    @property
+    def counted_from(self) -> datetime:
+        """The time from which the run's waits are counted: its creation or the end of a pause."""
+        return max(self.created_at, self.unpaused_at or self.created_at)
+
     def due(self, at: datetime) -> dict[str, Any]:
         """Return the due pointer by which the tick finds this run at `at`."""
         return due_pointer("run", self.key, at)
+
+    def held_back(self) -> dict[str, Any]:
+        """Return the due pointer of this run during a pause; such pointers sort by creation."""
+        return due_pointer("paused_run", self.key, self.created_at) | {"due_tries": None}
 
     def to_item(self, due_at: datetime) -> Item:
         """Return the run as table attributes, with due pointer and index keys."""

@@ -1,8 +1,10 @@
 """Resolve the settings of a chat, and keep the settings of tenants and the stack."""
 
 __all__ = [
+    "pauses",
     "resolution",
     "retention",
     "rollout",
+    "stack_settings",
     "tenant_settings",
 ]

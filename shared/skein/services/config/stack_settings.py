@@ -1,5 +1,6 @@
-"""Keep the settings of the whole stack: roll-out shares and switches."""
+"""Keep the settings and pauses of the whole stack."""
 
+import logging
 from dataclasses import dataclass
 
 from skein.models.common.storage import Is, Missing, Put
@@ -9,8 +10,11 @@ from skein.models.config.overrides import (
     StackOverridesChange,
     StackSettings,
 )
+from skein.models.config.pauses import NO_PAUSES, PausedWork, Pauses
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,17 +34,48 @@ class StackSettingsService:
         Raises:
             Contention: 20 tries failed.
         """
-        return optimistic(self.clock, lambda: self._change_once(change))
+        return optimistic(self.clock, lambda: self._change_once(change)).settings
 
-    def _change_once(self, change: StackOverridesChange) -> StackOverrides:
+    def pauses(self) -> Pauses:
+        """Return the pauses of the stack."""
         item = self.table.get(StackSettings.key_of(0))
-        before = StackSettings.from_item(item) if item is not None else None
-        after = change.applied_to(before.settings if before else StackOverrides())
-        version, now = before.version if before else 0, self.clock.now()
-        unchanged = Is("version", version) if before else Missing()
-        copies = (
-            StackSettings(copy_number=number, settings=after, version=version + 1, changed_at=now)
-            for number in range(STACK_COPIES)
+        return StackSettings.from_item(item).pauses if item is not None else NO_PAUSES
+
+    def switch(self, work: PausedWork, *, on: bool) -> Pauses:
+        """Begin or end a pause of the whole stack (idempotent).
+
+        Raises:
+            Contention: 20 tries failed.
+        """
+        after = optimistic(self.clock, lambda: self._change_once(switch=(work, on)))
+        logger.warning("pause switched", extra={"scope": "stack", "work": work, "on": on})
+        return after.pauses
+
+    def _change_once(
+        self,
+        change: StackOverridesChange | None = None,
+        switch: tuple[PausedWork, bool] | None = None,
+    ) -> StackSettings:
+        item, now = self.table.get(StackSettings.key_of(0)), self.clock.now()
+        before = (
+            StackSettings.from_item(item)
+            if item is not None
+            else StackSettings(copy_number=0, version=0, changed_at=now)
         )
+        settings = before.settings if change is None else change.applied_to(before.settings)
+        pauses = before.pauses
+        if switch is not None:
+            work, on = switch
+            pauses = pauses.with_pause(work, on=on, now=now)
+        after = before.model_copy(
+            update={
+                "settings": settings,
+                "pauses": pauses,
+                "version": before.version + 1,
+                "changed_at": now,
+            }
+        )
+        unchanged = Is("version", before.version) if item is not None else Missing()
+        copies = [after.model_copy(update={"copy_number": n}) for n in range(STACK_COPIES)]
         self.table.transact([Put(copy.key, copy.to_item(), unchanged) for copy in copies])
         return after

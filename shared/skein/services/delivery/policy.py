@@ -62,7 +62,7 @@ def waits_for(
     predecessor: Delivery | None, delivery: Delivery, now: datetime, settings: Settings
 ) -> bool:
     """Tell whether a delivery still waits for the previous delivery to the same phone."""
-    order_ends = delivery.created_at + timedelta(seconds=settings.delivery_order_seconds)
+    order_ends = delivery.counted_from + timedelta(seconds=settings.delivery_order_seconds)
     return predecessor is not None and not predecessor.settled and now < order_ends
 
 

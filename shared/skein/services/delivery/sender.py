@@ -24,6 +24,7 @@ from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.delivery.sms import StatusReport
 from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Clock, Metrics, Sms, Table
+from skein.services.config.pauses import is_paused, keys_of_pauses
 from skein.services.delivery.policy import (
     OPTED_OUT,
     ORDER_CHECK_SECONDS,
@@ -61,6 +62,15 @@ class Cancellation(NamedTuple):
 
     reason: Reason
     error: str
+
+
+class _Around(NamedTuple):
+    """What decides whether a delivery is sent now: all is read in one batch."""
+
+    message: Message | None
+    recipient: Recipient
+    predecessor: Delivery | None
+    paused: bool
 
 
 PERSON_OPTED_OUT = Cancellation(Reason.OPTED_OUT, "the person has opted out")
@@ -104,7 +114,8 @@ class SmsSender:
         Nothing happens while another worker has the lease, before the delivery is due, or after the
         delivery has ended. While the previous delivery to the same phone is unsettled, the job is
         sent again with a delay of 2 seconds, until `delivery_order_seconds` (default 30) after the
-        delivery was created.
+        delivery was created or its pause ended. While texts are paused, the delivery is kept for
+        the tick.
 
         Args:
             job: Names the delivery.
@@ -127,7 +138,12 @@ class SmsSender:
         if idle is not None:
             _log_no_work(found, idle)
             return
-        message, recipient, predecessor = self._around(found)
+        around = self._around(found)
+        message, recipient, predecessor = around[:3]
+        if around.paused:
+            self._store.save(found, _held_back(found), owned=False)
+            _log_no_work(found, Reason.PAUSED)
+            return
         if waits_for(predecessor, found, now, self._settings):
             _log_no_work(found, Reason.BEHIND_OTHER_DELIVERY)
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
@@ -138,6 +154,9 @@ class SmsSender:
                 update={
                     "fence": delivery.fence + 1,
                     "lease_until": lease_end(deadline),
+                    "paused": None,
+                    "unpaused_at": now if delivery.paused else delivery.unpaused_at,
+                    "reason": None if delivery.reason == Reason.PAUSED else delivery.reason,
                     "parts": delivery.parts or parts_of(message.text if message else ""),
                 }
             )
@@ -185,17 +204,19 @@ class SmsSender:
             self._store.opt_out(delivery)
         self._store.save(delivery, change, owned=False)
 
-    def _around(self, delivery: Delivery) -> tuple[Message | None, Recipient, Delivery | None]:
-        """Read a delivery's message, its recipient and the previous delivery."""
+    def _around(self, delivery: Delivery) -> "_Around":
+        """Read a delivery's message, its recipient, the previous delivery and the pauses."""
         keys = [Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq)]
         if delivery.after is not None:
             keys.append(Delivery.key_of(delivery.tenant, delivery.chat_id, delivery.after))
-        found = self._table.get_many([*keys, *recipient_keys(delivery)])
+        pauses = keys_of_pauses(delivery.tenant, delivery.id)
+        found = self._table.get_many([*keys, *recipient_keys(delivery), *pauses])
         message, *first = (found.get(key) for key in keys)
-        return (
+        return _Around(
             Message.from_item(message) if message else None,
             Recipient.from_optional(found, delivery),
             Delivery.from_item(first[0]) if first and first[0] else None,
+            paused=is_paused("texts", delivery.tenant, delivery.id, found),
         )
 
     def _withhold(self, lease: DeliveryLease, job: DeliveryJob) -> None:
@@ -327,6 +348,17 @@ def _refusal_of(membership: Membership | None) -> Cancellation | None:
     if membership is None or not membership.active:
         return PERSON_LEFT
     return PERSON_OPTED_OUT if membership.sms_opted_out_at is not None else None
+
+
+def _held_back(found: Delivery) -> DeliveryUpdate:
+    """Return a change that keeps a delivery for the end of a pause, unless a worker claims it."""
+
+    def hold_back(delivery: Delivery) -> Delivery:
+        if delivery.fence != found.fence or delivery.settled:
+            return delivery
+        return delivery.model_copy(update={"paused": True, "reason": Reason.PAUSED})
+
+    return hold_back
 
 
 def _released(delivery: Delivery) -> Delivery:

@@ -180,6 +180,8 @@ class DeliveryStore:
 
     def _due_change(self, delivery: Delivery) -> dict[str, Any]:
         at = next_attempt(delivery, self._grace())
+        if at is not None and delivery.paused:
+            return delivery.held_back() | {"due_tries": None}
         return dict(NOT_DUE) if at is None else delivery.due(at) | {"due_tries": None}
 
     def _grace(self) -> datetime:
@@ -195,7 +197,7 @@ class DeliveryStore:
             )
             self.metrics.count("DeliveriesFailed")
         if _first_handed_over(after) and not _first_handed_over(before):
-            waited = self.clock.now() - after.created_at
+            waited = self.clock.now() - after.counted_from
             self.metrics.count("HandoverSeconds", waited.total_seconds(), unit="Seconds")
         if after.status == "canceled" and before.status != "canceled":
             logger.info(

@@ -70,8 +70,8 @@ class Consolidator:
 
         Consolidation runs if the chat is quiet or an operator requested it; otherwise the chat is
         only made due again for later. If the tenant is over its budget, the rest waits until the
-        next day. At the end, the recall sweep looks for messages of a quiet chat that are not in
-        the index.
+        next day, and during a pause of background work for an hour. At the end, the recall sweep
+        looks for messages of a quiet chat that are not in the index.
 
         Args:
             job: The chat.
@@ -91,8 +91,8 @@ class Consolidator:
                 ):
                     self._continue_later(job, claim)
                     return
-        except OverBudget:
-            not_before = self.budget.next_day()
+        except OverBudget as error:
+            not_before = self.budget.next_try(error)
         optimistic(self.clock, lambda: self._settle(job, claim, not_before))
         if claim.idle:
             self.recall_sweep.check(claim.snapshot.chat, claim.snapshot.members)

@@ -14,6 +14,7 @@ from skein.models.common.storage import Item
 from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import ConsolidationJob, ReflectionJob
 from skein.ports import Table
+from skein.services.config.pauses import PauseReader
 from skein.services.memory.consolidation_schedule import next_hour
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
 
@@ -38,6 +39,9 @@ class MemoryFinder:
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send the jobs of all due items, oldest first.
 
+        A chat whose tenant has paused background work is skipped, and due again in an hour. The
+        worker of reflections looks at pauses itself, because it keeps fading entries meanwhile.
+
         Args:
             until: When to stop, even if items are left.
             shards: The shards of the due index to scan. An agent has entries in several shards, so
@@ -49,11 +53,13 @@ class MemoryFinder:
         Raises:
             SkeinError: Some chats or entries could not be read; the jobs of all others were sent.
         """
-        once = _Once()
+        once, reader = _Once(), PauseReader(self.table)
 
         def handle(kind: DueKind, item: Item, now: datetime) -> MemoryJob | None:
             job, again = _job_of(kind, item, now)
             move_on(self.table, kind, item, again)
+            if kind == "consolidation" and reader.is_paused("background", job.tenant):
+                return None
             return job if once.first(job) else None
 
         return self.due_scanner.run([self.kind], handle, until=until, shards=shards)

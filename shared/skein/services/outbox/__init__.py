@@ -3,5 +3,6 @@
 __all__ = [
     "dispatch",
     "due_scanner",
+    "pause_watch",
     "tick",
 ]

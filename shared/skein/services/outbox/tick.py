@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.common.storage import Item
@@ -26,11 +27,14 @@ from skein.models.outbox.jobs import (
     UpkeepJob,
 )
 from skein.ports import Metrics, Table
+from skein.services.config.pauses import PauseReader
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
+from skein.services.outbox.pause_watch import PauseWatch
 
 BACKOFF_MINUTES = (1, 2, 4, 8, 15)
 # Background jobs can wait in their queue for long. Their chats are sent again less often.
 BACKGROUND_BACKOFF_MINUTES = (15, 30, 60)
+PAUSED_BACKOFF_MINUTES = (60,)
 BACKGROUND_PAGES = 10  # of due pointers per shard and tick: 4,000 chats
 
 ERASURE_LATE_AFTER = timedelta(hours=24)
@@ -63,17 +67,20 @@ class Tick:
         due_scanner: Finds the due items and sends their jobs.
         metrics: Counts the jobs.
         firing: The function of each kind that fires.
+        pause_watch: Resumes work whose pause has ended.
     """
 
     table: Table
     due_scanner: DueScanner
+    pause_watch: PauseWatch
     metrics: Metrics
     firing: Mapping[DueKind, Fire]
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
         """Send or fire the due items, oldest first, until none is left or `until`.
 
-        Background jobs are sent last, and of each shard at most `BACKGROUND_PAGES` pages.
+        Work whose pause has ended comes next. Background jobs are sent last, and of each shard at
+        most `BACKGROUND_PAGES` pages.
 
         Args:
             until: When to stop.
@@ -89,18 +96,24 @@ class Tick:
         try:
             kinds = (*JOBS, *self.firing)
             sent = self.due_scanner.run(kinds, self._handle, until=until, shards=shards)
+            sent += self.pause_watch.run(until=until, shards=shards)
             self.metrics.count("DueSent", sent)
         finally:
             sent += self.due_scanner.run(
                 tuple(BACKGROUND_JOBS),
-                self._send_in_background,
+                partial(self._send_in_background, PauseReader(self.table)),
                 until=until,
                 shards=shards,
                 max_pages=BACKGROUND_PAGES,
             )
         return sent
 
-    def _send_in_background(self, kind: DueKind, item: Item, now: datetime) -> Job:
+    def _send_in_background(
+        self, reader: PauseReader, kind: DueKind, item: Item, now: datetime
+    ) -> Job | None:
+        if reader.is_paused("background", item["tenant"]):
+            self._move_on(kind, item, now, PAUSED_BACKOFF_MINUTES)
+            return None
         job = BACKGROUND_JOBS[kind](item)
         self._move_on(kind, item, now, BACKGROUND_BACKOFF_MINUTES)
         return job

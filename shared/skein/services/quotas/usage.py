@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 
 from skein.errors import SkeinError, Transient
 from skein.models.common.base import stable_hash
-from skein.models.common.storage import Key, Update
+from skein.models.common.storage import Item, Key, Update
 from skein.models.config.overrides import TenantSettings
 from skein.models.quotas.usage import (
     CALLS,
@@ -28,10 +28,12 @@ from skein.models.quotas.usage import (
 )
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Metrics, Table
+from skein.services.config.pauses import is_paused, keys_of_pauses
 from skein.settings import Settings
 
 USAGE_SHARDS = 16
 DAY = timedelta(days=1)
+PAUSED_FOR = timedelta(hours=1)  # until paused background work is tried again
 SPREAD_SECONDS = 3_600  # the window, from midnight, over which waiting chats are spread
 UNKNOWN_MODEL = "unknown"
 NO_PAYER = Payer()
@@ -154,7 +156,11 @@ class UsageCounters:
 
 
 class OverBudget(SkeinError):
-    """A tenant's background work has used its tokens of the day."""
+    """A tenant's background work has used its tokens of the day, or is paused."""
+
+
+class BackgroundPaused(OverBudget):
+    """The background work of a tenant or of the stack is paused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,27 +177,54 @@ class Budget:
 
         This takes one batch of reads.
         """
-        settings_key = TenantSettings.key_of(tenant)
-        counters = UsageCounters.keys_of_day(tenant, self.clock.now().date())
-        found = self.table.get_many([settings_key, *counters])
-        said = TenantSettings.from_optional(found.pop(settings_key, None)).background_tokens_per_day
-        limit = self.settings.background_tokens_per_day if said is None else said
-        used = sum(int(item.get("background_tokens", 0)) for item in found.values())
-        return 0 < limit <= used
+        return self._spent(tenant, self._read(tenant))
+
+    def waits_until(self, tenant: str, chat_id: str) -> datetime | None:
+        """Return when a chat's background work may be tried again; None for now.
+
+        This takes one batch of reads. Work waits an hour for the end of a pause, and otherwise for
+        the budget of the next day.
+        """
+        found = self._read(tenant)
+        if is_paused("background", tenant, tenant, found):
+            return self.clock.now() + PAUSED_FOR
+        return self.next_day_of(chat_id) if self._spent(tenant, found) else None
 
     def check(self, tenant: str) -> None:
         """Check that background work may call a model once.
 
         Raises:
+            BackgroundPaused: Background work is paused.
             OverBudget: The budget of the day is used up.
         """
-        if self.spent(tenant):
+        found = self._read(tenant)
+        if is_paused("background", tenant, tenant, found):
+            logger.info("background work postponed: it is paused", extra={"tenant": tenant})
+            raise BackgroundPaused("background work is paused")
+        if self._spent(tenant, found):
             logger.warning(
                 "background work postponed: the tenant's budget is used up",
                 extra={"tenant": tenant},
             )
             self.metrics.count("BackgroundOverBudget")
             raise OverBudget(f"{tenant} has used its daily budget of background tokens")
+
+    def next_try(self, error: OverBudget) -> datetime:
+        """Return when to try again after this error."""
+        if isinstance(error, BackgroundPaused):
+            return self.clock.now() + PAUSED_FOR
+        return self.next_day()
+
+    def _read(self, tenant: str) -> dict[Key, Item]:
+        counters = UsageCounters.keys_of_day(tenant, self.clock.now().date())
+        return self.table.get_many([*keys_of_pauses(tenant, tenant), *counters])
+
+    def _spent(self, tenant: str, found: Mapping[Key, Item]) -> bool:
+        settings_key = TenantSettings.key_of(tenant)
+        said = TenantSettings.from_optional(found.get(settings_key)).background_tokens_per_day
+        limit = self.settings.background_tokens_per_day if said is None else said
+        used = sum(int(item.get("background_tokens", 0)) for item in found.values())
+        return 0 < limit <= used
 
     def next_day(self) -> datetime:
         """Return when the budget of the next day begins."""

@@ -7,7 +7,7 @@ from skein.ports import Metrics
 
 
 def record_start(metrics: Metrics, run: Run, now: datetime) -> None:
-    """Record how long a run has waited for its first claim, in seconds."""
+    """Record how long a run has waited for its first claim, in seconds without a pause."""
     if run.started_at is None:
         metrics.count("RunStartSeconds", _seconds(run, now), unit="Seconds")
 
@@ -28,4 +28,4 @@ def record_answer(metrics: Metrics, run: Run, now: datetime) -> None:
 
 
 def _seconds(run: Run, now: datetime) -> float:
-    return max((now - run.created_at).total_seconds(), 0.0)
+    return max((now - run.counted_from).total_seconds(), 0.0)

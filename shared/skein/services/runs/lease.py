@@ -21,6 +21,7 @@ from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
+from skein.services.config.pauses import is_paused
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs import policy
 from skein.services.runs.claim import (
@@ -84,7 +85,8 @@ class RunLeases:
         Returns:
             The claim. None if the run has ended, has a lease elsewhere, waits, or is behind another
             run of the same agent in the same chat. None, too, during the debounce; then the job is
-            sent again with a delay until its end.
+            sent again with a delay until its end. None, too, while runs are paused; then the tick
+            sends the job after the pause.
         """
         return optimistic(self.clock, lambda: self._claim_once(job, lease_until, also_read))
 
@@ -98,9 +100,7 @@ class RunLeases:
             return None
         run, now = found.run, self.clock.now()
         follow(run.followed_by)
-        idle = _why_idle(run, now)
-        if idle is not None:
-            _log_no_work(run, idle)
+        if self._waits(found, now):
             return None
         pointless = _why_pointless(found)
         if pointless is not None:
@@ -131,6 +131,29 @@ class RunLeases:
             _log_no_work(found.run, Reason.DEBOUNCE)
             self.dispatch.send([job], delay_seconds=seconds)
         return not seconds
+
+    def _waits(self, found: Claim, now: datetime) -> bool:
+        """Return whether no worker may claim the run now; hold it back during a pause."""
+        run = found.run
+        idle = _why_idle(run, now)
+        if idle is not None:
+            _log_no_work(run, idle)
+            return True
+        paused = is_paused("runs", run.tenant, run.id, found.found)
+        if paused:
+            self._hold_back(found)
+        return paused
+
+    def _hold_back(self, found: Claim) -> None:
+        """Keep a paused run until the tick resumes it; this is neither an attempt nor a deferral.
+
+        Raises:
+            ConditionFailed: Another writer was faster.
+        """
+        run, now = found.run, self.clock.now()
+        change = run.held_back() | run.recording(Reason.PAUSED, now)
+        self.table.write(Update(run.key, set=change, condition=found.fence_holds))
+        _log_no_work(run, Reason.PAUSED)
 
     def _wait_is_over(self, found: Claim) -> bool:
         """Resume a run whose wait has timed out; return whether it had."""

@@ -69,8 +69,8 @@ def deferral_pause(run: Run, settings: Settings, *, longest_seconds: int | None 
 
 
 def deferrals_are_over(run: Run, now: datetime, settings: Settings) -> bool:
-    """Tell whether a run has been deferred for so long that it fails."""
-    waited = now - (run.joined_at or run.created_at)
+    """Tell whether a run has been deferred for so long that it fails; a pause does not count."""
+    waited = now - max(run.joined_at or run.created_at, run.counted_from)
     return waited > timedelta(seconds=settings.max_put_off_seconds)
 
 

@@ -50,7 +50,8 @@ class Upkeep:
     def keep(self, job: UpkeepJob) -> None:
         """Update a chat's derived data; keep the chat due for the rest (idempotent).
 
-        If the tenant's budget of the day is spent, stale summaries are due again the next day.
+        If the tenant's budget of the day is spent, stale summaries are due again the next day, and
+        during a pause of background work after an hour.
         """
         try:
             stale = optimistic(self.clock, lambda: self._keep_once(job))
@@ -71,8 +72,8 @@ class Upkeep:
             self.recall_sweep.check(chat, snapshot.members)
         after = list(renewals(snapshot, self.settings))
         grace = timedelta(seconds=self.settings.outbox_grace_seconds)
-        waits = bool(after) and self.budget.spent(chat.tenant)
-        earliest = self.budget.next_day_of(chat.id) if waits else now + grace
+        wait = self.budget.waits_until(chat.tenant, chat.id) if after else None
+        earliest = wait or now + grace
         times: list[datetime] = [max(renewal.at, earliest) for renewal in after]
         said = TenantSettings.from_optional(found.get(settings_key))
         roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
@@ -95,7 +96,7 @@ class Upkeep:
                 condition=Is("version", chat.version),
             )
         )
-        return [renewal.job for renewal in after if renewal.at <= now and not waits]
+        return [renewal.job for renewal in after if renewal.at <= now and wait is None]
 
     def _left(self, chat: Chat) -> list[NamedMember]:
         """Read the members who have left; only a chat with a renamed member needs them."""

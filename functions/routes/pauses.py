@@ -1,0 +1,58 @@
+"""Routes of a tenant's pauses, for operators (function `admin_api`)."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.app import ApiRouter, documented
+from routes.audited import changes, reads
+from skein.bootstrap.api import services
+from skein.models.api.pauses import PausedSince, PausesResource
+from skein.models.config.pauses import PausedWork
+
+router = ApiRouter()
+
+Work = Annotated[PausedWork, Path(description="The kind of work.")]
+
+
+@router.get(
+    "/v1/pauses",
+    summary="Get the pauses",
+    tags=["settings"],
+    responses=documented(200, PausesResource),
+    middlewares=reads("pause"),
+)
+def get_pauses() -> PausesResource:
+    """The pauses of the tenant and of the whole stack."""
+    return _shown()
+
+
+@router.put(
+    "/v1/pauses/<work>",
+    summary="Pause work of the tenant",
+    tags=["settings"],
+    responses=documented(200, PausesResource, 400),
+    middlewares=changes("pause"),
+)
+def begin_pause(work: Work) -> PausesResource:
+    """Messages are still accepted. Paused work is kept until the pause ends."""
+    services().pauses.switch(router.caller.tenant, work, on=True)
+    return _shown()
+
+
+@router.delete(
+    "/v1/pauses/<work>",
+    summary="End a pause of the tenant",
+    tags=["settings"],
+    responses=documented(200, PausesResource, 400),
+    middlewares=changes("pause"),
+)
+def end_pause(work: Work) -> PausesResource:
+    """The work continues within a minute, oldest first. A pause of the stack stays."""
+    services().pauses.switch(router.caller.tenant, work, on=False)
+    return _shown()
+
+
+def _shown() -> PausesResource:
+    tenants, stacks = services().pauses.get(router.caller.tenant)
+    return PausesResource(tenant=PausedSince.of(tenants), stack=PausedSince.of(stacks))

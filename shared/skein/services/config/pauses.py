@@ -1,0 +1,97 @@
+"""Decide whether work is paused, and switch the pauses of tenants."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skein.models.common.storage import Item, Key, Missing, Put
+from skein.models.config.overrides import StackSettings, TenantSettings
+from skein.models.config.pauses import NO_PAUSES, PausedWork, Pauses
+from skein.ports import Clock, Table
+from skein.services.common.optimistic import optimistic, revise
+
+logger = logging.getLogger(__name__)
+
+
+def keys_of_pauses(tenant: str, reader: str) -> tuple[Key, Key]:
+    """Return the keys of the items with the pauses of a tenant and of the stack.
+
+    Args:
+        tenant: The tenant.
+        reader: What the pauses are read for, such as a run's id; it chooses the stack's copy.
+    """
+    return TenantSettings.key_of(tenant), StackSettings.key_for(reader)
+
+
+def is_paused(work: PausedWork, tenant: str, reader: str, found: Mapping[Key, Item | None]) -> bool:
+    """Return whether the tenant or the stack has paused a kind of work.
+
+    Args:
+        work: The kind of work.
+        tenant: The tenant.
+        reader: The reader of `keys_of_pauses`.
+        found: The items under `keys_of_pauses`; a missing item pauses nothing.
+    """
+    items = [found.get(key) for key in keys_of_pauses(tenant, reader)]
+    return any(pauses_of(item).pauses(work) for item in items)
+
+
+def pauses_of(item: Item | None) -> Pauses:
+    """Return the pauses in the settings of a tenant or the stack."""
+    known = item.get("pauses") if item is not None else None
+    return Pauses.from_item(known) if known else NO_PAUSES
+
+
+@dataclass(frozen=True, slots=True)
+class PauseReader:
+    """Reader of pauses that reads those of each tenant once (thread-safe)."""
+
+    table: Table
+    known: dict[str, Mapping[Key, Item]] = field(default_factory=dict)
+
+    def is_paused(self, work: PausedWork, tenant: str) -> bool:
+        """Return whether the tenant or the stack has paused a kind of work."""
+        if tenant not in self.known:
+            self.known[tenant] = self.table.get_many(keys_of_pauses(tenant, tenant))
+        return is_paused(work, tenant, tenant, self.known[tenant])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenantPauses:
+    """The service by which operators pause the work of their tenant."""
+
+    table: Table
+    clock: Clock
+
+    def get(self, tenant: str) -> tuple[Pauses, Pauses]:
+        """Return the pauses of a tenant and those of the stack."""
+        tenants, stacks = keys_of_pauses(tenant, tenant)
+        found = self.table.get_many([tenants, stacks])
+        return pauses_of(found.get(tenants)), pauses_of(found.get(stacks))
+
+    def switch(self, tenant: str, work: PausedWork, *, on: bool) -> None:
+        """Begin or end a pause of a tenant (idempotent); the tick resumes the work.
+
+        Raises:
+            Contention: 20 tries failed.
+        """
+        optimistic(self.clock, lambda: self._switch_once(tenant, work, on=on))
+        logger.warning("pause switched", extra={"tenant": tenant, "work": work, "on": on})
+
+    def _switch_once(self, tenant: str, work: PausedWork, *, on: bool) -> None:
+        item, now = self.table.get(TenantSettings.key_of(tenant)), self.clock.now()
+        if item is None:
+            pauses = NO_PAUSES.with_pause(work, on=on, now=now)
+            if pauses == NO_PAUSES:
+                return
+            first = TenantSettings(tenant=tenant, pauses=pauses, changed_at=now)
+            due = pauses.due(first.key, now)
+            self.table.write(Put(first.key, first.to_item() | due, Missing()))
+            return
+        known = TenantSettings.from_item(item)
+        pauses = known.pauses.with_pause(work, on=on, now=now)
+        if pauses == known.pauses:
+            return
+        change = {"pauses": pauses, "changed_at": now}
+        _, write = revise(known, change, also=pauses.due(known.key, now))
+        self.table.write(write)

@@ -1,0 +1,133 @@
+"""Pause watch: resume work whose pause has ended, and count forgotten pauses.
+
+A worker that meets a pause moves the due pointer of its run or delivery out of the tick's way. So
+paused work costs nothing until the pause ends. The items of the pauses themselves are due when a
+pause has ended, and each hour once a pause is a day old.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from skein.errors import ConditionFailed
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Is, Item, Update, all_of
+from skein.models.config.pauses import RESUMING, PausedWork
+from skein.models.delivery.delivery import Delivery
+from skein.models.outbox.due import NOT_DUE, DueKind, still_due
+from skein.models.outbox.jobs import DeliveryJob, Job, RunJob
+from skein.models.runs.run import Run
+from skein.ports import Clock, Metrics, Table
+from skein.services.config.pauses import PauseReader, pauses_of
+from skein.services.outbox.due_scanner import DueScanner, key_of
+from skein.settings import Settings
+
+HELD_BACK: Mapping[DueKind, PausedWork] = {"paused_run": "runs", "paused_delivery": "texts"}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseWatch:
+    """Watch over the pauses of the tenants and the stack, as part of the tick.
+
+    Args:
+        table: The table.
+        clock: The clock.
+        due_scanner: Finds the due pauses and the work that they held back.
+        metrics: Counts forgotten pauses.
+        settings: The settings of the deployment.
+    """
+
+    table: Table
+    clock: Clock
+    due_scanner: DueScanner
+    metrics: Metrics
+    settings: Settings
+
+    def run(self, *, until: datetime, shards: Sequence[int]) -> int:
+        """Look at the pauses that are due, and resume the work of ended ones in order.
+
+        A pause counts as ended until all its work was resumed 20 minutes after its end. So work
+        that a slow worker still held back is found too.
+
+        Args:
+            until: When to stop; the next tick continues.
+            shards: The shards with the pauses to look at. The work is in all shards.
+
+        Returns:
+            The number of jobs that were sent.
+
+        Raises:
+            SkeinError: Some due pointers or items could not be read; all others were handled.
+        """
+        ended: list[Item] = []
+        self.due_scanner.run(["pause"], partial(self._look, ended), until=until, shards=shards)
+        if not ended:
+            return 0
+        started = self.clock.now()
+        resume = partial(self._resume, {item.get("tenant") for item in ended})
+        resume = partial(resume, PauseReader(self.table))
+        sent = self.due_scanner.run(tuple(HELD_BACK), resume, until=until)
+        if self.clock.now() < until:
+            for item in ended:
+                self._forget(item, started)
+        return sent
+
+    def _look(self, ended: list[Item], _kind: DueKind, item: Item, now: datetime) -> None:
+        """Move the due pointer of a pause on, and collect the pause if it has ended."""
+        pauses = pauses_of(item)
+        change = pauses.due_again(key_of(item), now)
+        self.table.write(Update(key_of(item), set=change, condition=still_due(item)))
+        if pauses.ended_at is not None:
+            ended.append(item)
+        forgotten = pauses.forgotten(now)
+        if forgotten:
+            scope = item.get("tenant", "all tenants")
+            extra = {"tenant": scope, "work": ", ".join(forgotten)}
+            logger.warning("work is paused for more than a day", extra=extra)
+            self.metrics.count("PausesForgotten", len(forgotten))
+
+    def _resume(
+        self,
+        tenants: set[str | None],
+        reader: PauseReader,
+        kind: DueKind,
+        item: Item,
+        now: datetime,
+    ) -> Job | None:
+        """Resume one run or delivery, if its tenant or the stack has ended a pause.
+
+        Raises:
+            ConditionFailed: Another worker was faster.
+        """
+        tenant = str(item["tenant"])
+        if not tenants & {tenant, None} or reader.is_paused(HELD_BACK[kind], tenant):
+            return None
+        grace = now + timedelta(seconds=self.settings.outbox_grace_seconds)
+        change = {"unpaused_at": rfc3339(now), "due_tries": None}
+        if kind == "paused_run":
+            run = Run.from_item(item)
+            change |= run.due(grace)
+            self.table.write(Update(run.key, set=change, condition=still_due(item)))
+            return RunJob(tenant=tenant, run_id=run.id, agent_id=run.agent_id)
+        delivery = Delivery.from_item(item)
+        change |= delivery.due(grace) | {"paused": None, "version": delivery.version + 1}
+        as_read = all_of(still_due(item), Is("version", delivery.version))
+        self.table.write(Update(delivery.key, set=change, condition=as_read))
+        return DeliveryJob(tenant=tenant, chat_id=delivery.chat_id, delivery_id=delivery.id)
+
+    def _forget(self, item: Item, started: datetime) -> None:
+        """Forget an ended pause once no worker can hold work of it back."""
+        pauses = pauses_of(item)
+        if pauses.ended_at is None or started < pauses.ended_at + RESUMING:
+            return
+        left = pauses.model_copy(update={"ended_at": None})
+        change = {"pauses": left.attributes(), "due_tries": None} | left.due(key_of(item), started)
+        with suppress(ConditionFailed):  # somebody has switched a pause meanwhile
+            self.table.write(
+                Update(key_of(item), set=NOT_DUE | change, condition=Is("version", item["version"]))
+            )

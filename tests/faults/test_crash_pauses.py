@@ -1,0 +1,68 @@
+"""A pause begins and ends, with a death at every call to the table on the way."""
+
+from skein.models.config.pauses import RESUMING
+from tests.fakes.table import MemoryTable
+from tests.faults.sampling import Share
+from tests.support.builders import TENANT, World, bot, person
+from tests.support.fakes import Fuse, Killed, ScriptedModel
+
+HUSAM, COACH = person(), bot()
+METHODS = ("get", "get_many", "query", "write", "transact")
+
+
+class Pausing(World):
+    """A direct chat whose person writes while runs are paused."""
+
+    def __post_init__(self) -> None:
+        self.fuse, inner = Fuse(), MemoryTable()
+        self.overrides = {"table": self.fuse.guard(inner, "table", METHODS)}
+        self.model = ScriptedModel.saying("Hello.", "Hello.")
+        super().__post_init__()
+        self.table = inner
+        self.agent()
+        self.chat(HUSAM, COACH, kind="direct")
+        self.fuse.disarm()
+
+    def surely(self, *, on: bool) -> None:
+        """Switch the pause, and again if the caller got no answer."""
+        try:
+            self.app.pauses.switch(TENANT, "runs", on=on)
+        except Killed:
+            self.fuse.disarm()
+            self.app.pauses.switch(TENANT, "runs", on=on)
+
+    def minutes(self, count: int) -> None:
+        for _ in range(count):
+            self.clock.advance(60)
+            for step in (self.tick, self.drain):
+                try:
+                    step()
+                except Killed:
+                    self.fuse.disarm()
+
+    def story(self) -> None:
+        self.surely(on=True)
+        try:
+            self.post("Hi", HUSAM, client_id="one")
+        except Killed:
+            self.fuse.disarm()
+            self.post("Hi", HUSAM, client_id="one")
+        self.minutes(6)
+        assert self.texts() == ["Hi"]
+        self.surely(on=False)
+        self.minutes(int(RESUMING.total_seconds() // 60) + 20)
+        assert self.texts() == ["Hi", "Hello."]
+        assert [run.status for run in self.runs()] == ["done"]
+        tenants, _ = self.app.pauses.get(TENANT)
+        assert (tenants.since, tenants.ended_at) == ({}, None)
+
+
+def test_pause_crash_at_each_call_loses_no_run(share: Share) -> None:
+    world = Pausing()
+    world.story()
+    calls = len(world.fuse.calls)
+    for number in share.of(range(1, calls + 1)):
+        for after in (False, True):
+            world = Pausing()
+            world.fuse.arm(number, after=after)
+            world.story()
