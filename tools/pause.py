@@ -1,7 +1,7 @@
 """Begin, end or show the pauses of a whole stack, without a deployment.
 
 `PYTHONPATH=shared python -m tools.pause [--stack NAME] [--env NAME] [--local] [<work>=<1|0> ...]`,
-with the credentials of an operator who may read and write the table. The work is `runs`, `texts` or
+with the credentials of an operator who may read and write the table. The kind is `runs`, `texts` or
 `background`; 1 begins its pause and 0 ends it. `--local` reaches the stack that `make run` serves.
 """
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from skein.adapters.system import SystemClock
-from skein.models.config.pauses import PAUSED_WORK, PausedWork
+from skein.models.config.pauses import PAUSE_KINDS, PauseKind
 from skein.ports import Clock, Table
 from skein.services.config.stack_settings import StackSettingsService
 from tools.deploy import BadNameError, Target
@@ -29,17 +29,17 @@ def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> dict[str, s
     Raises:
         ValueError: A name or a value is unknown; nothing was changed.
     """
-    switches: dict[PausedWork, bool] = {}
+    switches: dict[PauseKind, bool] = {}
     for assignment in assignments:
         name, _, value = assignment.partition("=")
-        work = next((one for one in PAUSED_WORK if one == name), None)
-        if work is None or value not in {*SWITCHES, ""}:
-            raise ValueError(f"{assignment!r} is not one of {', '.join(PAUSED_WORK)} with 1 or 0")
+        kind = next((one for one in PAUSE_KINDS if one == name), None)
+        if kind is None or value not in {*SWITCHES, ""}:
+            raise ValueError(f"{assignment!r} is not one of {', '.join(PAUSE_KINDS)} with 1 or 0")
         if value:
-            switches[work] = SWITCHES[value]
+            switches[kind] = SWITCHES[value]
     service = StackSettingsService(table=table, clock=clock)
-    for work, on in switches.items():
-        service.switch(work, on=on)
+    for kind, on in switches.items():
+        service.switch(kind, on=on)
     return {name: at.isoformat() for name, at in service.pauses().since.items()}
 
 

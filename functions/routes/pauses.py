@@ -5,14 +5,14 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.app import ApiRouter, documented
-from routes.audited import changes, reads
+from routes.audited import changes, deletes, reads
 from skein.bootstrap.api import services
-from skein.models.api.pauses import PausedSince, PausesResource
-from skein.models.config.pauses import PausedWork
+from skein.models.api.pauses import PausesResource, PauseTimes
+from skein.models.config.pauses import PauseKind
 
 router = ApiRouter()
 
-Work = Annotated[PausedWork, Path(description="The kind of work.")]
+Kind = Annotated[PauseKind, Path(description="The kind of work.")]
 
 
 @router.get(
@@ -28,31 +28,31 @@ def get_pauses() -> PausesResource:
 
 
 @router.put(
-    "/v1/pauses/<work>",
+    "/v1/pauses/<kind>",
     summary="Pause work of the tenant",
     tags=["settings"],
     responses=documented(200, PausesResource, 400),
     middlewares=changes("pause"),
 )
-def begin_pause(work: Work) -> PausesResource:
+def begin_pause(kind: Kind) -> PausesResource:
     """Messages are still accepted. Paused work is kept until the pause ends."""
-    services().pauses.switch(router.caller.tenant, work, on=True)
+    services().pauses.switch(router.caller.tenant, kind, on=True)
     return _shown()
 
 
 @router.delete(
-    "/v1/pauses/<work>",
+    "/v1/pauses/<kind>",
     summary="End a pause of the tenant",
     tags=["settings"],
     responses=documented(200, PausesResource, 400),
-    middlewares=changes("pause"),
+    middlewares=deletes("pause"),
 )
-def end_pause(work: Work) -> PausesResource:
+def end_pause(kind: Kind) -> PausesResource:
     """The work continues within a minute, oldest first. A pause of the stack stays."""
-    services().pauses.switch(router.caller.tenant, work, on=False)
+    services().pauses.switch(router.caller.tenant, kind, on=False)
     return _shown()
 
 
 def _shown() -> PausesResource:
     tenants, stacks = services().pauses.get(router.caller.tenant)
-    return PausesResource(tenant=PausedSince.of(tenants), stack=PausedSince.of(stacks))
+    return PausesResource(tenant=PauseTimes.of(tenants), stack=PauseTimes.of(stacks))

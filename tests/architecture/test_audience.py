@@ -78,6 +78,7 @@ OTHERS = {
     "services/chats/message_reasons.py": "ids, statuses and reasons, for operators",
     "services/chats/post_message.py": "the message that was posted before, for whoever posted it",
     "services/runs/claim.py": "the run that a worker is to carry on",
+    "services/outbox/pause_scanner.py": "which job resumes a run; nothing is passed on",
     "services/delivery/sender.py": "the text, for the phone it is meant for",
     "services/feed/feed.py": "which messages changed; only their numbers are passed on",
     "services/recall/candidates.py": "which messages to read, for `services/recall/search.py`",

@@ -1,6 +1,5 @@
 """A pause begins and ends, with a death at every call to the table on the way."""
 
-from skein.models.config.pauses import RESUMING
 from tests.fakes.table import MemoryTable
 from tests.faults.sampling import Share
 from tests.support.builders import TENANT, World, bot, person
@@ -31,37 +30,41 @@ class Pausing(World):
             self.fuse.disarm()
             self.app.pauses.switch(TENANT, "runs", on=on)
 
-    def minutes(self, count: int) -> None:
-        for _ in range(count):
-            self.clock.advance(60)
+    def ticks(self, *seconds: int) -> None:
+        """Let time pass, with a tick after each wait."""
+        for wait in seconds:
+            self.clock.advance(wait)
             for step in (self.tick, self.drain):
                 try:
                     step()
                 except Killed:
                     self.fuse.disarm()
 
-    def story(self) -> None:
+    def story(self) -> list[str]:
+        """Play it; returns the calls to the table."""
         self.surely(on=True)
         try:
             self.post("Hi", HUSAM, client_id="one")
         except Killed:
             self.fuse.disarm()
             self.post("Hi", HUSAM, client_id="one")
-        self.minutes(6)
+        self.ticks(60, 300)
         assert self.texts() == ["Hi"]
         self.surely(on=False)
-        self.minutes(int(RESUMING.total_seconds() // 60) + 20)
+        self.ticks(60, 60, 300, 600, 900, 60)
+        calls = list(self.fuse.calls)
+        self.fuse.disarm()
         assert self.texts() == ["Hi", "Hello."]
         assert [run.status for run in self.runs()] == ["done"]
         tenants, _ = self.app.pauses.get(TENANT)
         assert (tenants.since, tenants.ended_at) == ({}, None)
+        return calls
 
 
 def test_pause_crash_at_each_call_loses_no_run(share: Share) -> None:
-    world = Pausing()
-    world.story()
-    calls = len(world.fuse.calls)
-    for number in share.of(range(1, calls + 1)):
+    calls = Pausing().story()
+    numbers = [n for n, call in enumerate(calls, 1) if not call.endswith("query_index")]
+    for number in share.of(numbers):
         for after in (False, True):
             world = Pausing()
             world.fuse.arm(number, after=after)

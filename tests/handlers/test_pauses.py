@@ -41,8 +41,8 @@ def test_switch_of_a_pause_is_audited_with_its_work() -> None:
     admin.delete("/v1/pauses/runs")
     entries = admin.get("/v1/audit", day="2026-02-18").body["items"]
     seen = [(e["verb"], e["kind"], e["ids"], e["route"].split(" ")[0]) for e in entries]
-    assert ("change", "pause", {"work": "runs"}, "PUT") in seen
-    assert ("change", "pause", {"work": "runs"}, "DELETE") in seen
+    assert ("change", "pause", {"kind": "runs"}, "PUT") in seen
+    assert ("delete", "pause", {"kind": "runs"}, "DELETE") in seen
 
 
 def health(world: World) -> Answer:

@@ -22,6 +22,7 @@ PATHS: dict[str, dict[str, str]] = {
     "/v1/chats/{chat_id}/members/{kind}/{member_id}": {"kind": "=user"},
     "/v1/chats/{chat_id}/messages/{seq}": {"seq": "=1"},
     "/v1/chats/{chat_id}/messages/{seq}/reasons": {"seq": "=1"},
+    "/v1/pauses/{kind}": {"kind": "=background"},
     "/v1/skills/{name}": {"name": "skill_name"},
     "/v1/users/{user_id}/phones/{phone}": {"phone": "own_phone"},
 }

@@ -4,7 +4,7 @@ from skein.bootstrap.ports import Ports
 from skein.services.account_linking.phone_links import PhoneLinks
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import DueScanner
-from skein.services.outbox.pause_watch import PauseWatch
+from skein.services.outbox.pause_scanner import PauseScanner
 from skein.services.outbox.tick import Tick
 from skein.services.planning.firing import Firing
 
@@ -23,7 +23,7 @@ def build_tick(ports: Ports) -> Tick:
     return Tick(
         table=table,
         due_scanner=due_scanner,
-        pause_watch=PauseWatch(
+        pause_scanner=PauseScanner(
             table=table, clock=clock, due_scanner=due_scanner, metrics=metrics, settings=settings
         ),
         metrics=metrics,

@@ -15,7 +15,7 @@ from skein.services.common.parallel import THREADS, map_threads
 from skein.services.outbox import due_scanner as finding
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import DueScanner, shards_of
-from skein.services.outbox.pause_watch import PauseWatch
+from skein.services.outbox.pause_scanner import PauseScanner
 from skein.services.outbox.tick import Tick
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
@@ -88,7 +88,7 @@ class Due:
         tick = Tick(
             table=self.table,
             due_scanner=self.finder,
-            pause_watch=PauseWatch(
+            pause_scanner=PauseScanner(
                 table=self.table,
                 clock=self.clock,
                 due_scanner=self.finder,

@@ -9,7 +9,7 @@ from skein.models.common.base import Instant
 from skein.models.config.pauses import Pauses
 
 
-class PausedSince(Resource):
+class PauseTimes(Resource):
     """Since when each kind of work is paused. Null means that the work is not paused."""
 
     runs: Annotated[Instant | None, Field(description="The runs of agents.")] = None
@@ -27,5 +27,5 @@ class PausedSince(Resource):
 class PausesResource(Resource):
     """The pauses of the tenant and of the whole stack. Either one holds work back."""
 
-    tenant: PausedSince
-    stack: PausedSince
+    tenant: PauseTimes
+    stack: PauseTimes

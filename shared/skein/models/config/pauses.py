@@ -12,9 +12,9 @@ from skein.models.common.base import Instant, Stored
 from skein.models.common.storage import Key
 from skein.models.outbox.due import NOT_DUE, due_pointer
 
-PausedWork = Literal["runs", "texts", "background"]
+PauseKind = Literal["runs", "texts", "background"]
 """What can be paused: the runs of agents, SMS, or summaries and memories."""
-PAUSED_WORK: tuple[PausedWork, ...] = get_args(PausedWork)
+PAUSE_KINDS: tuple[PauseKind, ...] = get_args(PauseKind)
 
 FORGOTTEN_AFTER = timedelta(days=1)
 REMIND_EVERY = timedelta(hours=1)
@@ -35,17 +35,17 @@ class Pauses(Stored):
     since: Mapping[str, Instant] = {}
     ended_at: Instant | None = None
 
-    def pauses(self, work: PausedWork) -> bool:
+    def pauses(self, kind: PauseKind) -> bool:
         """Return whether a kind of work is paused."""
-        return work in self.since
+        return kind in self.since
 
-    def with_pause(self, work: PausedWork, *, on: bool, now: datetime) -> Self:
+    def with_pause(self, kind: PauseKind, *, on: bool, now: datetime) -> Self:
         """Return the pauses after a switch; the same if the switch changes nothing."""
-        if on == self.pauses(work):
+        if on == self.pauses(kind):
             return self
         if on:
-            return self.model_copy(update={"since": {**self.since, work: now}})
-        left = {name: at for name, at in self.since.items() if name != work}
+            return self.model_copy(update={"since": {**self.since, kind: now}})
+        left = {name: at for name, at in self.since.items() if name != kind}
         return self.model_copy(update={"since": left, "ended_at": now})
 
     def forgotten(self, now: datetime) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from skein.models.common.storage import Item, Key, Missing, Put
 from skein.models.config.overrides import StackSettings, TenantSettings
-from skein.models.config.pauses import NO_PAUSES, PausedWork, Pauses
+from skein.models.config.pauses import NO_PAUSES, PauseKind, Pauses
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 
@@ -23,17 +23,17 @@ def keys_of_pauses(tenant: str, reader: str) -> tuple[Key, Key]:
     return TenantSettings.key_of(tenant), StackSettings.key_for(reader)
 
 
-def is_paused(work: PausedWork, tenant: str, reader: str, found: Mapping[Key, Item | None]) -> bool:
+def is_paused(kind: PauseKind, tenant: str, reader: str, found: Mapping[Key, Item | None]) -> bool:
     """Return whether the tenant or the stack has paused a kind of work.
 
     Args:
-        work: The kind of work.
+        kind: The kind of work.
         tenant: The tenant.
         reader: The reader of `keys_of_pauses`.
         found: The items under `keys_of_pauses`; a missing item pauses nothing.
     """
     items = [found.get(key) for key in keys_of_pauses(tenant, reader)]
-    return any(pauses_of(item).pauses(work) for item in items)
+    return any(pauses_of(item).pauses(kind) for item in items)
 
 
 def pauses_of(item: Item | None) -> Pauses:
@@ -49,11 +49,11 @@ class PauseReader:
     table: Table
     known: dict[str, Mapping[Key, Item]] = field(default_factory=dict)
 
-    def is_paused(self, work: PausedWork, tenant: str) -> bool:
+    def is_paused(self, kind: PauseKind, tenant: str) -> bool:
         """Return whether the tenant or the stack has paused a kind of work."""
         if tenant not in self.known:
             self.known[tenant] = self.table.get_many(keys_of_pauses(tenant, tenant))
-        return is_paused(work, tenant, tenant, self.known[tenant])
+        return is_paused(kind, tenant, tenant, self.known[tenant])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,19 +69,21 @@ class TenantPauses:
         found = self.table.get_many([tenants, stacks])
         return pauses_of(found.get(tenants)), pauses_of(found.get(stacks))
 
-    def switch(self, tenant: str, work: PausedWork, *, on: bool) -> None:
+    def switch(self, tenant: str, kind: PauseKind, *, on: bool) -> None:
         """Begin or end a pause of a tenant (idempotent); the tick resumes the work.
 
         Raises:
             Contention: 20 tries failed.
         """
-        optimistic(self.clock, lambda: self._switch_once(tenant, work, on=on))
-        logger.warning("pause switched", extra={"tenant": tenant, "work": work, "on": on})
+        optimistic(self.clock, lambda: self._switch_once(tenant, kind, on=on))
+        logger.warning(
+            "pause %s", "begun" if on else "ended", extra={"tenant": tenant, "pause": kind}
+        )
 
-    def _switch_once(self, tenant: str, work: PausedWork, *, on: bool) -> None:
+    def _switch_once(self, tenant: str, kind: PauseKind, *, on: bool) -> None:
         item, now = self.table.get(TenantSettings.key_of(tenant)), self.clock.now()
         if item is None:
-            pauses = NO_PAUSES.with_pause(work, on=on, now=now)
+            pauses = NO_PAUSES.with_pause(kind, on=on, now=now)
             if pauses == NO_PAUSES:
                 return
             first = TenantSettings(tenant=tenant, pauses=pauses, changed_at=now)
@@ -89,7 +91,7 @@ class TenantPauses:
             self.table.write(Put(first.key, first.to_item() | due, Missing()))
             return
         known = TenantSettings.from_item(item)
-        pauses = known.pauses.with_pause(work, on=on, now=now)
+        pauses = known.pauses.with_pause(kind, on=on, now=now)
         if pauses == known.pauses:
             return
         change = {"pauses": pauses, "changed_at": now}

@@ -10,7 +10,7 @@ from skein.models.config.overrides import (
     StackOverridesChange,
     StackSettings,
 )
-from skein.models.config.pauses import NO_PAUSES, PausedWork, Pauses
+from skein.models.config.pauses import NO_PAUSES, PauseKind, Pauses
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 
@@ -41,20 +41,22 @@ class StackSettingsService:
         item = self.table.get(StackSettings.key_of(0))
         return StackSettings.from_item(item).pauses if item is not None else NO_PAUSES
 
-    def switch(self, work: PausedWork, *, on: bool) -> Pauses:
+    def switch(self, kind: PauseKind, *, on: bool) -> Pauses:
         """Begin or end a pause of the whole stack (idempotent).
 
         Raises:
             Contention: 20 tries failed.
         """
-        after = optimistic(self.clock, lambda: self._change_once(switch=(work, on)))
-        logger.warning("pause switched", extra={"scope": "stack", "work": work, "on": on})
+        after = optimistic(self.clock, lambda: self._change_once(switch=(kind, on)))
+        logger.warning(
+            "pause %s", "begun" if on else "ended", extra={"tenant": "all tenants", "pause": kind}
+        )
         return after.pauses
 
     def _change_once(
         self,
         change: StackOverridesChange | None = None,
-        switch: tuple[PausedWork, bool] | None = None,
+        switch: tuple[PauseKind, bool] | None = None,
     ) -> StackSettings:
         item, now = self.table.get(StackSettings.key_of(0)), self.clock.now()
         before = (
@@ -65,8 +67,8 @@ class StackSettingsService:
         settings = before.settings if change is None else change.applied_to(before.settings)
         pauses = before.pauses
         if switch is not None:
-            work, on = switch
-            pauses = pauses.with_pause(work, on=on, now=now)
+            kind, on = switch
+            pauses = pauses.with_pause(kind, on=on, now=now)
         after = before.model_copy(
             update={
                 "settings": settings,

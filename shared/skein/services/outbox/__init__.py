@@ -3,6 +3,6 @@
 __all__ = [
     "dispatch",
     "due_scanner",
-    "pause_watch",
+    "pause_scanner",
     "tick",
 ]

@@ -29,7 +29,7 @@ from skein.models.outbox.jobs import (
 from skein.ports import Metrics, Table
 from skein.services.config.pauses import PauseReader
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
-from skein.services.outbox.pause_watch import PauseWatch
+from skein.services.outbox.pause_scanner import PauseScanner
 
 BACKOFF_MINUTES = (1, 2, 4, 8, 15)
 # Background jobs can wait in their queue for long. Their chats are sent again less often.
@@ -67,12 +67,12 @@ class Tick:
         due_scanner: Finds the due items and sends their jobs.
         metrics: Counts the jobs.
         firing: The function of each kind that fires.
-        pause_watch: Resumes work whose pause has ended.
+        pause_scanner: Resumes work whose pause has ended.
     """
 
     table: Table
     due_scanner: DueScanner
-    pause_watch: PauseWatch
+    pause_scanner: PauseScanner
     metrics: Metrics
     firing: Mapping[DueKind, Fire]
 
@@ -96,7 +96,7 @@ class Tick:
         try:
             kinds = (*JOBS, *self.firing)
             sent = self.due_scanner.run(kinds, self._handle, until=until, shards=shards)
-            sent += self.pause_watch.run(until=until, shards=shards)
+            sent += self.pause_scanner.run(until=until, shards=shards)
             self.metrics.count("DueSent", sent)
         finally:
             sent += self.due_scanner.run(

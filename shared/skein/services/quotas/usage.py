@@ -159,7 +159,7 @@ class OverBudget(SkeinError):
     """A tenant's background work has used its tokens of the day, or is paused."""
 
 
-class BackgroundPaused(OverBudget):
+class BackgroundPause(OverBudget):
     """The background work of a tenant or of the stack is paused."""
 
 
@@ -194,13 +194,13 @@ class Budget:
         """Check that background work may call a model once.
 
         Raises:
-            BackgroundPaused: Background work is paused.
+            BackgroundPause: Background work is paused.
             OverBudget: The budget of the day is used up.
         """
         found = self._read(tenant)
         if is_paused("background", tenant, tenant, found):
             logger.info("background work postponed: it is paused", extra={"tenant": tenant})
-            raise BackgroundPaused("background work is paused")
+            raise BackgroundPause("background work is paused")
         if self._spent(tenant, found):
             logger.warning(
                 "background work postponed: the tenant's budget is used up",
@@ -211,7 +211,7 @@ class Budget:
 
     def next_try(self, error: OverBudget) -> datetime:
         """Return when to try again after this error."""
-        if isinstance(error, BackgroundPaused):
+        if isinstance(error, BackgroundPause):
             return self.clock.now() + PAUSED_FOR
         return self.next_day()
 

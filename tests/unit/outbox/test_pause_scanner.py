@@ -7,7 +7,7 @@ import pytest
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
 from skein.models.config.overrides import StackOverridesChange, TenantOverridesChange
-from skein.models.config.pauses import RESUMING, PausedWork
+from skein.models.config.pauses import RESUMING, PauseKind
 from skein.models.outbox.jobs import DeliveryJob
 from skein.models.runs.run import Run
 from skein.services.delivery.policy import waits_for
@@ -25,11 +25,11 @@ def answering(*answers: str) -> World:
     return world
 
 
-def switch(world: World, scope: str, work: PausedWork, *, on: bool) -> None:
+def switch(world: World, scope: str, kind: PauseKind, *, on: bool) -> None:
     if scope == "tenant":
-        world.app.pauses.switch(TENANT, work, on=on)
+        world.app.pauses.switch(TENANT, kind, on=on)
     else:
-        world.app.stack_settings.switch(work, on=on)
+        world.app.stack_settings.switch(kind, on=on)
 
 
 def minutes_pass(world: World, minutes: int) -> None:

@@ -1,4 +1,4 @@
-"""Pause watch: resume work whose pause has ended, and count forgotten pauses.
+"""Pause scanner: resume work whose pause has ended, and count forgotten pauses.
 
 A worker that meets a pause moves the due pointer of its run or delivery out of the tick's way. So
 paused work costs nothing until the pause ends. The items of the pauses themselves are due when a
@@ -15,7 +15,7 @@ from functools import partial
 from skein.errors import ConditionFailed
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Is, Item, Update, all_of
-from skein.models.config.pauses import RESUMING, PausedWork
+from skein.models.config.pauses import RESUMING, PauseKind
 from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.due import NOT_DUE, DueKind, still_due
 from skein.models.outbox.jobs import DeliveryJob, Job, RunJob
@@ -25,14 +25,14 @@ from skein.services.config.pauses import PauseReader, pauses_of
 from skein.services.outbox.due_scanner import DueScanner, key_of
 from skein.settings import Settings
 
-HELD_BACK: Mapping[DueKind, PausedWork] = {"paused_run": "runs", "paused_delivery": "texts"}
+HELD_BACK: Mapping[DueKind, PauseKind] = {"paused_run": "runs", "paused_delivery": "texts"}
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PauseWatch:
-    """Watch over the pauses of the tenants and the stack, as part of the tick.
+class PauseScanner:
+    """Scanner of the pauses of tenants and of the stack, as part of the tick.
 
     Args:
         table: The table.
@@ -87,7 +87,7 @@ class PauseWatch:
         forgotten = pauses.forgotten(now)
         if forgotten:
             scope = item.get("tenant", "all tenants")
-            extra = {"tenant": scope, "work": ", ".join(forgotten)}
+            extra = {"tenant": scope, "pause": ", ".join(forgotten)}
             logger.warning("work is paused for more than a day", extra=extra)
             self.metrics.count("PausesForgotten", len(forgotten))
 
