@@ -31,7 +31,7 @@ UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": time
 # The kinds of due items that a function with a schedule looks for. A function that is not listed is
 # fired at each of its times.
 KINDS: Mapping[str, tuple[DueKind, ...]] = {
-    "Tick": (*JOBS, "plan", "merge", *BACKGROUND_JOBS),
+    "Tick": (*JOBS, "plan", "merge", "pause", *BACKGROUND_JOBS),
     "ConsolidationFinder": ("consolidation",),
     "ReflectionFinder": ("fading",),
 }

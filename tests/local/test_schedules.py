@@ -124,7 +124,7 @@ def test_rule_of_an_unknown_function_is_fired_at_each_of_its_times() -> None:
 
 def test_kinds_of_functions_are_those_that_they_look_for() -> None:
     ports = World().app.ports
-    assert set(KINDS["Tick"]) == {*JOBS, *BACKGROUND_JOBS, *build_tick(ports).firing}
+    assert set(KINDS["Tick"]) == {*JOBS, *BACKGROUND_JOBS, "pause", *build_tick(ports).firing}
     assert KINDS["ConsolidationFinder"] == (build_consolidation_finder(ports).kind,)
     assert KINDS["ReflectionFinder"] == (build_reflection_finder(ports).kind,)
     assert {kind for kinds in KINDS.values() for kind in kinds} == set(get_args(DueKind))
