@@ -31,7 +31,7 @@ def get_pauses() -> PausesResource:
     "/v1/pauses/<kind>",
     summary="Pause work of the tenant",
     tags=["settings"],
-    responses=documented(200, PausesResource, 400),
+    responses=documented(200, PausesResource, 400, 404, 413),
     middlewares=changes("pause"),
 )
 def begin_pause(kind: Kind) -> PausesResource:
@@ -44,7 +44,7 @@ def begin_pause(kind: Kind) -> PausesResource:
     "/v1/pauses/<kind>",
     summary="End a pause of the tenant",
     tags=["settings"],
-    responses=documented(200, PausesResource, 400),
+    responses=documented(200, PausesResource, 404),
     middlewares=deletes("pause"),
 )
 def end_pause(kind: Kind) -> PausesResource:
