@@ -1,6 +1,9 @@
 """Routes of agents, for operators."""
 
+from typing import Annotated
+
 from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
 from routes.audited import changes, creates, deletes, reads
@@ -10,12 +13,16 @@ from skein.models.api.directory import (
     AgentDetail,
     AgentPage,
     AgentResource,
+    AgentVersionPage,
+    AgentVersionResource,
     NewAgent,
 )
-from skein.models.directory.agent import Agent
+from skein.models.directory.agent import LAST_VERSION, Agent
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
+
+VersionNumber = Annotated[int, Path(ge=1, le=LAST_VERSION, description="A version's number.")]
 
 
 @router.post(
@@ -65,7 +72,39 @@ def get_agent(agent_id: AgentId) -> AgentDetail:
 )
 def change_agent(agent_id: AgentId, change: AgentChange) -> AgentDetail:
     """The agent's next activation uses the new values."""
-    return _detail(services().agents.change(router.caller.tenant, agent_id, change))
+    caller = router.caller
+    changed = services().agents.change(caller.tenant, agent_id, change, by=caller.user_id)
+    return _detail(changed)
+
+
+@router.get(
+    "/v1/agents/<agent_id>/versions",
+    summary="List an agent's versions, newest first",
+    tags=["agents"],
+    responses=documented(200, AgentVersionPage, 400, 404),
+    middlewares=reads("agent"),
+)
+def list_versions(
+    agent_id: AgentId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
+) -> AgentVersionPage:
+    """The newest 50 versions are kept, each with all that operators set, and by whom and when."""
+    page = services().agents.versions(router.caller.tenant, agent_id, limit=limit, cursor=cursor)
+    items = tuple(map(AgentVersionResource.of, page.items))
+    return AgentVersionPage(items=items, next_cursor=page.next_cursor)
+
+
+@router.post(
+    "/v1/agents/<agent_id>/versions/<version>/restore",
+    summary="Restore a version of an agent",
+    tags=["agents"],
+    responses=documented(200, AgentDetail, 400, 404, 413),
+    middlewares=changes("agent"),
+)
+def restore_version(agent_id: AgentId, version: VersionNumber) -> AgentDetail:
+    """The restored values become a new version. Repeating the call changes nothing."""
+    caller = router.caller
+    agents = services().agents
+    return _detail(agents.restore(caller.tenant, agent_id, version, by=caller.user_id))
 
 
 @router.delete(

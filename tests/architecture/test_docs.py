@@ -499,6 +499,7 @@ KEYS: dict[str, Key] = {
     "`SkillCatalog`": skill.SkillCatalog.key_of(TENANT),
     "`WebhookService`": webhook_service.WebhookService.key_of("{source}"),
     "`AuditEntry`": audit_key(),
+    "`AgentVersion`": agent.AgentVersion.key_of(TENANT, AGENT, 7)._replace(sk="VERSION#{n}"),
     "usage of an agent": agent_usage_key(TENANT, NOON, "{agent}", 7)._replace(
         pk="{tenant}#USAGE#{day}", sk="AGENT#{agent}#{shard}"
     ),

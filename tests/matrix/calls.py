@@ -18,6 +18,7 @@ WHERE = "tests/matrix/calls.py"
 
 # Parameters of paths that are something else than the id of the same name in `Household.own`.
 PATHS: dict[str, dict[str, str]] = {
+    "/v1/agents/{agent_id}/versions/{version}/restore": {"version": "=1"},
     "/v1/agents/{agent_id}/threads/{thread_id}/export": {"thread_id": "done_thread_id"},
     "/v1/chats/{chat_id}/members/{kind}/{member_id}": {"kind": "=user"},
     "/v1/chats/{chat_id}/messages/{seq}": {"seq": "=1"},

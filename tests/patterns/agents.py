@@ -352,6 +352,23 @@ def _usage_of_day(meter: Meter) -> None:
         world.app.usage.of_day(TENANT)
 
 
+@patterns.named("list an agent's versions")
+def _versions(meter: Meter) -> None:
+    world = group()
+    world.agent()
+    with meter(world):
+        world.app.agents.versions(TENANT, "agt_a")
+
+
+@patterns.named("restore a version of an agent")
+def _restore_version(meter: Meter) -> None:
+    world = group()
+    world.agent()
+    world.app.agents.change(TENANT, "agt_a", AgentChange(system_prompt="Be brief."))
+    with meter(world):
+        world.app.agents.restore(TENANT, "agt_a", 1)
+
+
 @patterns.named("inspect a run")
 def _inspect(meter: Meter) -> None:
     world = group()

@@ -19,7 +19,7 @@ from skein.models.config.overrides import ChatOverrides, ChatOverridesChange
 from skein.models.directory.agent import FORMER_TOOLS, Agent, ToolName
 from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import User
-from tests.support.builders import LINE, TENANT, World, person
+from tests.support.builders import LINE, NOON, TENANT, World, person
 
 ANNS = "+15005550101"
 BENS = "+15005550102"
@@ -85,7 +85,8 @@ def test_change_touches_only_the_given_fields() -> None:
     before = world.agent(model="gpt-x", system_prompt="Be kind.")
     world.table.write(Update(before.key, set={"from_a_newer_writer": 1}))
     after = world.app.agents.change(TENANT, "agt_a", AgentChange(name="Trainer", model=None))
-    assert after == before.model_copy(update={"name": "Trainer", "model": None, "version": 2})
+    changed = {"name": "Trainer", "model": None, "version": 2, "changed_at": NOON}
+    assert after == before.model_copy(update=changed)
     assert world.app.agents.get(TENANT, "agt_a") == after
     item = world.table.get(before.key)
     assert item is not None
@@ -104,7 +105,9 @@ def test_two_changes_at_once_lose_neither() -> None:
     world.agent()
     agents = world.app.agents
     write_in_between(
-        world, "write", lambda: agents.change(TENANT, "agt_a", AgentChange(time_zone="Asia/Amman"))
+        world,
+        "transact",
+        lambda: agents.change(TENANT, "agt_a", AgentChange(time_zone="Asia/Amman")),
     )
     agents.change(TENANT, "agt_a", AgentChange(name="Trainer"))
     after = agents.get(TENANT, "agt_a")

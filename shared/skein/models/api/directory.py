@@ -17,6 +17,7 @@ from skein.models.directory.agent import (
     FORMER_TOOLS,
     PROFILE_FIELDS,
     Agent,
+    AgentVersion,
     DirectoryEntry,
     HistoryFormat,
     ReplyMode,
@@ -179,6 +180,60 @@ class AgentDetail(AgentResource):
     def with_warnings(cls, agent: Agent, warnings: tuple[AgentWarning, ...]) -> Self:
         """Build the resource of an agent with its warnings."""
         return cls(**dict(AgentResource.of(agent)), warnings=warnings)
+
+
+class AgentConfiguration(Resource):
+    """The fields of an agent that operators set."""
+
+    name: str
+    system_prompt: str
+    model: str | None
+    reply_mode: ReplyMode | None
+    history_format: HistoryFormat | None
+    enabled_tools: tuple[str, ...]
+    summary_instruction: str | None
+    profile_fields: tuple[str, ...]
+    time_zone: str
+    max_prompt_tokens: int | None
+    max_concurrent_runs: int | None
+    description: str | None
+    listed: bool
+    settings: dict[str, Any]
+
+
+class AgentVersionResource(Resource):
+    """A version of an agent's configuration."""
+
+    version: int
+    changed_at: Instant
+    changed_by: Annotated[
+        str | None, Field(description="The operator; null if that was not recorded.")
+    ]
+    restored_from: Annotated[
+        int | None, Field(description="The version that was restored, if this is a roll-back.")
+    ]
+    configuration: AgentConfiguration
+
+    @classmethod
+    def of(cls, version: AgentVersion) -> Self:
+        """Build the resource of a version."""
+        configured = version.configured
+        return cls(
+            version=version.version,
+            changed_at=version.changed_at,
+            changed_by=version.changed_by,
+            restored_from=version.restored_from,
+            configuration=AgentConfiguration(
+                **{**configured, "settings": configured["settings"].said}
+            ),
+        )
+
+
+class AgentVersionPage(Resource):
+    """A page of an agent's versions, newest first."""
+
+    items: tuple[AgentVersionResource, ...]
+    next_cursor: str | None
 
 
 class ListedAgent(Resource):

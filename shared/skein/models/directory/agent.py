@@ -1,7 +1,7 @@
 """An agent: an AI with a name, a system prompt, a model and tools."""
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -79,6 +79,25 @@ DEFAULT_TOOLS: tuple[ToolName, ...] = (
 PROFILE_FIELDS: tuple[str, ...] = ("goals", "skill_level", "recent_topics", "preferences")
 """The default of `Agent.profile_fields`."""
 
+CONFIGURED: tuple[str, ...] = (
+    "name",
+    "system_prompt",
+    "model",
+    "reply_mode",
+    "history_format",
+    "enabled_tools",
+    "summary_instruction",
+    "profile_fields",
+    "time_zone",
+    "max_prompt_tokens",
+    "max_concurrent_runs",
+    "description",
+    "listed",
+    "settings",
+)
+"""The fields of an agent that operators set, and that its versions keep."""
+
+LAST_VERSION = 99_999_999
 PERMITS = "RUNNING"  # sorts after everything that a prompt's query reads
 
 
@@ -111,6 +130,8 @@ class Agent(Stored):
         description: What people read about the agent in the directory.
         listed: Whether the directory lists the agent.
         settings: The agent's overrides of settings of its line, its tenant or the deployment.
+        changed_at: When operators last changed the agent; None if not since versions are kept.
+        changed_by: The operator who did.
         deleted_at: When the agent was deleted; its remaining runs are canceled.
     """
 
@@ -132,6 +153,8 @@ class Agent(Stored):
     settings: ChatOverrides = ChatOverrides()
     version: int = 1
     created_at: Instant
+    changed_at: Instant | None = None
+    changed_by: Identifier | None = None
     deleted_at: Instant | None = None
 
     @staticmethod
@@ -157,6 +180,64 @@ class Agent(Stored):
     def to_item(self) -> Item:
         """Return the agent as table attributes, listed under its tenant."""
         return self.attributes() | {"gsi1pk": agents_relation(self.tenant), "gsi1sk": self.id}
+
+
+class AgentVersion(Stored):
+    """One version of an agent's configuration: its fields as they were then.
+
+    Attributes:
+        version: The agent's version number.
+        changed_at: When the version was made.
+        changed_by: The operator who made it; None if that was not recorded.
+        restored_from: The version that was restored, if this one is a roll-back.
+        fields: The values of the fields in `CONFIGURED`; a field without a value is left out.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("VERSION#")
+
+    tenant: Tenant
+    agent_id: Identifier
+    version: int
+    changed_at: Instant
+    changed_by: Identifier | None = None
+    restored_from: int | None = None
+    fields: dict[str, Any]
+
+    @classmethod
+    def of(cls, agent: Agent, *, restored_from: int | None = None) -> "AgentVersion":
+        """Return the current version of an agent."""
+        return cls(
+            tenant=agent.tenant,
+            agent_id=agent.id,
+            version=agent.version,
+            changed_at=agent.changed_at or agent.created_at,
+            changed_by=agent.changed_by,
+            restored_from=restored_from,
+            fields=agent.model_dump(mode="json", include=set(CONFIGURED), exclude_none=True),
+        )
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str, version: int) -> Key:
+        """Return the key of a version; newer versions sort before older ones."""
+        position = LAST_VERSION - version
+        return Key(versions_partition(tenant, agent_id), f"{AgentVersion.PREFIX}{position:08d}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this version."""
+        return self.key_of(self.tenant, self.agent_id, self.version)
+
+    @property
+    def configured(self) -> dict[str, Any]:
+        """The values of all fields in `CONFIGURED`, with defaults for those left out."""
+        owner = {"tenant": self.tenant, "id": self.agent_id, "created_at": self.changed_at}
+        agent = Agent.model_validate({**owner, **self.fields})
+        return {name: getattr(agent, name) for name in CONFIGURED}
+
+
+def versions_partition(tenant: str, agent_id: str) -> str:
+    """Return the partition key of an agent's versions."""
+    return f"{agent_partition(tenant, agent_id)}#VERSIONS"
 
 
 class DirectoryEntry(Stored):

@@ -1,7 +1,8 @@
 """Agents of a tenant: create, change, list and delete them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat
@@ -18,9 +19,11 @@ from skein.models.common.storage import (
 )
 from skein.models.directory.agent import (
     Agent,
+    AgentVersion,
     DirectoryEntry,
     agents_relation,
     directory_partition,
+    versions_partition,
 )
 from skein.models.directory.user import User
 from skein.ports import Clock, Ids, Table
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.
     from skein.models.api.directory import AgentChange, NewAgent
 
+MAX_VERSIONS = 50
 NOT_LISTED: dict[str, None] = {"gsi1pk": None, "gsi1sk": None}
 
 
@@ -117,10 +121,19 @@ class Agents:
             keep=lambda agent: agent.deleted_at is None,
         )
 
-    def change(self, tenant: str, agent_id: str, change: "AgentChange") -> Agent:
+    def change(
+        self, tenant: str, agent_id: str, change: "AgentChange", *, by: str | None = None
+    ) -> Agent:
         """Change some of an agent's fields.
 
-        A new name is copied into the rosters of the agent's chats.
+        A new name is copied into the rosters of the agent's chats. The new version is kept in the
+        same transaction.
+
+        Args:
+            tenant: The agent's tenant.
+            agent_id: The agent.
+            change: The fields to change.
+            by: The operator who changes it.
 
         Raises:
             NotFound: The agent does not exist or was deleted.
@@ -133,13 +146,79 @@ class Agents:
             given = change.given
             if change.settings is not None:
                 given["settings"] = change.settings.applied_to(agent.settings)
-            if given.get("name", agent.name) != agent.name:
-                self.renaming.announce(tenant, agent.as_member.ref)
-            revised, write = revise(agent, given)
-            self._commit(write, _entry_changed(agent, revised))
-            return revised
+            return self._revise(agent, given, by)
 
         return optimistic(self.clock, attempt)
+
+    def versions(
+        self, tenant: str, agent_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[AgentVersion]:
+        """List a page of an agent's newest 50 versions, newest first.
+
+        An agent that was not changed since versions are kept has its current one only.
+
+        Raises:
+            NotFound: The agent does not exist or was deleted.
+            Invalid: The cursor does not belong to this list.
+        """
+        agent = self.get(tenant, agent_id)
+        page = list_partition(
+            self.table,
+            versions_partition(tenant, agent_id),
+            (AgentVersion.PREFIX,),
+            AgentVersion.from_item,
+            limit=limit,
+            cursor=cursor,
+        )
+        if page.items or cursor is not None:
+            return page
+        return Listing((AgentVersion.of(agent),), None)
+
+    def restore(self, tenant: str, agent_id: str, version: int, *, by: str | None = None) -> Agent:
+        """Give an agent the configuration of an earlier version, as a new version.
+
+        Restoring the values that the agent has changes nothing.
+
+        Raises:
+            NotFound: The agent or the version does not exist.
+        """
+
+        def attempt() -> Agent:
+            agent = self.get(tenant, agent_id)
+            item = self.table.get(AgentVersion.key_of(tenant, agent_id, version))
+            if item is None and version != agent.version:
+                raise NotFound("version not found")
+            kept = AgentVersion.from_item(item) if item else AgentVersion.of(agent)
+            given = kept.configured
+            if all(getattr(agent, name) == value for name, value in given.items()):
+                return agent
+            return self._revise(agent, given, by, restored_from=version)
+
+        return optimistic(self.clock, attempt)
+
+    def _revise(
+        self,
+        agent: Agent,
+        given: Mapping[str, Any],
+        by: str | None,
+        *,
+        restored_from: int | None = None,
+    ) -> Agent:
+        """Store an agent's new values with the new version, and drop the oldest version."""
+        if given.get("name", agent.name) != agent.name:
+            self.renaming.announce(agent.tenant, agent.as_member.ref)
+        signed = {**given, "changed_at": self.clock.now(), "changed_by": by}
+        revised, write = revise(agent, signed)
+        made = AgentVersion.of(revised, restored_from=restored_from)
+        versions: list[Write] = [Put(made.key, made.attributes())]
+        if agent.changed_at is None:  # no version of it is kept yet
+            before = AgentVersion.of(agent)
+            versions.append(Put(before.key, before.attributes()))
+        if revised.version > MAX_VERSIONS:
+            oldest = revised.version - MAX_VERSIONS
+            versions.append(Delete(AgentVersion.key_of(agent.tenant, agent.id, oldest)))
+        self._commit(write, _entry_changed(agent, revised), *versions)
+        return revised
 
     def delete(self, tenant: str, agent_id: str) -> None:
         """Delete an agent (idempotent); its runs are canceled when they are claimed.
@@ -176,12 +255,13 @@ class Agents:
             cursor=cursor,
         )
 
-    def _commit(self, write: Write, entry: Write | None) -> None:
-        """Store an agent and, in the same transaction, the change of its directory entry."""
-        if entry is None:
-            self.table.write(write)
+    def _commit(self, write: Write, entry: Write | None, *versions: Write) -> None:
+        """Store an agent, its directory entry and its versions, in one transaction if needed."""
+        more = [*([entry] if entry is not None else []), *versions]
+        if more:
+            self.table.transact([write, *more])
         else:
-            self.table.transact([write, entry])
+            self.table.write(write)
 
     def _find(self, tenant: str, agent_id: str) -> Agent:
         item = self.table.get(Agent.key_of(tenant, agent_id))
