@@ -106,9 +106,9 @@ eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answ
 		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES))
 
 .PHONY: load
-load: $(DEVELOPMENT) $(FILES) $(LOAD) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults)
-	@PYTHONPATH=shared:functions:. $(BIN)/python -m bench.load $(if $(FAULTS),--faults) \
-		$(if $(ENGINE),--engine $(ENGINE)) $(ARGS)
+load: $(DEVELOPMENT) $(FILES) $(if $(LIVE),,$(LOAD)) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults, LIVE=1 connects 1,000 people)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(LIVE),bench.load.live,\
+		bench.load $(if $(FAULTS),--faults) $(if $(ENGINE),--engine $(ENGINE))) $(ARGS)
 
 .PHONY: scale
 scale: $(DEVELOPMENT) $(FILES) ## Compute the limits of scale and simulate ten million chats: docs/scale.md (minutes)

@@ -54,7 +54,7 @@ from local.warm_up import WarmUp
 from skein import bootstrap
 from skein.adapters.openai_model import OpenAIModel
 from skein.bootstrap.api import ApiServices
-from skein.ports import Clock
+from skein.ports import Clock, Sockets
 
 STOP_SECONDS = 3.0
 NO_KEY = "none"
@@ -143,6 +143,10 @@ class Stack:
         """
         return Functions(self.template.functions)
 
+    def _sockets(self, server: LiveServer) -> Sockets:
+        """Return the connections of the live channel, as the handlers use them."""
+        return server
+
     def _wired(self, engine: Engine, poller: Poller, clock: TurnableClock) -> None:
         """Hook for subclasses, called when all parts are wired and none is running."""
 
@@ -223,7 +227,7 @@ class Stack:
                 secrets=secrets,
                 model=reporting,
                 model_list=model,
-                sockets=live_server,
+                sockets=self._sockets(live_server),
             )
             bootstrap.use(app)
 

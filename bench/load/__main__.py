@@ -23,12 +23,12 @@ def main(arguments: list[str]) -> int:
     """Carry it out; 1 if anything does not hold."""
     plan, keep = _asked(arguments)
     folder = Path(tempfile.mkdtemp(prefix="skein-load-"))
-    _log_to(folder / "stack.log")
+    log_to(folder / "stack.log")
     how = f"{'with' if plan.faults else 'without'} faults on {plan.engine}"
     print(f"load: {plan.phones} phones, {plan.users} users, {how}, seed {plan.seed}", flush=True)
     begun = time.monotonic()
     outcome = carry_out(plan, folder)
-    show(outcome, _machine())
+    show(outcome, machine())
     failed = not all(verdict.holds for verdict in outcome.verdicts)
     _write(outcome)
     print(f"\nload: {time.monotonic() - begun:.0f} s in all, seed {plan.seed}")
@@ -72,7 +72,8 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
     return plan, asked.keep
 
 
-def _log_to(path: Path) -> None:
+def log_to(path: Path) -> None:
+    """Write the log lines of the stack and the bench to a file."""
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     for name in ("local", "bench"):
@@ -82,7 +83,8 @@ def _log_to(path: Path) -> None:
         logger.propagate = False
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Return the day, the Python version and the number of cores."""
     return f"{datetime.now(UTC):%Y-%m-%d}, Python {sys.version.split()[0]}, {os.cpu_count()} cores"
 
 
@@ -97,7 +99,7 @@ def _write(outcome: Outcome) -> None:
         return
     name = "load-faults.md" if plan.faults else "load.md"
     gap = MAX_GAP_SECONDS * (MAX_IN_A_BURST - 1)
-    text = page(outcome, _machine(), gap=gap)
+    text = page(outcome, machine(), gap=gap)
     (ROOT / "bench" / name).write_text(text, encoding="utf-8")
     print(f"\nload: written to bench/{name}")
 

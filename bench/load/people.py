@@ -76,21 +76,28 @@ class World:
         self, method: str, path: str, body: object = None, token: str | None = None
     ) -> tuple[int, Any]:
         """One request: its status and JSON; 0 where nobody answered."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"content-type": "application/json"}
-        if token is not None:
-            headers["authorization"] = f"Bearer {token}"
-        request = urllib.request.Request(  # noqa: S310 - loopback
-            f"{self.url}{path}", data, headers, method=method
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=CALL_SECONDS) as response:  # noqa: S310
-                return response.status, json.loads(response.read() or b"null")
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, None
-        except (OSError, HTTPException, ValueError):
-            return 0, None
+        return call(self.url, method, path, body, token)
+
+
+def call(
+    url: str, method: str, path: str, body: object = None, token: str | None = None
+) -> tuple[int, Any]:
+    """Send one request to a stack; return its status and JSON, or 0 if nobody answered."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"content-type": "application/json"}
+    if token is not None:
+        headers["authorization"] = f"Bearer {token}"
+    request = urllib.request.Request(  # noqa: S310 - loopback
+        f"{url}{path}", data, headers, method=method
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=CALL_SECONDS) as response:  # noqa: S310
+            return response.status, json.loads(response.read() or b"null")
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, None
+    except (OSError, HTTPException, ValueError):
+        return 0, None
 
 
 class Person:

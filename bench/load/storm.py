@@ -170,9 +170,21 @@ class UnreliableInbox:
         inbox: The inbox that holds the messages.
         clock: The local clock.
         storm: Decides which messages come late or twice.
+        copied: The share of messages that come twice.
+        late: The share of messages that come late.
     """
 
-    def __init__(self, inbox: Inbox, clock: Clock, *, storm: Storm) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        clock: Clock,
+        *,
+        storm: Storm,
+        copied: float = COPIED,
+        late: float = LATE,
+    ) -> None:
+        self._copied = copied
+        self._late = late
         self._inbox = inbox
         self._clock = clock
         self._storm = storm
@@ -233,7 +245,7 @@ class UnreliableInbox:
 
     def _delayed(self, held: Held, now: datetime) -> bool:
         """Hold a message back, or plan a copy of it; return whether it is held back."""
-        late, copied = self._storm.chance(LATE), self._storm.chance(COPIED)
+        late, copied = self._storm.chance(self._late), self._storm.chance(self._copied)
         with self._lock:
             if copied:
                 self._copies += 1

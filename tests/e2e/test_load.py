@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from bench.load.checks import CHECKS
+from bench.load.live import A_FEW
 from local.template import ROOT
 
 FOLDERS = (ROOT, ROOT / "shared", ROOT / "functions")
@@ -16,14 +17,10 @@ FOLDERS = (ROOT, ROOT / "shared", ROOT / "functions")
 SHAKEN = {"sqlite": "queues", "dynamodb": "dynamodb"}
 
 
-def test_nothing_is_lost_or_doubled_while_everything_fails(
-    request: pytest.FixtureRequest,
-) -> None:
-    engine = os.environ.get("SKEIN_ENGINE") or "sqlite"
-    if engine == "dynamodb":
-        request.getfixturevalue("dynamodb_local")
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.load", "--few", "--seed", "7", "--engine", engine],
+def load(module: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run a load of a few people."""
+    return subprocess.run(
+        [sys.executable, "-m", module, "--few", "--seed", "7", *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, FOLDERS))},
         capture_output=True,
@@ -31,6 +28,15 @@ def test_nothing_is_lost_or_doubled_while_everything_fails(
         timeout=110,
         check=False,
     )
+
+
+def test_nothing_is_lost_or_doubled_while_everything_fails(
+    request: pytest.FixtureRequest,
+) -> None:
+    engine = os.environ.get("SKEIN_ENGINE") or "sqlite"
+    if engine == "dynamodb":
+        request.getfixturevalue("dynamodb_local")
+    done = load("bench.load", "--engine", engine)
     told = done.stdout
     assert done.returncode == 0, told + done.stderr
     verdicts = re.findall(r"^(.+?)  +pass$", told, re.MULTILINE)
@@ -38,6 +44,18 @@ def test_nothing_is_lost_or_doubled_while_everything_fails(
     for what in ("message acknowledged, s", "texts that reached phones", "containers killed"):
         assert number(told, what) > 0
     assert re.search(rf"^{SHAKEN[engine]}.*  +\d", told, re.MULTILINE)
+
+
+def test_connected_people_are_shown_nothing_wrong_while_pushes_fail() -> None:
+    done = load("bench.load.live")
+    told = done.stdout
+    assert done.returncode == 0, told + done.stderr
+    assert number(told, "wrong frames") == 0
+    assert number(told, "messages never acknowledged") == 0
+    assert number(told, "connections") == A_FEW.connections
+    for what in ("post to frame, ms", "frames `message`", "messages that had to reach a reader"):
+        assert number(told, what) > 0
+    assert re.search(r"^injected: pushes.*  +\d", told, re.MULTILINE)
 
 
 def number(told: str, what: str) -> int:

@@ -180,6 +180,19 @@ def test_frame_that_fails_is_lost_and_counted(world: World) -> None:
     assert texts(world, "tom") == ["Hello"]
 
 
+def test_push_to_several_connections_writes_each_metric_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[tuple[str, float]] = []
+    monkeypatch.setattr(
+        world.metrics, "count", lambda name, value=1, **_: written.append((name, value))
+    )
+    world.post("Hello", DANA)
+    world.post("Hello again", DANA)
+    push(world, new(1), new(2))
+    assert written == [("FramesPushed", 4)]
+
+
 def test_ended_connection_receives_nothing(world: World) -> None:
     world.clock.advance(2 * 3_600)
     world.post("Hello", DANA)

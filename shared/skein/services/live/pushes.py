@@ -49,6 +49,13 @@ class Listener(NamedTuple):
     connections: tuple[OpenConnection, ...]
 
 
+class SentFrames(NamedTuple):
+    """How many frames a connection was sent, and how many failed."""
+
+    pushed: int
+    lost: int
+
+
 class _Changes(NamedTuple):
     """The state of what a job names, as it is now."""
 
@@ -99,7 +106,11 @@ class Pushes:
             if (frames := _frames_for(listener.membership, changes))
             for connection in listener.connections
         ]
-        self.parallel_map(lambda send: self.send(*send), sends)
+        counts = self.parallel_map(lambda send: self.send(*send), sends)
+        if pushed := sum(count.pushed for count in counts):
+            self.metrics.count("FramesPushed", pushed)
+        if lost := sum(count.lost for count in counts):
+            self.metrics.count("FramesLost", lost)
 
     def listeners(self, snapshot: ChatSnapshot) -> list[Listener]:
         """Return the members of a chat with their open connections, in one read."""
@@ -116,19 +127,23 @@ class Pushes:
         ]
         return [listener for listener in listeners if listener.connections]
 
-    def send(self, connection: OpenConnection, frames: Sequence[Frame]) -> None:
-        """Send frames to one connection in order; a frame that fails is lost, and counted."""
+    def send(self, connection: OpenConnection, frames: Sequence[Frame]) -> SentFrames:
+        """Send frames to one connection in order; after one that fails, the rest are lost.
+
+        Frames for a connection that is gone do not count as lost.
+        """
+        pushed = lost = 0
         try:
             for frame in frames:
                 self.sockets.push(connection.id, text_of(frame))
+                pushed += 1
         except ConnectionGone:
             if connection.opened_at + OPENING <= self.clock.now():
                 self.connections.disconnect(connection.id)
         except SkeinError:
             logger.warning("failed to push frames", exc_info=True)
-            self.metrics.count("FramesLost", len(frames))
-        else:
-            self.metrics.count("FramesPushed", len(frames))
+            lost = len(frames) - pushed
+        return SentFrames(pushed, lost)
 
 
 def text_of(frame: Frame) -> str:
