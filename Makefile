@@ -65,13 +65,21 @@ test-engine: engine $(FILES) ## Run the tests that need the DynamoDB engine
 test-e2e: $(DEVELOPMENT) $(FILES) $(if $(filter dynamodb,$(ENGINE)),engine) ## Run the end-to-end tests (ENGINE=dynamodb: on DynamoDB Local)
 	@$(BIN)/python -m pytest tests/e2e -m "not slow" $(or $(ARGS),-n 2)
 
+.PHONY: test-console
+test-console: $(DEVELOPMENT) $(FILES) ## Run the console's tests in Chromium (two minutes; needs Debian's package chromium)
+	@$(BIN)/python -m pytest tests/console $(or $(ARGS),-n 2)
+
+.PHONY: screenshots
+screenshots: $(DEVELOPMENT) $(FILES) ## Write the console's screenshots: docs/images (needs chromium)
+	@SKEIN_SCREENSHOTS=1 $(BIN)/python -m pytest tests/console -k screenshot $(ARGS)
+
 .PHONY: test-kills
 test-kills: $(DEVELOPMENT) $(FILES) ## Kill the local stack 200 times under load (half an hour; KILLS=20)
 	@SKEIN_KILLS=$(or $(KILLS),200) $(BIN)/python -m pytest tests/e2e/test_kills.py -m slow $(ARGS)
 
 .PHONY: test-slow
 test-slow: $(DEVELOPMENT) $(FILES) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
-	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or hypothesis" $(ARGS)
+	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or hypothesis" --ignore tests/console $(ARGS)
 
 .PHONY: times
 times: $(DEVELOPMENT) $(FILES) ## Run the tests of `make test` and print the CPU time of each suite

@@ -194,6 +194,7 @@ class _Story:
             "service_webhook": self._service_event(source),
             "mobile_api": self._http_event(Request("GET", "/v1/chats"), "chat", caller),
             "admin_api": self._http_event(Request("GET", "/v1/agents"), "admin", caller),
+            "console": self._http_event(Request("GET", "/console/"), "", caller),
             "api_docs": self._http_event(Request("GET", "/openapi.json"), "", caller),
         }
         return self._table.everything(), events

@@ -24,6 +24,7 @@ from skein.errors import SkeinError
 
 PHONE = "+15005550100"
 QUESTION = "What is a good exercise for my back?"
+PHONE_PAGE = "/console/#/phone"
 FAILED = 1
 IPV6 = 6
 
@@ -67,6 +68,8 @@ Send an SMS, wait for the answer, list all SMS:
   curl -s -X POST {stack.url}/local/drain
   curl -s {stack.url}/local/sms
 
+Or open the phone in a browser, and write to Coach:
+  {stack.url}{PHONE_PAGE}
 """
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
 
 from local.events import Response, json_response
 from local.files import read_whole, write_whole
@@ -58,21 +59,35 @@ class Authorizer:
             scope: The scopes, separated by spaces; empty for none.
             name: The name of the user; None for a token without the claim `name`.
         """
-        now = int(time.time())
-        claims = {
-            "iss": self.issuer,
-            "aud": self.audience,
-            "iat": now,
-            "exp": now + TOKEN_SECONDS,
-            "jti": str(uuid.uuid4()),
-            "sub": sub,
-            "tenant": tenant,
-        }
+        claims = {"aud": self.audience, "jti": str(uuid.uuid4()), "sub": sub, "tenant": tenant}
         if scope:
             claims["scope"] = scope
         if name is not None:
             claims["name"] = name
-        return jwt.encode(claims, self._key, algorithm="RS256", headers={"kid": self._key_id})
+        return self._signed(claims)
+
+    def id_token(self, *, sub: str, name: str, client: str, nonce: str) -> str:
+        """Create an ID token, which tells a client who has signed in.
+
+        Args:
+            sub: The id of the user.
+            name: The name of the user.
+            client: The id of the client, which is the token's audience.
+            nonce: The value that the client sent; empty for none.
+        """
+        claims = {"aud": client, "sub": sub, "name": name}
+        return self._signed({**claims, "nonce": nonce} if nonce else claims)
+
+    @property
+    def public_key(self) -> dict[str, Any]:
+        """The public key of the tokens, as a JSON Web Key."""
+        key: dict[str, Any] = RSAAlgorithm.to_jwk(self._key.public_key(), as_dict=True)
+        return {**key, "kid": self._key_id, "alg": "RS256", "use": "sig"}
+
+    def _signed(self, claims: Mapping[str, Any]) -> str:
+        now = int(time.time())
+        given = {"iss": self.issuer, "iat": now, "exp": now + TOKEN_SECONDS, **claims}
+        return jwt.encode(given, self._key, algorithm="RS256", headers={"kid": self._key_id})
 
     def authorize(self, header: str | None, scopes: Sequence[str] = ()) -> dict[str, Any]:
         """Verify an `Authorization` header and return the event's `authorizer` object.

@@ -1,6 +1,7 @@
 """Developer API under `/local`, for users and tests on this machine only."""
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,12 +17,18 @@ from local.sms_log import Sms, SmsLog
 from local.twilio_sandbox import E164
 from local.twilio_webhooks import TwilioWebhooks
 from skein.models.common.base import rfc3339
+from skein.services.delivery.segments import segment_count
 
 PREFIX = "/local/"
 MAX_SECONDS = 10 * 366 * 86_400
 DEFAULT_SCOPE = "chat"
+MAX_WAIT_SECONDS = 25.0
+MAX_SMS = 200
+OK = 200
 
 Values = Mapping[str, Any]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ class DeveloperApi:
     Attributes:
         authorizer: Creates tokens.
         webhooks: Sends inbound SMS to the stack.
-        sms_log: Contains the outbound SMS.
+        sms_log: Contains the SMS in both directions.
         clock: The local clock.
         clock_control: Advances the clock and drains the queues.
         config: The response of `GET /local/config`, without the time.
@@ -80,6 +87,20 @@ class DeveloperApi:
         found = self.sms_log.find(sender=numbers.get("from"), recipient=numbers.get("to"))
         return {"items": [_shown(sms) for sms in found], "next_cursor": None}
 
+    def _phone(self, query: Values) -> object:
+        named = [name for name in ("number", "line") if name in query]
+        numbers = {name: f"+{query[name].strip(' +')}" for name in named}
+        number, line = numbers.get("number"), numbers.get("line")
+        if number is None or not E164.fullmatch(number):
+            raise BadRequestError("`number` must be a phone number such as +15005550100.")
+        if "after" in query:
+            after, seconds = _whole(query, "after"), _whole(query, "wait")
+            self.sms_log.wait(after, min(seconds, MAX_WAIT_SECONDS))
+        version = self.sms_log.version
+        found = self.sms_log.of_phone(number, line, MAX_SMS)
+        items = [{**_shown(sms), "direction": sms.direction} for sms in found]
+        return {"version": version, "items": items}
+
     def _text(self, body: Values) -> object:
         sender, recipient = _phone(body, "from"), _phone(body, "to")
         text, sid = body.get("body"), body.get("message_sid")
@@ -88,7 +109,23 @@ class DeveloperApi:
         if sid is not None and not (isinstance(sid, str) and sid):
             raise BadRequestError("`message_sid` must be a string.")
         self.on_sms(sender, recipient, text)
+        sent_at = self.clock.now().replace(microsecond=0)
         sid, response = self.webhooks.text(sender=sender, recipient=recipient, body=text, sid=sid)
+        sms = Sms(
+            sid=sid,
+            sender=sender,
+            recipient=recipient,
+            body=text,
+            status="received" if response.status == OK else "refused",
+            created_at=rfc3339(sent_at),
+            segments=max(1, segment_count(text)),
+            callback="",
+            direction="inbound",
+        )
+        try:
+            self.sms_log.put(sms)
+        except OSError as error:  # a full disk, of which the webhook's status tells
+            logger.warning("the SMS is missing in the log: %s", error)
         return {
             "message_sid": sid,
             "status": response.status,
@@ -144,6 +181,7 @@ CALLS: dict[tuple[str, str], LocalCall] = {
     ("POST", "token"): LocalCall(DeveloperApi._token, ("sub", "tenant", "scope", "name")),
     ("POST", "sms"): LocalCall(DeveloperApi._text, ("from", "to", "body", "message_sid")),
     ("GET", "sms"): LocalCall(DeveloperApi._sms_list, ("from", "to")),
+    ("GET", "phone"): LocalCall(DeveloperApi._phone, ("number", "line", "after", "wait")),
     ("POST", "clock"): LocalCall(DeveloperApi._turn, ("advance_seconds", "reset")),
     ("POST", "drain"): LocalCall(DeveloperApi._drain),
 }
@@ -165,6 +203,13 @@ def _text(body: Values, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise BadRequestError(f"`{name}` must be a non-empty string.")
     return value
+
+
+def _whole(query: Values, name: str) -> int:
+    value = query.get(name, "0")
+    if not value.isdecimal():
+        raise BadRequestError(f"`{name}` must be a whole number.")
+    return int(value)
 
 
 def _phone(body: Values, name: str) -> str:

@@ -17,6 +17,7 @@ from skein.settings import Settings
 TWILIO_SECRET = "skein/twilio"  # noqa: S105 - the secret's name
 OPENAI_SECRET = "skein/openai"  # noqa: S105
 AUDIENCE = "skein-local"
+CONSOLE_CLIENT = "skein-console"
 LOOPBACK = "127.0.0.1,localhost"
 OWN_NAMES = {"LiveApi": "local"}  # references that only URLs need, which are local ones here
 CHOOSABLE = {"SKEIN_DEFAULT_MODEL": "DefaultModel", "SKEIN_LIGHT_MODEL": "LightModel"}
@@ -70,6 +71,7 @@ class StackEnvironment:
         parameters = {
             "JwtIssuer": self.issuer,
             "JwtAudience": AUDIENCE,
+            "ConsoleClientId": CONSOLE_CLIENT,
             "TwilioSecretArn": TWILIO_SECRET,
             "OpenaiSecretArn": OPENAI_SECRET,
             "OpenaiBaseUrl": self.model_url or "",
@@ -96,6 +98,7 @@ class StackEnvironment:
             **self.variables(template),
             "SKEIN_AWS_ENDPOINT_URL": self.aws_url,
             "SKEIN_LIVE_URL": self.live_url,
+            "SKEIN_LOCAL": "true",
             "SKEIN_TWILIO_API_URL": f"{self.base_url}{TWILIO_PREFIX}",
         }
 

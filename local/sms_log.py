@@ -1,16 +1,23 @@
-"""Log of the SMS that the Twilio sandbox accepted, kept in a file."""
+"""Log of the SMS that the Twilio sandbox accepted and that phones sent, kept in a file."""
 
 import json
 import threading
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from local.files import read_whole, write_whole
+
+Direction = Literal["outbound", "inbound"]
+MAX_WAITING = 32  # requests that wait for a change; each holds a thread
 
 
 @dataclass(frozen=True)
 class Sms:
-    """SMS as Twilio stores it; times are of the local clock, in whole seconds."""
+    """SMS as Twilio stores it; times are of the local clock, in whole seconds.
+
+    An outbound SMS goes from a line to a phone, and an inbound one from a phone to a line.
+    """
 
     sid: str
     sender: str
@@ -21,6 +28,7 @@ class Sms:
     segments: int
     callback: str
     error_code: int | None = None
+    direction: Direction = "outbound"
 
 
 class SmsLog:
@@ -33,8 +41,10 @@ class SmsLog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._by_sid: dict[str, Sms] = {}
+        self._version = 0
+        self._waiting = 0
         if path.exists():
             # An incomplete last line was being written when the stack was killed.
             *lines, torn = path.read_bytes().split(b"\n")
@@ -58,6 +68,27 @@ class SmsLog:
                 file.truncate(end)
                 raise
             self._by_sid[sms.sid] = sms
+            self._version += 1
+            self._lock.notify_all()
+
+    @property
+    def version(self) -> int:
+        """How often the log has changed since the start."""
+        return self._version
+
+    def wait(self, version: int, seconds: float) -> None:
+        """Wait until the log has another version, at most for some seconds.
+
+        If 32 calls wait already, this one returns at once.
+        """
+        with self._lock:
+            if self._waiting >= MAX_WAITING:
+                return
+            self._waiting += 1
+            try:
+                self._lock.wait_for(lambda: self._version != version, seconds)
+            finally:
+                self._waiting -= 1
 
     def set_status(self, sid: str, status: str) -> Sms:
         """Store the new status of an SMS and return the SMS."""
@@ -68,16 +99,35 @@ class SmsLog:
     def find(
         self, *, sid: str | None = None, sender: str | None = None, recipient: str | None = None
     ) -> list[Sms]:
-        """Return the SMS that match all given filters, oldest first."""
-        with self._lock:
-            stored = list(self._by_sid.values())
+        """Return the outbound SMS that match all given filters, oldest first."""
         return [
             sms
-            for sms in stored
-            if (sid is None or sms.sid == sid)
+            for sms in self._stored()
+            if sms.direction == "outbound"
+            and (sid is None or sms.sid == sid)
             and (sender is None or sms.sender == sender)
             and (recipient is None or sms.recipient == recipient)
         ]
+
+    def of_phone(self, phone: str, line: str | None, limit: int) -> list[Sms]:
+        """Return the newest SMS that a phone got and sent, oldest first.
+
+        Args:
+            phone: The phone number of the person.
+            line: Only SMS from and to this line; None for all lines.
+            limit: The maximum number of SMS.
+        """
+        found = []
+        for sms in self._stored():
+            ends = (sms.sender, sms.recipient)
+            own, other = ends if sms.direction == "inbound" else ends[::-1]
+            if own == phone and line in {None, other}:
+                found.append(sms)
+        return found[-limit:]
+
+    def _stored(self) -> list[Sms]:
+        with self._lock:
+            return list(self._by_sid.values())
 
 
 def _by_sid(data: bytes) -> dict[str, Sms]:

@@ -21,7 +21,7 @@ from local.clock import TurnableClock
 from local.clock_control import ClockControl
 from local.config import LOOPBACK, Config
 from local.cors import Cors, own_origins
-from local.demo import LINE, make_demo
+from local.demo import LINE, TENANT, make_demo
 from local.developer_api import PREFIX as DEVELOPER_PREFIX
 from local.developer_api import DeveloperApi
 from local.due_index import DueIndex
@@ -33,6 +33,7 @@ from local.feed import FeedPoller, feed_sources
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
 from local.gateway import Gateway
 from local.inbox import Inbox, PolledQueue
+from local.issuer import LocalIssuer, Person
 from local.live_server import LiveServer
 from local.log_file import PRIVATE
 from local.message_log import MessageLog, show_sms_received, show_sms_sent
@@ -58,6 +59,7 @@ from skein.ports import Clock, Sockets
 
 STOP_SECONDS = 3.0
 NO_KEY = "none"
+MAX_PEOPLE = 20  # whom the sign-in page offers
 LOCAL_SETTINGS = {"SKEIN_MODEL_RETRY_MAX_SECONDS": "60"}  # somebody watches, and no call costs much
 
 logger = logging.getLogger(__name__)
@@ -298,14 +300,9 @@ class Stack:
             on_sms=show_sms_received,
         )
 
-        def answer(request: Request) -> Response:
-            if request.path.startswith(f"{TWILIO_PREFIX}/"):
-                return sandbox.answer(request)
-            if request.path.startswith(DEVELOPER_PREFIX):
-                return developer_api.answer(request)
-            return gateway.answer(request)
+        issuer = LocalIssuer(authorizer, origins=own_origins(self.url), people=_people)
 
-        self._answer = answer
+        self._answer = _answers(sandbox, issuer, developer_api, gateway)
         self._wired(engine, poller, clock)
         make_demo(bootstrap.app().get(ApiServices))
         parts.callback(sandbox.stop)
@@ -317,6 +314,27 @@ class Stack:
         poller.start()
         feed.start()
         schedules.start()
+
+
+def _answers(
+    sandbox: TwilioSandbox, issuer: LocalIssuer, developer_api: DeveloperApi, gateway: Gateway
+) -> Callable[[Request], Response]:
+    """Return the function that passes each request to the part that its path belongs to."""
+
+    def answer(request: Request) -> Response:
+        if request.path.startswith(f"{TWILIO_PREFIX}/"):
+            return sandbox.answer(request)
+        if request.path.startswith(DEVELOPER_PREFIX):
+            return issuer.answer(request) or developer_api.answer(request)
+        return gateway.answer(request)
+
+    return answer
+
+
+def _people() -> list[Person]:
+    """Return the first people of the demo's tenant, by id."""
+    page = bootstrap.app().get(ApiServices).users.list(TENANT, limit=MAX_PEOPLE)
+    return [Person(user.id, user.name) for user in page.items]
 
 
 def _lock(path: Path, parts: ExitStack) -> None:

@@ -1,4 +1,4 @@
-"""Builder of the Lambda layer: the package, its dependencies, the prompts and the data files.
+"""Builder of the Lambda layer: the package, its dependencies, prompts, console and data files.
 
 `python -m tools.layer <folder>` fills the folder that becomes `/opt`. Dependencies are installed
 for the functions' platform, not for this machine, and cached until their pins change. The module
@@ -213,7 +213,8 @@ def build(target: Path) -> None:
         dirs_exist_ok=True,
     )
     compile_bytecode(site / "skein", version)
-    shutil.copytree(ROOT / "prompts", target / "prompts", dirs_exist_ok=True)
+    for name in ("prompts", "console"):
+        shutil.copytree(ROOT / name, target / name, dirs_exist_ok=True)
     add_files(RANKS, target / "tiktoken")
     add_files(EMBEDDINGS, target / "embeddings")
 

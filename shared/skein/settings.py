@@ -130,6 +130,32 @@ class Settings(BaseModel):
         str, Field(description="Tenant of all tokens; if empty, the claim names the tenant.")
     ] = ""
 
+    # Console
+    console: Annotated[bool, Field(description="Whether the console is served at `/console/`.")] = (
+        True
+    )
+    console_client_id: Annotated[
+        str, Field(description="Id of the console at the issuer; unset if nobody can sign in.")
+    ] = ""
+    console_issuer: Annotated[
+        str, Field(description="Issuer at which people sign in to the console.")
+    ] = ""
+    console_audience: Annotated[
+        str, Field(description="Audience that the console asks the issuer for.")
+    ] = ""
+    console_origins: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_listed),
+        Field(
+            description="Origins besides the issuer's that the console calls to sign in, separated"
+            " by commas."
+        ),
+    ] = ()
+    local: Annotated[
+        bool,
+        Field(description="Whether the calls under `/local` exist; only the local stack sets it."),
+    ] = False
+
     # Summaries
     summary_cooldown_seconds: Annotated[
         int, Field(description="Minimum seconds between two summaries of the same kind.", ge=10)

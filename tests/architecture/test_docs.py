@@ -130,7 +130,7 @@ def default_of(field: FieldInfo) -> str:
     if field.default is None:
         return "unset"
     if isinstance(field.default, tuple):
-        return f"`{','.join(field.default)}`"
+        return f"`{','.join(field.default)}`" if field.default else "empty"
     return f"`{field.default}`" if field.default != "" else "empty"
 
 

@@ -229,6 +229,10 @@ def test_only_these_routes_take_no_token() -> None:
         if not route.authorized
     }
     assert public == {
+        ("GET", "/"),
+        ("GET", "/console"),
+        ("GET", "/console/"),
+        ("GET", "/console/{proxy+}"),
         ("GET", "/healthz"),
         ("GET", "/openapi.json"),
         ("POST", "/webhooks/services/{service_id}"),

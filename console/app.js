@@ -1,0 +1,134 @@
+// Starts the console, and shows the page that the address names.
+import { Api } from "./api.js";
+import { el, fill } from "./dom.js";
+import { Frame, problem, signInPanel } from "./frame.js";
+import { pages } from "./pages.js";
+import { Session } from "./session.js";
+import { words } from "./words.js";
+
+const FIRST = { local: "phone", other: "home" };
+
+class App {
+  #end = null;
+  #turn = 0;
+  #failure = null;
+
+  constructor(config) {
+    this.config = config;
+    this.session = new Session(config, () => this.#sessionChanged());
+    this.api = new Api(() => this.session.token, () => this.session.end({ expired: true }));
+    const shown = pages.filter((page) => page.needs !== "local" || config.local);
+    this.frame = new Frame(shown, () => this.#signIn(), () => this.session.end());
+    addEventListener("hashchange", () => this.show({ focus: true }));
+  }
+
+  async start() {
+    try {
+      await this.session.finish();
+    } catch (error) {
+      this.#failure = error.message;
+    }
+    this.frame.showSession(this.session);
+    await this.show({ focus: false });
+  }
+
+  /** Show the page of the address. */
+  async show({ focus }) {
+    const turn = this.#turn += 1;
+    const [name, ...args] = this.#place();
+    const page = pages.find((each) => each.name === name);
+    this.#end?.();
+    this.#end = null;
+    this.frame.showPage(name);
+    const main = el("div", { class: `page page-${page ? name : "none"}`, "aria-busy": "true" });
+    fill(this.frame.main, main);
+    const refusal = this.#refusal(page);
+    if (refusal !== null) {
+      fill(main, refusal);
+    } else {
+      try {
+        const end = await page.show(main, args, this.#context(turn));
+        if (turn === this.#turn) this.#end = end ?? null;
+        else end?.();
+      } catch (error) {
+        if (turn !== this.#turn || (error.status === 401 && this.session.token === null)) return;
+        console.error(error);
+        fill(main, problem(error, () => this.show({ focus: true })));
+      }
+    }
+    if (turn !== this.#turn) return;
+    main.removeAttribute("aria-busy");
+    if (focus) this.frame.focusHeading();
+  }
+
+  /** The parts of the address: the name of the page and its arguments. */
+  #place() {
+    const parts = location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodePart);
+    return parts.length > 0 ? parts : [this.config.local ? FIRST.local : FIRST.other];
+  }
+
+  #context(turn) {
+    return {
+      api: this.api,
+      config: this.config,
+      session: this.session,
+      pages: pages.map((page) => page.name),
+      announce: (text) => turn === this.#turn && this.frame.announce(text),
+    };
+  }
+
+  /** Return what to show in place of a page that the person cannot see; null if they can. */
+  #refusal(page) {
+    if (page === undefined) return problem(new Error(words.errors.notFound));
+    if (page.needs === "local") {
+      return this.config.local ? null : problem(new Error(words.errors.localOnly));
+    }
+    if (this.session.token === null) {
+      return signInPanel(this.session, this.config, this.#failure, () => this.#signIn());
+    }
+    if (!this.session.may(page.needs)) {
+      return problem(new Error(words.session.scope(page.needs)));
+    }
+    return null;
+  }
+
+  async #signIn() {
+    try {
+      await this.session.signIn();
+    } catch (error) {
+      this.#failure = error.message || words.session.unreachable;
+      await this.show({ focus: true });
+    }
+  }
+
+  #sessionChanged() {
+    this.#failure = null;
+    this.frame.showSession(this.session);
+    const [name] = this.#place();
+    if (pages.find((page) => page.name === name)?.needs !== "local") this.show({ focus: true });
+  }
+}
+
+function decodePart(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+async function start() {
+  const answer = await fetch("/console/config");
+  if (!answer.ok) throw new Error(words.errors.status(answer.status));
+  const config = await answer.json();
+  const issuer = config.local ? new URL(config.issuer) : null;
+  if (issuer !== null && location.hostname === "localhost") {
+    location.hostname = issuer.hostname; // the issuer's own address, so that its answers can be read
+    return;
+  }
+  await new App(config).start();
+}
+
+start().catch((error) => {
+  document.body.append(el("main", {}, problem(error, () => location.reload())));
+});

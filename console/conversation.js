@@ -1,0 +1,289 @@
+// A chat: its messages, the agents at work, and a field to write in. It follows the live channel.
+import { button, el, fill } from "./dom.js";
+import { Live } from "./live.js";
+import { WindowList } from "./window_list.js";
+import { words } from "./words.js";
+
+const PAGE = 100, TYPING_MS = 3_000, POLL_MS = 4_000;
+const said = words.conversation;
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+
+export class Conversation {
+  #api;
+  #chat;
+  #me;
+  #context;
+  #list;
+  #live = null;
+  #poll = null;
+  #last = 0;
+  #first = null;
+  #catching = null;
+  #again = false;
+  #ended = false;
+  #typed = 0;
+  #agents = new Map(); // by id: name, status, text that streams, reason
+  #pending = new Map(); // own messages that are on their way, by client id
+
+  /**
+   * @param {object} context As pages get it.
+   * @param {Api} api The API of the person.
+   * @param {object} chat The chat.
+   * @param {string} me The id of the person.
+   */
+  constructor(context, api, chat, me) {
+    this.#context = context;
+    this.#api = api;
+    this.#chat = chat;
+    this.#me = me;
+    this.#list = new WindowList(said.messages, (item) => this.#row(item), () => this.#older());
+    this.state = el("p", { class: "state", role: "status" }, said.connecting);
+    this.activity = el("ul", { class: "activity", "aria-live": "polite" });
+    this.text = el("textarea", {
+      rows: 2, maxlength: 32000, placeholder: said.placeholder, "aria-label": said.compose,
+      on: { keydown: (event) => this.#key(event), input: () => this.#typing() },
+    });
+    this.form = el("form", { class: "composer", on: { submit: (event) => this.#submit(event) } },
+      this.text, el("button", { class: "primary" }, said.send));
+    this.root = el("div", { class: "conversation" },
+      this.state, this.#list.root, this.activity, this.form);
+  }
+
+  /** Read the newest messages and follow the chat; the root must be in the page. */
+  async start() {
+    const page = await this.#page({ limit: PAGE });
+    if (this.#ended) return;
+    this.#list.reset(page.map(itemOf));
+    this.#seen(page);
+    if (this.#context.config.live) {
+      this.#live = new Live(this.#api, (frame) => this.#frame(frame), (state) => this.#stateChanged(state));
+      this.#live.start();
+    } else {
+      this.#poll = setInterval(() => this.#catchUp(), POLL_MS);
+      this.state.textContent = "";
+    }
+  }
+
+  stop() {
+    this.#ended = true;
+    this.#live?.stop();
+    clearInterval(this.#poll);
+  }
+
+  // ------------------------------------------------------------------ reading
+
+  async #page(query) {
+    const path = `/v1/chats/${encodeURIComponent(this.#chat.id)}/messages?${new URLSearchParams(query)}`;
+    return (await this.#api.get(path)).items;
+  }
+
+  async #older() {
+    if (this.#first === null || this.#first <= 1) return [];
+    const found = await this.#page({ limit: PAGE, before: this.#first });
+    if (found.length > 0) this.#first = found[0].seq;
+    return found.map(itemOf);
+  }
+
+  #seen(messages) {
+    if (messages.length === 0) return;
+    this.#first ??= messages[0].seq;
+    this.#last = Math.max(this.#last, messages.at(-1).seq);
+    this.#api.post(`/v1/chats/${encodeURIComponent(this.#chat.id)}/read`, { seq: this.#last })
+      .catch(() => {}); // a lost read mark is sent with the next message
+  }
+
+  /** Read what is newer than the newest message here; one reading at a time. */
+  async #catchUp() {
+    if (this.#catching !== null) {
+      this.#again = true;
+      return;
+    }
+    this.#catching = (async () => {
+      let found;
+      do {
+        this.#again = false;
+        found = await this.#page({ after: this.#last, limit: PAGE });
+        if (!this.#ended) this.#add(found);
+      } while (found.length === PAGE || this.#again);
+    })();
+    try {
+      await this.#catching;
+    } catch (error) {
+      this.state.textContent = error.message;
+    } finally {
+      this.#catching = null;
+    }
+  }
+
+  #add(messages) {
+    const fresh = messages.filter((message) => message.seq > this.#last);
+    if (fresh.length === 0) return;
+    this.#seen(fresh);
+    for (const message of fresh) {
+      if (message.sender.id === this.#me) this.#arrived(message.client_id);
+      const agent = this.#agents.get(message.sender.id);
+      if (agent) agent.text = "";
+      if (message.sender.id !== this.#me) {
+        this.#context.announce(said.announce(message.sender.name, message.text));
+      }
+    }
+    this.#list.append(fresh.map(itemOf));
+    this.#showActivity();
+    for (const item of this.#pending.values()) { // still on their way: they stay last
+      this.#list.remove(item.key);
+      this.#list.append([item]);
+    }
+  }
+
+  #arrived(clientId) {
+    const item = this.#pending.get(clientId);
+    if (item === undefined) return;
+    this.#pending.delete(clientId);
+    this.#list.remove(item.key);
+  }
+
+  // ------------------------------------------------------------------ frames
+
+  #stateChanged(state) {
+    if (this.#ended) return;
+    this.state.textContent = said[state];
+    this.state.dataset.state = state;
+    if (state === "connected") this.#catchUp();
+    else for (const agent of this.#agents.values()) agent.text = "";
+  }
+
+  #frame(frame) {
+    if (this.#ended || frame.chat_id !== this.#chat.id) return;
+    const handler = {
+      message: () => (frame.message.seq === this.#last + 1 ? this.#add([frame.message]) : this.#gap(frame.message)),
+      changed: () => this.#list.update(itemOf(frame.message)),
+      run: () => this.#ran(frame),
+      delta: () => this.#streamed(frame),
+      retract: () => this.#agent(frame.agent, { text: "" }),
+      resync: () => this.#catchUp(),
+    }[frame.type];
+    handler?.();
+  }
+
+  #gap(message) {
+    if (message.seq > this.#last) this.#catchUp();
+  }
+
+  #ran({ agent, status, reason }) {
+    const done = status === "done" || status === "failed";
+    this.#agent(agent, { status: done ? null : status, reason, ...(done ? { text: "" } : {}) });
+  }
+
+  #streamed({ agent, text }) {
+    const before = this.#agents.get(agent.id)?.text ?? "";
+    this.#agent(agent, { text: before + text, status: "working" });
+  }
+
+  #agent({ id, name }, change) {
+    this.#agents.set(id, { status: null, reason: null, text: "", ...this.#agents.get(id), name, ...change });
+    this.#showActivity();
+  }
+
+  #showActivity() {
+    const atEnd = this.#list.atEnd;
+    fill(this.activity, [...this.#agents].map(([id, agent]) => this.#activityOf(id, agent)));
+    if (atEnd) this.#list.toEnd();
+  }
+
+  #activityOf(id, { name, status, reason, text }) {
+    if (text) {
+      return el("li", { class: "bubble theirs streaming", "aria-busy": "true" },
+        el("p", { class: "sender" }, said.writing(name)), el("p", { class: "text" }, text));
+    }
+    if (reason) {
+      return el("li", { class: "reason", "data-reason": reason },
+        said.reasons[reason]?.(name) ?? said.reasons.error(name),
+        this.#why(this.#last, said.whySilent(name)));
+    }
+    if (status === "working") return el("li", { class: "working" }, el("span", { class: "dots", "aria-hidden": "true" }), said.working(name));
+    if (status === "waiting") return el("li", { class: "working" }, said.waiting(name));
+    return null;
+  }
+
+  // ------------------------------------------------------------------ showing
+
+  #row({ message }) {
+    const mine = message.sender.id === this.#me;
+    if (message.kind === "deleted" || message.kind === "erased") {
+      return el("li", { class: "notice" }, said[message.kind]);
+    }
+    if (message.kind !== "text" && !mine) {
+      return el("li", { class: "notice" }, el("p", { class: "text" }, message.text));
+    }
+    return el("li", { class: `bubble ${mine ? "mine" : "theirs"}` },
+      mine ? null : el("p", { class: "sender" }, message.sender.name || message.sender.id),
+      el("p", { class: "text" }, message.text),
+      el("p", { class: "meta" },
+        message.state ?? el("time", { datetime: message.created_at }, timeOf(message.created_at)),
+        message.again ? button(said.again, message.again, { class: "link" }) : null,
+        message.sender.kind === "agent" ? this.#why(message.seq, said.whyOf(message.sender.name)) : null));
+  }
+
+  /** A link to the page that explains a message, if that page exists for this person. */
+  #why(seq, label) {
+    const { pages, session } = this.#context;
+    if (!pages.includes("why") || !session.may("admin")) return null;
+    return el("a", { href: `#/why/${encodeURIComponent(this.#chat.id)}/${seq}`, "aria-label": label }, said.why);
+  }
+
+  // ------------------------------------------------------------------ writing
+
+  #key(event) {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      this.form.requestSubmit();
+    }
+  }
+
+  #typing() {
+    if (Date.now() - this.#typed < TYPING_MS) return;
+    this.#typed = Date.now();
+    this.#live?.send({ type: "typing", chat_id: this.#chat.id });
+  }
+
+  #submit(event) {
+    event.preventDefault();
+    const text = this.text.value.trim();
+    if (text === "") return;
+    this.text.value = "";
+    for (const agent of this.#agents.values()) agent.reason = null;
+    this.#showActivity();
+    this.#send(text, crypto.randomUUID());
+  }
+
+  async #send(text, clientId) {
+    const item = { key: clientId, message: this.#own(text, said.sending) };
+    this.#pending.set(clientId, item);
+    this.#list.remove(clientId);
+    this.#list.append([item]);
+    this.#list.toEnd();
+    try {
+      const path = `/v1/chats/${encodeURIComponent(this.#chat.id)}/messages`;
+      const message = await this.#api.post(path, { text, client_id: clientId });
+      if (message.seq === this.#last + 1) this.#add([message]);
+      else await this.#catchUp();
+    } catch (error) {
+      if (!this.#pending.has(clientId)) return;
+      item.message = this.#own(text, said.failed(error.message), () => this.#send(text, clientId));
+      this.#list.update(item);
+      this.#context.announce(item.message.state);
+    }
+  }
+
+  #own(text, state, again = null) {
+    return { kind: "text", text, sender: { kind: "user", id: this.#me, name: said.you }, state, again };
+  }
+}
+
+function itemOf(message) { return { key: `${message.seq}`, message }; }
+
+export function timeOf(text) {
+  const at = new Date(text);
+  return (Date.now() - at > 12 * 3_600_000 ? day : clock).format(at);
+}

@@ -1,0 +1,86 @@
+// The frame around every page: navigation, theme, sign-in, notices for screen readers.
+import { button, el, fill } from "./dom.js";
+import { themeSwitch } from "./theme.js";
+import { words } from "./words.js";
+
+export class Frame {
+  /**
+   * @param {object[]} pages The pages with a link.
+   * @param {() => void} signIn
+   * @param {() => void} signOut
+   */
+  constructor(pages, signIn, signOut) {
+    this.main = el("main", { id: "main", tabindex: -1 });
+    this.live = el("p", { class: "hidden", "aria-live": "polite", id: "announcer" });
+    this.who = el("div", { class: "who" });
+    this.signIn = signIn;
+    this.signOut = signOut;
+    this.links = new Map(pages.map((page) =>
+      [page.name, el("a", { href: `#/${page.name}` }, words.pages[page.name].name)]));
+    const skip = el("a", { class: "skip", href: "#main", on: { click: (event) => {
+      event.preventDefault();
+      this.main.focus();
+    } } }, words.skip);
+    document.body.replaceChildren(
+      skip,
+      el("header", {},
+        el("p", { class: "brand" }, words.product),
+        el("nav", { "aria-label": words.navigation },
+          el("ul", {}, [...this.links.values()].map((link) => el("li", {}, link)))),
+        el("div", { class: "tools" }, this.who, themeSwitch())),
+      this.main,
+      this.live,
+    );
+  }
+
+  /** Show who is signed in. */
+  showSession(session) {
+    const name = session.claims.name ?? session.claims.sub ?? "";
+    if (session.token === null) {
+      fill(this.who, el("button", { type: "button", class: "quiet", on: { click: this.signIn } }, words.session.signIn));
+    } else {
+      fill(this.who, el("span", {}, name),
+        el("button", { type: "button", class: "quiet", on: { click: this.signOut } }, words.session.signOut));
+    }
+  }
+
+  /** Mark the page's link, and set the title of the window. */
+  showPage(name) {
+    for (const [each, link] of this.links) {
+      if (each === name) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    document.title = words.title(words.pages[name]?.name ?? words.errors.heading);
+  }
+
+  /** Say a text to screen readers. */
+  announce(text) {
+    this.live.textContent = text;
+  }
+
+  /** Move the focus to the heading of the page, so that a screen reader reads it. */
+  focusHeading() {
+    const heading = this.main.querySelector("h1");
+    if (heading === null) return;
+    heading.tabIndex = -1;
+    heading.focus();
+  }
+}
+
+/** A panel that says what failed. */
+export function problem(error, again) {
+  return el("div", { class: "panel problem", role: "alert" },
+    el("h1", {}, words.errors.heading), el("p", {}, error.message),
+    again ? button(words.retry, again) : null);
+}
+
+/** A panel that asks the person to sign in. */
+export function signInPanel(session, config, failure, signIn) {
+  const canSignIn = config.issuer !== "" && config.client_id !== "";
+  const told = failure ?? (session.ended ? words.session.expired : null);
+  return el("div", { class: "panel sign-in" },
+    el("h1", {}, words.session.heading),
+    told === null ? null : el("p", { role: "alert", class: "notice" }, told),
+    el("p", {}, canSignIn ? words.session.why : words.session.notSetUp),
+    canSignIn ? button(words.session.signIn, signIn, { class: "primary" }) : null);
+}

@@ -1,0 +1,13 @@
+// All pages, in the order of the navigation. A page is one module with this default export:
+//
+//   name      its address: `#/name`, and its words in `words.pages`
+//   needs     "local" (a local stack), "chat" or "admin" (a token with this scope)
+//   show      async (main, args, context) => function that ends the page, or nothing
+//
+// `args` are the parts of the address after the name. `context` has `api`, `config`, `session`,
+// `announce` (says a text to screen readers) and `pages` (the names of all pages).
+import chats from "./pages/chats.js";
+import home from "./pages/home.js";
+import phone from "./pages/phone.js";
+
+export const pages = [home, phone, chats];

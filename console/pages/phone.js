@@ -1,0 +1,242 @@
+// A phone of the local stack: SMS with any line as any number, and chats as any local person.
+import { ApiError } from "../api.js";
+import { Conversation, timeOf } from "../conversation.js";
+import { el, field, fill, select } from "../dom.js";
+import { apiOf, localCall, operatorApi, phoneSms } from "../local.js";
+import { segmentsOf } from "../sms.js";
+import { WindowList } from "../window_list.js";
+import { words } from "../words.js";
+
+const NUMBER = "+15005550100", PERSON = { id: "ann", name: "Ann" };
+const E164 = /^\+[1-9][0-9]{6,14}$/;
+const PAUSE_MS = 2_000;
+const OTHER = "";
+const said = words.pages.phone;
+
+async function show(main, [kind = "sms"], context) {
+  const body = el("div", {});
+  const tab = (name) => el("a", { href: `#/phone/${name}`, "aria-current": name === kind ? "true" : null }, said[name]);
+  fill(main,
+    el("h1", {}, said.name),
+    el("nav", { class: "tabs", "aria-label": said.kinds }, tab("sms"), tab("app")),
+    el("p", { class: "about" }, kind === "app" ? said.aboutApp : said.about),
+    body);
+  const operator = await operatorApi();
+  return kind === "app" ? showApp(body, operator, context) : showSms(body, operator, context);
+}
+
+// ---------------------------------------------------------------------- SMS
+
+async function showSms(body, operator, context) {
+  const [lines, agents] = await Promise.all([operator.items("/v1/lines", 200), operator.items("/v1/agents", 200)]);
+  if (lines.length === 0) {
+    fill(body, el("p", { class: "empty" }, said.noLine));
+    return null;
+  }
+  const names = new Map(agents.map((agent) => [agent.id, agent.name]));
+  const phone = new SmsPhone(context, NUMBER, lines[0].phone);
+  const number = el("input", { type: "tel", value: NUMBER, autocomplete: "off", required: true,
+    on: { change: () => phone.become(number.value.trim(), line.value) } });
+  const line = select(lines.map((each) => [each.phone, said.lineOf(each.phone, names.get(each.agent_id) ?? each.agent_id)]),
+    lines[0].phone, () => phone.become(number.value.trim(), line.value));
+  fill(body,
+    el("div", { class: "phone" },
+      el("div", { class: "row" }, field(said.number, number), field(said.line, line)),
+      phone.root));
+  phone.start();
+  return () => phone.stop();
+}
+
+class SmsPhone {
+  #context;
+  #number;
+  #line;
+  #list;
+  #abort = new AbortController();
+  #ended = false;
+  #known = new Map(); // SMS by id
+  #pending = [];
+  #shown = false;
+
+  constructor(context, number, line) {
+    this.#context = context;
+    this.#number = number;
+    this.#line = line;
+    this.#list = new WindowList(said.messages, bubble);
+    this.status = el("p", { class: "state", role: "status" }, said.empty);
+    this.count = el("p", { class: "hint", id: "segments" });
+    this.text = el("textarea", {
+      rows: 2, placeholder: said.placeholder, "aria-label": said.compose, "aria-describedby": "segments",
+      on: { input: () => this.#counted(), keydown: (event) => this.#key(event) },
+    });
+    this.form = el("form", { class: "composer", on: { submit: (event) => this.#submit(event) } },
+      this.text, el("button", { class: "primary" }, said.send));
+    this.root = el("div", { class: "conversation" }, this.#list.root, this.status, this.form, this.count);
+  }
+
+  /** Follow the SMS of the number until the page ends. */
+  async start() {
+    this.text.focus();
+    while (!this.#ended) {
+      const abort = this.#abort = new AbortController();
+      let version = null;
+      try {
+        while (!abort.signal.aborted) {
+          const { items, version: next } = await phoneSms(this.#number, this.#line, version, abort.signal);
+          if (version === null) this.#list.reset([]);
+          version = next;
+          this.#take(items);
+        }
+      } catch (error) {
+        if (abort.signal.aborted) continue;
+        this.status.textContent = error.status === 400 ? error.message : said.lost;
+        await new Promise((next) => setTimeout(next, PAUSE_MS));
+      }
+    }
+  }
+
+  stop() {
+    this.#ended = true;
+    this.#abort.abort();
+  }
+
+  /** Be another number, or write to another line. */
+  become(number, line) {
+    if (!E164.test(number)) {
+      this.status.textContent = said.invalidNumber;
+      return;
+    }
+    this.#number = number;
+    this.#line = line;
+    this.#known.clear();
+    this.#pending = [];
+    this.#shown = false;
+    this.#abort.abort();
+  }
+
+  #take(items) {
+    const fresh = [];
+    for (const sms of items) {
+      const before = this.#known.get(sms.sid);
+      this.#known.set(sms.sid, sms);
+      const item = { key: sms.sid, sms };
+      if (before === undefined) fresh.push(item);
+      else if (before.status !== sms.status) this.#list.update(item);
+    }
+    const arrived = new Set(items.map((sms) => sms.sid));
+    for (const item of this.#pending.filter((each) => arrived.has(each.sms.sid))) this.#list.remove(item.key);
+    this.#pending = this.#pending.filter((each) => !arrived.has(each.sms.sid));
+    const got = fresh.filter(({ sms }) => sms.direction === "outbound");
+    if (this.#shown) for (const { sms } of got) this.#context.announce(sms.body);
+    this.#shown = true;
+    this.#list.append(fresh);
+    if (fresh.length > 0) this.#list.toEnd();
+    const newest = items.at(-1);
+    const waits = newest?.direction === "inbound" && newest.status === "received";
+    this.status.textContent = newest === undefined ? said.empty : waits ? said.waiting : "";
+    this.status.classList.toggle("dots", waits);
+  }
+
+  #counted() {
+    const { segments, left } = segmentsOf(this.text.value);
+    this.count.textContent = this.text.value === "" ? "" : said.segments(segments, left);
+  }
+
+  #key(event) {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      this.form.requestSubmit();
+    }
+  }
+
+  async #submit(event) {
+    event.preventDefault();
+    const text = this.text.value.trim();
+    if (text === "") return;
+    this.text.value = "";
+    this.#counted();
+    const sid = `SM${crypto.randomUUID().replaceAll("-", "")}`;
+    const { segments } = segmentsOf(text);
+    const sms = { sid, body: text, direction: "inbound", status: "sending", segments, created_at: new Date().toISOString() };
+    const item = { key: `pending ${sid}`, sms };
+    this.#pending.push(item);
+    this.#list.append([item]);
+    this.#list.toEnd();
+    try {
+      const { status } = await localCall("POST", "sms", { from: this.#number, to: this.#line, body: text, message_sid: sid });
+      if (status >= 400) throw new ApiError(status, "", said.refused(status));
+    } catch (error) {
+      this.status.textContent = error.message;
+      this.#list.update({ key: item.key, sms: { ...sms, status: "failed" } });
+    }
+  }
+}
+
+function bubble({ sms }) {
+  const mine = sms.direction === "inbound";
+  return el("li", { class: `bubble ${mine ? "mine" : "theirs"}`, "data-status": sms.status },
+    el("p", { class: "text" }, sms.body),
+    el("p", { class: "meta" },
+      el("time", { datetime: sms.created_at }, timeOf(sms.created_at)), " ",
+      said.state(said.states[sms.status] ?? sms.status, sms.segments)));
+}
+
+// ---------------------------------------------------------------------- the app
+
+async function showApp(body, operator, context) {
+  const [agents, users] = await Promise.all([operator.items("/v1/agents", 200), operator.items("/v1/users", 200)]);
+  if (agents.length === 0) {
+    fill(body, el("p", { class: "empty" }, said.noAgent));
+    return null;
+  }
+  const people = new Map([[PERSON.id, PERSON], ...users.map((user) => [user.id, user])]);
+  const place = el("div", {});
+  let conversation = null, turn = 0;
+  const name = el("input", { autocomplete: "off", maxlength: 200, on: { change: open } });
+  const naming = field(said.otherName, name);
+  const person = select([...[...people.values()].map((each) => [each.id, each.name || each.id]), [OTHER, said.otherPerson]],
+    PERSON.id, open);
+  const agent = select(agents.map((each) => [each.id, each.name]), agents[0].id, open);
+
+  async function open() {
+    const mine = turn += 1;
+    conversation?.stop();
+    conversation = null;
+    naming.hidden = person.value !== OTHER;
+    const me = person.value === OTHER ? named(name.value) : people.get(person.value);
+    fill(place);
+    if (me === null) {
+      name.focus();
+      return;
+    }
+    try {
+      const api = await apiOf({ sub: me.id, name: me.name || undefined });
+      const chat = await api.post("/v1/chats", {
+        kind: "direct", client_id: `console-${agent.value}`, members: [{ kind: "agent", id: agent.value }],
+      });
+      if (mine !== turn) return;
+      conversation = new Conversation(context, api, chat, me.id);
+      fill(place, conversation.root);
+      conversation.text.focus();
+      await conversation.start();
+    } catch (error) {
+      if (mine === turn) fill(place, el("p", { class: "notice", role: "alert" }, error.message));
+    }
+  }
+
+  fill(body, el("div", { class: "phone" },
+    el("div", { class: "row" }, field(said.person, person), naming, field(said.agent, agent)), place));
+  await open();
+  return () => {
+    turn += 1;
+    conversation?.stop();
+  };
+}
+
+/** Return the person of a name, whose id is the name in small letters; null without a name. */
+function named(name) {
+  const id = name.trim().toLowerCase().replace(/[^!-~]+/g, "-").slice(0, 128);
+  return id === "" ? null : { id, name: name.trim() };
+}
+
+export default { name: "phone", needs: "local", show };

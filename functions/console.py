@@ -1,0 +1,148 @@
+"""Handler that serves the console: the files of `console/`, and where to sign in."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from skein.bootstrap import app
+from skein.errors import NotFound
+from skein.http import JSON_HEADERS, error_response
+from skein.logs import logged
+from skein.settings import Settings
+
+LAYER_FOLDER = Path("/opt/console")
+REPOSITORY_FOLDER = Path(__file__).resolve().parents[1] / "console"
+
+HOME = "/console/"
+CONFIG = "config"
+INDEX = "index.html"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+SCOPES = ("chat", "admin")
+
+# A browser asks each time, and gets 304 with the same ETag. So a deployment shows at once.
+CACHING = "no-cache"
+SECURITY_HEADERS = {
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+SOURCES = (
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+)
+
+
+@dataclass(frozen=True)
+class ConsoleFile:
+    """A file of the console.
+
+    Attributes:
+        text: Its content.
+        kind: Its content type.
+        etag: A hash of the content.
+    """
+
+    text: str
+    kind: str
+    etag: str
+
+
+@logged
+def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
+    """Return a file of the console; other paths lead to its first page."""
+    settings = app().ports.settings
+    path = str(event["rawPath"])
+    if not settings.console:
+        return error_response(NotFound("route not found"))
+    if path in {"/", HOME.rstrip("/")}:
+        return {"statusCode": 302, "headers": {"location": HOME}}
+    name = path.removeprefix(HOME) or INDEX
+    if name == CONFIG:
+        return _json(config(settings))
+    found = files().get(name)
+    if found is None:
+        return error_response(NotFound("file not found"))
+    return _answer(found, event.get("headers") or {}, settings)
+
+
+@cache
+def files() -> Mapping[str, ConsoleFile]:
+    """Read all files of the console, by their path in its folder.
+
+    A request can only name one of these files, so no path leads out of the folder.
+    """
+    folder = LAYER_FOLDER if LAYER_FOLDER.is_dir() else REPOSITORY_FOLDER
+    return {
+        path.relative_to(folder).as_posix(): _file(path)
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in TYPES
+    }
+
+
+def config(settings: Settings) -> dict[str, Any]:
+    """Return what the console needs before it has a token."""
+    return {
+        "issuer": settings.console_issuer,
+        "client_id": settings.console_client_id,
+        "audience": settings.console_audience,
+        "scopes": ["openid", *(f"{settings.jwt_scope_prefix}{scope}" for scope in SCOPES)],
+        "live": bool(settings.live_url),
+        "local": settings.local,
+    }
+
+
+def content_security_policy(settings: Settings) -> str:
+    """Return the policy: own files only, and calls to the API, the issuer and the live channel."""
+    addresses = (settings.console_issuer, settings.live_url, *settings.console_origins)
+    origins = dict.fromkeys(_origin(address) for address in addresses if address)
+    return "; ".join((*SOURCES, " ".join(("connect-src", "'self'", *origins))))
+
+
+def _origin(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _file(path: Path) -> ConsoleFile:
+    content = path.read_bytes()
+    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    return ConsoleFile(content.decode(), TYPES[path.suffix], etag)
+
+
+def _answer(found: ConsoleFile, headers: Mapping[str, str], settings: Settings) -> dict[str, Any]:
+    sent = {
+        **SECURITY_HEADERS,
+        "content-security-policy": content_security_policy(settings),
+        "cache-control": CACHING,
+        "etag": found.etag,
+    }
+    if found.etag in headers.get("if-none-match", ""):
+        return {"statusCode": 304, "headers": sent}
+    return {"statusCode": 200, "headers": {**sent, "content-type": found.kind}, "body": found.text}
+
+
+def _json(value: object) -> dict[str, Any]:
+    headers = {**JSON_HEADERS, **SECURITY_HEADERS, "cache-control": "no-store"}
+    return {"statusCode": 200, "headers": headers, "body": json.dumps(value)}

@@ -1,0 +1,120 @@
+"""The console's files fit together: each page has its words, its test and its row in the docs."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local.template import ROOT
+
+CONSOLE = ROOT / "console"
+MODULES = sorted(CONSOLE.rglob("*.js"))
+PAGES = sorted((CONSOLE / "pages").glob("*.js"))
+WORDS = (CONSOLE / "words.js").read_text(encoding="utf-8")
+# Each of these could turn content into markup, code or a style.
+FORBIDDEN = re.compile(
+    r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|eval|new Function"
+    r"|createContextualFragment|setHTMLUnsafe|srcdoc|cookie)\b|\.style\b"
+)
+ENTRY = re.compile(r"^(?P<indent> *)(?P<name>\w+):(?P<rest>.*)$")
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def code(path: Path) -> str:
+    """Return a module without imports and without comments that fill a line."""
+    return re.sub(r"^( *(//|\*|/\*)|import ).*$", "", text(path), flags=re.MULTILINE)
+
+
+def words() -> Iterator[str]:
+    """Yield the path of each text of `words.js`, such as `pages.home.name`."""
+    parents: list[str] = []
+    for line in WORDS.splitlines():
+        found = ENTRY.match(line)
+        if found is None:
+            continue
+        parents = parents[: len(found["indent"]) // 2 - 1]
+        rest = found["rest"].strip()
+        if rest == "{":
+            parents.append(found["name"])
+        elif rest.startswith("{"):
+            for name in re.findall(r"(\w+):", rest):
+                yield ".".join((*parents, found["name"], name))
+        else:
+            yield ".".join((*parents, found["name"]))
+
+
+def used(path: Path) -> set[str]:
+    """Return the paths of `words.js` that a module names."""
+    source = code(path)
+    prefixes = {"words": ""}
+    for name, prefix in re.findall(r"const (\w+) = words\.([\w.]+);", source):
+        prefixes[name] = f"{prefix}."
+    return {
+        prefix + found
+        for name, prefix in prefixes.items()
+        for found in re.findall(rf"\b{name}\.([a-zA-Z]\w*(?:\.[a-zA-Z]\w*)*)", source)
+    }
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_page_is_complete(path: Path) -> None:
+    name = path.stem
+    assert re.search(rf'export default {{ name: "{name}", needs: "(local|chat|admin)"', text(path))
+    listed = text(CONSOLE / "pages.js")
+    assert f'import {name} from "./pages/{name}.js";' in listed, "import it in console/pages.js"
+    order = re.search(r"export const pages = \[(.*?)\]", listed, re.DOTALL)
+    assert order is not None
+    assert name in re.findall(r"\w+", order[1]), "list it in console/pages.js"
+    assert f"pages.{name}.name" in set(words()), "add its words to console/words.js"
+    assert (ROOT / "tests" / "console" / f"test_page_{name}.py").is_file(), "write its test"
+    docs = text(ROOT / "docs" / "console.md")
+    assert f"| `{name}` | `#/{name}`" in docs, "add its row to docs/console.md"
+
+
+def test_documented_pages_exist() -> None:
+    documented = re.findall(r"^\| `(\w+)` \| `#/", text(ROOT / "docs" / "console.md"), re.MULTILINE)
+    assert sorted(documented) == [path.stem for path in PAGES]
+
+
+def test_index_preloads_each_module_once() -> None:
+    index = text(CONSOLE / "index.html")
+    preloaded = re.findall(r'<link rel="modulepreload" href="([^"]+)">', index)
+    modules = [path.relative_to(CONSOLE).as_posix() for path in MODULES]
+    assert sorted(preloaded) == [name for name in sorted(modules) if name != "app.js"]
+
+
+def test_index_has_no_inline_code_or_style() -> None:
+    index = text(CONSOLE / "index.html")
+    assert not re.search(r"<style|style=|\son\w+=|<script(?![^>]* src=)|https?:", index)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_module_never_parses_content_as_markup(path: Path) -> None:
+    assert not FORBIDDEN.findall(code(path))
+    if path.name != "dom.js":
+        assert "createElement" not in code(path), "use `el` of console/dom.js"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_module_imports_files_of_the_console_only(path: Path) -> None:
+    for target in re.findall(r'from "([^"]+)"', text(path)):
+        assert (path.parent / target).resolve().is_relative_to(CONSOLE)
+        assert (path.parent / target).is_file()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_words_that_a_module_uses_exist(path: Path) -> None:
+    known = set(words())
+    groups = {name.rpartition(".")[0] for name in known}
+    groups |= {group.rpartition(".")[0] for group in groups}
+    missing = {
+        name
+        for name in used(path)
+        # A method of a text, or a text that a variable names, follows a known name.
+        if not any(name == each or name.startswith(f"{each}.") for each in known | groups)
+    }
+    assert not missing

@@ -1,0 +1,123 @@
+"""What a person does at the console, and a stack with something to see."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import ConsoleMessage, Page, expect
+
+from tests.e2e.client import Client
+
+CHATS, AGENTS = 1_000, 100
+THREADS = 4
+# Names and texts that would run, load or break something if any page took them for markup.
+HOSTILE = (
+    "<img src=x onerror=alert(1)><script>alert(2)</script>\"'><a href=javascript:alert(3)>x</a>"
+)
+OPERATOR = "operator"
+# The browser itself reports each answer of 4xx or 5xx.
+EXPECTED = re.compile(r"Failed to load resource|WebSocket connection .* failed")
+
+
+def fill_stack(client: Client) -> None:
+    """Create 100 agents, and 1,000 chats of the operator."""
+    token = client.token(OPERATOR, "chat admin")
+
+    def create(path: str, body: object) -> Any:
+        return client.ok("POST", path, body, token=token)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        agents = list(
+            pool.map(
+                lambda n: create("/v1/agents", {"name": f"Agent {n}", "reply_mode": "text"}),
+                range(AGENTS - 1),
+            )
+        )
+        members = [{"kind": "agent", "id": agents[0]["id"]}]
+        list(
+            pool.map(
+                lambda n: create(
+                    "/v1/chats",
+                    {
+                        "kind": "group",
+                        "title": f"Chat {n}",
+                        "respond": "manual",
+                        "members": members,
+                    },
+                ),
+                range(CHATS),
+            )
+        )
+
+
+@dataclass
+class Driver:
+    """A person at the console.
+
+    Attributes:
+        page: The tab.
+        client: The stack.
+        errors: What the browser reported as errors, apart from failed requests.
+    """
+
+    page: Page
+    client: Client
+    errors: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.errors.append(f"dialog: {dialog.message}"))
+        self.page.on("console", self._said)
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and not EXPECTED.search(message.text):
+            self.errors.append(message.text)
+
+    def open(self, place: str = "") -> None:
+        """Open a page of the console, and wait until it is there."""
+        self.page.goto(f"{self.client.url}/console/{place}")
+        self.ready()
+
+    def ready(self) -> None:
+        """Wait until the page has shown itself."""
+        expect(self.page.locator("main h1")).to_be_visible()
+        expect(self.page.locator(".page[aria-busy]")).to_have_count(0)
+
+    def sign_in(self, place: str, person: str = "Operator") -> None:
+        """Open a page that needs a token, and sign in with one click."""
+        self.open(place)
+        self.sign_in_again(person)
+
+    def sign_in_again(self, person: str = "Operator") -> None:
+        """Sign in with one click, and return to the same page."""
+        self.page.locator("main").get_by_role("button", name="Sign in").click()
+        self.page.locator(".choices button").filter(has_text=person).first.click()
+        expect(self.page.get_by_role("button", name="Sign out")).to_be_visible()
+        self.ready()
+
+    def go(self, name: str) -> None:
+        """Follow a link of the navigation."""
+        self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=name).click()
+        self.ready()
+
+    def send(self, text: str) -> None:
+        """Write a message and send it with the Enter key."""
+        self.page.locator(".composer textarea").fill(text)
+        self.page.keyboard.press("Enter")
+
+    def check_accessibility(self) -> None:
+        """Check the page with axe-core, which must find nothing."""
+        results = Axe().run(self.page).response
+        found = [
+            f"{each['id']}: {node['html'][:200]}"
+            for each in results["violations"]
+            for node in each["nodes"]
+        ]
+        assert found == []
+
+    def check_width(self) -> None:
+        """Check that nothing is wider than the window."""
+        script = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+        assert self.page.evaluate(script)

@@ -1,0 +1,51 @@
+"""The page Home: status, use, agents at work, and a new agent."""
+
+from playwright.sync_api import expect
+
+from tests.console.driver import HOSTILE, Driver
+
+
+def test_home_shows_status_use_and_lines(driver: Driver) -> None:
+    driver.sign_in("#/home")
+    main = driver.page.locator("main")
+    expect(main).to_contain_text("The API answers.")
+    expect(main).to_contain_text("The live channel is on.")
+    expect(main).to_contain_text("+15005550006 is answered by Coach")
+    expect(main.locator("dt")).to_have_text(
+        ["Answers of models", "Input tokens", "Output tokens", "From a cache"]
+    )
+
+
+def test_new_agent_needs_three_fields_and_answers_its_line(driver: Driver) -> None:
+    driver.sign_in("#/home")
+    page = driver.page
+    page.get_by_label("Name", exact=True).fill(HOSTILE)
+    page.get_by_label("What the agent does").fill("You are a guide.")
+    page.get_by_label("Phone number (optional)").fill("+15005550031")
+    page.get_by_role("button", name="Create the agent").click()
+    expect(page.get_by_role("status")).to_contain_text("is ready.")
+    page.get_by_role("link", name="Send it an SMS").click()
+    driver.ready()
+    page.get_by_label("To the line").select_option("+15005550031")
+    driver.send("Where are you?")
+    expect(page.locator(".bubble.theirs")).to_contain_text("plank", timeout=20_000)
+
+
+def test_line_that_is_taken_leaves_the_agent_and_tells_the_reason(driver: Driver) -> None:
+    driver.sign_in("#/home")
+    page = driver.page
+    page.get_by_label("Name", exact=True).fill("Second")
+    page.get_by_label("What the agent does").fill("You are a guide.")
+    page.get_by_label("Phone number (optional)").fill("+15005550006")
+    page.get_by_role("button", name="Create the agent").click()
+    expect(page.get_by_role("status")).to_contain_text("has no line")
+
+
+def test_home_needs_the_scope_admin(driver: Driver) -> None:
+    driver.client.ok("GET", "/v1/me", token=driver.client.token("mia"))
+    driver.open("#/home")
+    driver.page.locator("main").get_by_role("button", name="Sign in").click()
+    driver.page.get_by_label("Another person").fill("Mia")
+    driver.page.locator("form .row button").click()
+    driver.ready()
+    expect(driver.page.locator("main")).to_contain_text("lacks the scope admin")

@@ -1,0 +1,92 @@
+"""The page Phone: SMS as any number, and chats as any local person."""
+
+import itertools
+
+from playwright.sync_api import expect
+
+from tests.console.driver import HOSTILE, Driver
+from tests.support.scripted_openai import Answer, ScriptedOpenAI
+
+numbers = itertools.count(200)
+
+
+def become_another_number(driver: Driver) -> str:
+    """Take a number that no other test uses."""
+    number = f"+15005550{next(numbers)}"
+    driver.page.get_by_label("Your number").fill(number)
+    driver.page.get_by_label("Your number").press("Tab")
+    return number
+
+
+def test_first_page_of_a_local_stack_is_the_phone_without_a_sign_in(driver: Driver) -> None:
+    driver.page.goto(driver.client.url)
+    driver.ready()
+    expect(driver.page).to_have_title("Phone - Skein")
+    expect(driver.page.get_by_label("Your SMS")).to_be_focused()
+
+
+def test_sms_gets_an_answer_with_its_segments_and_state(driver: Driver) -> None:
+    driver.open("#/phone")
+    become_another_number(driver)
+    driver.send("What is a good exercise for my back?")
+    mine, theirs = driver.page.locator(".bubble.mine"), driver.page.locator(".bubble.theirs")
+    expect(mine).to_contain_text("Sent, 1 segment")
+    expect(theirs).to_contain_text("Try the plank", timeout=20_000)
+    expect(theirs).to_contain_text("Delivered, 1 segment")
+    expect(driver.page.locator("#announcer")).to_contain_text("Try the plank")
+    assert mine.count() == theirs.count() == 1
+
+
+def test_sms_of_another_number_are_not_shown(driver: Driver) -> None:
+    driver.open("#/phone")
+    number = become_another_number(driver)
+    driver.send("first")
+    expect(driver.page.locator(".bubble.mine")).to_contain_text("Sent")
+    become_another_number(driver)
+    expect(driver.page.locator(".bubble")).to_have_count(0)
+    driver.page.get_by_label("Your number").fill(number)
+    driver.page.get_by_label("Your number").press("Tab")
+    expect(driver.page.locator(".bubble.mine")).to_contain_text("first")
+
+
+def test_composer_counts_segments_as_carriers_do(driver: Driver) -> None:
+    driver.open("#/phone")
+    count = driver.page.locator("#segments")
+    for text, expected in (
+        ("a" * 160, "1 segment, 0 characters left"),
+        ("a" * 161, "2 segments, 145 characters left"),
+        ("€" * 80, "1 segment, 0 characters left"),
+        ("ж" * 71, "2 segments, 63 characters left"),
+    ):
+        driver.page.locator(".composer textarea").fill(text)
+        expect(count).to_have_text(expected)
+
+
+def test_number_that_is_none_is_refused_with_a_reason(driver: Driver) -> None:
+    driver.open("#/phone")
+    driver.page.get_by_label("Your number").fill("12")
+    driver.page.get_by_label("Your number").press("Tab")
+    expect(driver.page.get_by_role("status")).to_contain_text("Write a phone number")
+
+
+def test_person_of_the_app_gets_an_answer_over_the_live_channel(
+    driver: Driver, model: ScriptedOpenAI
+) -> None:
+    model.default = Answer("Ten minutes.", latency=1.0)
+    driver.open("#/phone/app")
+    expect(driver.page.locator('.state[data-state="connected"]')).to_be_visible()
+    driver.send("How long should I run?")
+    expect(driver.page.locator(".activity .working")).to_contain_text("is writing")
+    expect(driver.page.locator(".window .theirs")).to_contain_text("Ten minutes.", timeout=20_000)
+    expect(driver.page.locator(".activity .working")).to_have_count(0)
+
+
+def test_new_person_of_the_app_has_a_chat_of_their_own(driver: Driver) -> None:
+    driver.open("#/phone/app")
+    driver.page.get_by_label("You are").select_option(label="Another person")
+    driver.page.get_by_label("Your name").fill(HOSTILE)
+    driver.page.get_by_label("Your name").press("Tab")
+    expect(driver.page.locator(".composer textarea")).to_be_visible()
+    driver.send(HOSTILE)
+    expect(driver.page.locator(".window .mine")).to_contain_text(HOSTILE)
+    expect(driver.page.locator(".window .theirs")).to_be_visible(timeout=20_000)

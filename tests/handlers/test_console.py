@@ -1,0 +1,132 @@
+"""The function of the console serves its files, and nothing else."""
+
+import json
+from typing import Any
+
+import pytest
+
+import console
+from local.events import Request, http_event
+from local.template import ROOT
+from skein import bootstrap
+from skein.settings import Settings
+from tests.support.api_client import Context
+from tests.support.builders import NOON
+
+ISSUER = "https://id.example/pool"
+
+
+def get(path: str, *, headers: dict[str, str] | None = None, **settings: Any) -> dict[str, Any]:
+    """Call the function with a path."""
+    given = {"console_issuer": ISSUER, "live_url": "wss://live.example/live", **settings}
+    bootstrap.use(bootstrap.build_app(Settings(**given)))
+    event = http_event(
+        Request("GET", path, headers=headers or {}),
+        route_key="GET /console/{proxy+}",
+        path_parameters={},
+        authorizer=None,
+        now=NOON,
+    )
+    answer: dict[str, Any] = console.handler(event, Context())  # type: ignore[arg-type]
+    return answer
+
+
+def directives(answer: dict[str, Any]) -> dict[str, str]:
+    policy = answer["headers"]["content-security-policy"]
+    return {name: rest for name, _, rest in (part.partition(" ") for part in policy.split("; "))}
+
+
+@pytest.mark.parametrize("path", ["/", "/console"])
+def test_console_paths_before_it_redirect_to_it(path: str) -> None:
+    answer = get(path)
+    assert (answer["statusCode"], answer["headers"]["location"]) == (302, "/console/")
+
+
+def test_console_home_is_the_index() -> None:
+    answer = get("/console/")
+    assert answer["statusCode"] == 200
+    assert answer["headers"]["content-type"] == "text/html; charset=utf-8"
+    assert answer["body"] == (ROOT / "console" / "index.html").read_text()
+
+
+def test_console_serves_each_file_with_its_type() -> None:
+    kinds = {
+        name: get(f"/console/{name}")["headers"]["content-type"].partition(";")[0]
+        for name in console.files()
+    }
+    assert kinds["app.js"] == kinds["pages/phone.js"] == "text/javascript"
+    assert kinds["console.css"] == "text/css"
+    assert kinds["favicon.svg"] == "image/svg+xml"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/console/../template.yaml",
+        "/console/%2e%2e/template.yaml",
+        "/console/..%2ftemplate.yaml",
+        "/console//etc/passwd",
+        "/console/pages/../../README.md",
+        "/console/pages",
+        "/console/missing.js",
+    ],
+)
+def test_console_path_of_no_file_answers_404(path: str) -> None:
+    answer = get(path)
+    assert answer["statusCode"] == 404
+    assert json.loads(answer["body"])["error"]["code"] == "not_found"
+
+
+def test_console_file_with_its_etag_answers_304_without_a_body() -> None:
+    etag = get("/console/app.js")["headers"]["etag"]
+    answer = get("/console/app.js", headers={"if-none-match": etag})
+    assert answer["statusCode"] == 304
+    assert "body" not in answer
+    assert answer["headers"]["etag"] == etag
+    assert get("/console/app.js", headers={"if-none-match": '"other"'})["statusCode"] == 200
+
+
+def test_console_policy_allows_own_files_and_known_origins_only() -> None:
+    found = directives(get("/console/", console_origins=("https://login.example",)))
+    assert found["default-src"] == "'none'"
+    assert found["script-src"] == found["style-src"] == found["img-src"] == "'self'"
+    assert found["frame-ancestors"] == found["base-uri"] == found["form-action"] == "'none'"
+    assert found["require-trusted-types-for"] == "'script'"
+    assert found["connect-src"].split() == [
+        "'self'",
+        "https://id.example",
+        "wss://live.example",
+        "https://login.example",
+    ]
+    assert "unsafe" not in str(found)
+
+
+def test_console_answers_forbid_sniffing_framing_and_old_copies() -> None:
+    headers = get("/console/app.js")["headers"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cache-control"] == "no-cache"
+
+
+def test_console_config_tells_where_to_sign_in() -> None:
+    answer = get(
+        "/console/config",
+        console_client_id="abc",
+        console_audience="skein",
+        jwt_scope_prefix="skein/",
+    )
+    assert answer["headers"]["cache-control"] == "no-store"
+    assert json.loads(answer["body"]) == {
+        "issuer": ISSUER,
+        "client_id": "abc",
+        "audience": "skein",
+        "scopes": ["openid", "skein/chat", "skein/admin"],
+        "live": True,
+        "local": False,
+    }
+
+
+@pytest.mark.parametrize("path", ["/", "/console/", "/console/app.js", "/console/config"])
+def test_console_that_is_off_answers_404(path: str) -> None:
+    assert get(path, console=False)["statusCode"] == 404
