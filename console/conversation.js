@@ -123,7 +123,7 @@ export class Conversation {
     for (const message of fresh) {
       if (message.sender.id === this.#me) this.#arrived(message.client_id);
       const agent = this.#agents.get(message.sender.id);
-      if (agent) agent.text = "";
+      if (agent) Object.assign(agent, { text: "", n: 0 });
       if (message.sender.id !== this.#me) {
         this.#context.announce(said.announce(message.sender.name, message.text));
       }
@@ -150,7 +150,7 @@ export class Conversation {
     this.state.textContent = said[state];
     this.state.dataset.state = state;
     if (state === "connected") this.#catchUp();
-    else for (const agent of this.#agents.values()) agent.text = "";
+    else for (const agent of this.#agents.values()) Object.assign(agent, { text: "", n: 0 });
   }
 
   #frame(frame) {
@@ -160,7 +160,7 @@ export class Conversation {
       changed: () => this.#list.update(itemOf(frame.message)),
       run: () => this.#ran(frame),
       delta: () => this.#streamed(frame),
-      retract: () => this.#agent(frame.agent, { text: "" }),
+      retract: () => this.#agent(frame.agent, { text: "", n: 0 }),
       resync: () => this.#catchUp(),
     }[frame.type];
     handler?.();
@@ -172,12 +172,14 @@ export class Conversation {
 
   #ran({ agent, status, reason }) {
     const done = status === "done" || status === "failed";
-    this.#agent(agent, { status: done ? null : status, reason, ...(done ? { text: "" } : {}) });
+    this.#agent(agent, { status: done ? null : status, reason, ...(done ? { text: "", n: 0 } : {}) });
   }
 
-  #streamed({ agent, text }) {
-    const before = this.#agents.get(agent.id)?.text ?? "";
-    this.#agent(agent, { text: before + text, status: "working" });
+  /** Append words that an agent is writing; after a gap, wait for the message. */
+  #streamed({ agent, n, text }) {
+    const { text: before = "", n: last = 0 } = this.#agents.get(agent.id) ?? {};
+    if (n === 1) this.#agent(agent, { text, n, status: "working" });
+    else if (n === last + 1) this.#agent(agent, { text: before + text, n, status: "working" });
   }
 
   #agent({ id, name }, change) {
