@@ -3,8 +3,10 @@
 import json
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from random import Random
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from skein.errors import ConnectionGone
 
 ROUTES = Template.load().socket_routes
 SECONDS = 10.0
+LARGE = b64encode(Random(1).randbytes(75_000)).decode()  # which does not compress
 
 
 class Functions:
@@ -67,7 +70,8 @@ def running() -> Iterator[tuple[LiveServer, Functions]]:
 
 @contextmanager
 def opened(server: LiveServer) -> Iterator[ClientConnection]:
-    with connect(f"{server.url}?ticket=good", open_timeout=SECONDS) as client:
+    url = f"{server.url}?ticket=good"
+    with connect(url, open_timeout=SECONDS, close_timeout=1.0) as client:
         yield client
 
 
@@ -138,8 +142,22 @@ def test_reader_that_does_not_read_is_closed() -> None:
         with suppress(ConnectionGone):
             while time.monotonic() < until:
                 for _ in range(MAX_WAITING):
-                    server.push(mine, "x" * 30_000)
+                    server.push(mine, LARGE)
                 time.sleep(0.01)
+        functions.wait_for("LiveDisconnect")
+
+
+def test_reader_that_does_not_read_delays_nobody() -> None:
+    with running() as (server, functions), opened(server), opened(server) as reader:
+        slow, fast = (
+            str(event["requestContext"]["connectionId"])
+            for event in functions.wait_for("LiveConnect", 2)
+        )
+        for number in range(4 * MAX_WAITING):
+            with suppress(ConnectionGone):
+                server.push(slow, LARGE)
+            server.push(fast, str(number))
+            assert reader.recv(SECONDS) == str(number)
         functions.wait_for("LiveDisconnect")
 
 

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from skein.models.api.base import ChatChange
+from skein.models.common.storage import Put
 from skein.models.outbox.jobs import MAX_LIVE_EVENTS, PushJob
 from tests.support.agents import settle
 from tests.support.builders import TENANT, World, bot, person
+from tests.support.feed import source
 from tests.support.live import connect
 
 DANA, TOM, LENA = (person(f"usr_{name.lower()}", name) for name in ("Dana", "Tom", "Lena"))
@@ -74,6 +76,23 @@ def test_many_changes_at_once_become_a_resync(world: World) -> None:
     world.drain()
     assert frames(world, "Tom", "resync")
     assert all(len(job.events) <= MAX_LIVE_EVENTS for job in sent(world))
+
+
+def test_ten_thousand_messages_behind_become_few_resyncs(world: World) -> None:
+    world.post("Hello", DANA)
+    world.drain()
+    first = world.messages()[0]
+    before = len(world.sockets.frames("Tom"))
+    messages = [
+        first.model_copy(update={"id": f"msg_{seq}", "seq": seq}) for seq in range(1_001, 11_001)
+    ]
+    for start in range(0, len(messages), 100):
+        batch = messages[start : start + 100]
+        world.table.transact([Put(message.key, message.to_item()) for message in batch])
+    world.drain()
+    frames = world.sockets.frames("Tom")[before:]
+    assert {frame["type"] for frame in frames} == {"resync"}
+    assert len(frames) <= 10_000 / source().settings.batch_size + 1
 
 
 def sent(world: World) -> list[PushJob]:

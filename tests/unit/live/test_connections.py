@@ -1,10 +1,12 @@
 """Tickets and connections of the live channel."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
 from skein.errors import Unauthenticated
+from skein.models.common.storage import Write
 from skein.models.live.connection import MAX_CONNECTIONS, Connection, LiveTicket, PersonConnections
 from skein.services.live.connections import LiveConnections
 from tests.support.builders import NOON, TENANT, World
@@ -38,6 +40,40 @@ def test_ticket_opens_one_connection() -> None:
     with pytest.raises(Unauthenticated):
         live(world).connect(secret, "c2")
     assert open_ids(world) == ["c1"]
+
+
+def connect_during_the_first_write(
+    world: World, monkeypatch: pytest.MonkeyPatch, secret: str, connection_id: str
+) -> None:
+    """Open a connection just before the next transaction of another one."""
+    transact = world.table.transact
+
+    def late(writes: Sequence[Write]) -> None:
+        monkeypatch.undo()
+        live(world).connect(secret, connection_id)
+        transact(writes)
+
+    monkeypatch.setattr(world.table, "transact", late)
+
+
+def test_ticket_used_twice_at_once_opens_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    secret = ticket(world)
+    connect_during_the_first_write(world, monkeypatch, secret, "c2")
+    with pytest.raises(Unauthenticated):
+        live(world).connect(secret, "c1")
+    assert open_ids(world) == ["c2"]
+    assert live(world).find("c1") is None
+
+
+def test_two_connections_of_a_person_at_once_are_both_opened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    first, second = ticket(world), ticket(world)
+    connect_during_the_first_write(world, monkeypatch, second, "c2")
+    live(world).connect(first, "c1")
+    assert open_ids(world) == ["c2", "c1"]
 
 
 def test_ticket_after_60_seconds_is_refused() -> None:

@@ -71,6 +71,42 @@ def test_member_who_left_receives_nothing(world: World) -> None:
     assert kinds(world, "dana") == ["message", "chat", "resync"]
 
 
+def test_member_who_leaves_during_a_push_receives_no_message_from_after(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.post("Before", DANA)
+    send = world.sockets.push
+
+    def leave_first(connection_id: str, text: str) -> None:
+        monkeypatch.undo()
+        world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
+        world.post("After", DANA)
+        push(world, new(2))
+        send(connection_id, text)
+
+    monkeypatch.setattr(world.sockets, "push", leave_first)
+    push(world, new(1))
+    assert texts(world, "tom") == ["Before"]  # already on its way
+    assert sorted(texts(world, "dana")) == ["After", "Before"]
+
+
+def test_member_who_joins_during_a_push_receives_nothing_from_before(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.post("Before", DANA)
+    send = world.sockets.push
+
+    def join_first(connection_id: str, text: str) -> None:
+        monkeypatch.undo()
+        world.app.chat_admin.add_member(TENANT, "chat_1", DANA, LENA.ref)
+        push(world, new(1))  # SQS may deliver a job twice
+        send(connection_id, text)
+
+    monkeypatch.setattr(world.sockets, "push", join_first)
+    push(world, new(1))
+    assert texts(world, "lena") == []
+
+
 def test_member_who_joins_receives_nothing_from_before(world: World) -> None:
     world.post("Before", DANA)
     world.app.chat_admin.add_member(TENANT, "chat_1", DANA, LENA.ref)
