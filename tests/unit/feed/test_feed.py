@@ -15,7 +15,7 @@ from skein.services.feed.feed import HANDLERS, Feed
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
-from tests.support.builders import NOON, TENANT, bot, person
+from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.feed import source
 
 PK = Chat.key_of(TENANT, "chat_1").pk
@@ -172,3 +172,18 @@ def test_changes_fail_whose_jobs_the_queue_does_not_accept() -> None:
 def test_handler_has_a_filter_in_the_template(kind: str) -> None:
     patterns = " ".join(source().settings.patterns)
     assert f'"{kind}#' in patterns or f'"{kind}"' in patterns
+
+
+def test_chat_that_is_discarded_leaves_the_index() -> None:
+    world = World()
+    world.agent()
+    chat = world.chat(person(), bot())
+    before = {**chat.key._asdict(), **chat.to_item()}
+    after = before | {"discarded_at": "2026-02-18T13:00:00.000Z"}
+    assert of_recall_jobs(changed(before, after)) == [RecallJob(tenant=TENANT, chat_id="chat_1")]
+    assert of_recall_jobs(changed(after, after | {"last_seq": 3})) == []
+    assert of_recall_jobs(new(after)) == []
+
+
+def of_recall_jobs(change: ItemChange) -> list[Job]:
+    return [job for job in forwarded(change) if isinstance(job, RecallJob)]

@@ -126,3 +126,10 @@ def test_end_of_a_consolidation_finds_lost_messages() -> None:
     say(world, 3, lost=True)
     world.hours_pass(8)
     assert indexed(world) == [1, 2, 3]
+
+
+def test_deleted_agent_needs_no_job(world: World) -> None:
+    say(world, 3, lost=True)
+    assert found(world)
+    world.app.agents.delete(TENANT, "agt_a")
+    assert found(world) == []

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.errors import Transient
-from skein.models.chats.chat import Membership, Message
+from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.reason import Reason
 from skein.models.common.storage import META, Item, key_kind
 from skein.models.outbox.changes import ItemChange
@@ -119,6 +119,18 @@ def _of_closed_membership(change: ItemChange) -> Iterator[Job]:
         yield _of_agent(membership, membership.left_seq + 1)
 
 
+def _of_discarded_chat(change: ItemChange) -> Iterator[Job]:
+    """Yield the job of a chat that was discarded, which takes it out of the index.
+
+    The discarding sends the same job, which may be lost.
+    """
+    if change.before is None or change.after is None or "roster" not in change.after:
+        return
+    if change.before.get("discarded_at") is None and change.after.get("discarded_at") is not None:
+        chat = Chat.from_item(change.after)
+        yield RecallJob(tenant=chat.tenant, chat_id=chat.id)
+
+
 def _of_agent(membership: Membership, first_seq: int, last_seq: int | None = None) -> RecallJob:
     return RecallJob(
         tenant=membership.tenant,
@@ -134,7 +146,7 @@ HANDLERS: Mapping[str, tuple[Handler, ...]] = {
     Membership.LEFT_PREFIX.kind: (_of_closed_membership,),
     Membership.PREFIX.kind: (push_of_membership,),
     Run.PREFIX.kind: (push_of_run,),
-    META: (push_of_chat,),
+    META: (_of_discarded_chat, push_of_chat),
 }
 
 

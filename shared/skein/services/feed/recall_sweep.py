@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from skein.models.chats.chat import Chat, Membership, Message, chat_partition
 from skein.models.common.storage import Query
+from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import RecallJob
 from skein.models.recall.block import block_number
 from skein.models.recall.stored import RecallBlock
@@ -50,12 +51,21 @@ class RecallSweep:
             if agent.joined_seq < message.seq
         }
         found = self.table.get_many(list(keys)) if keys else {}
-        jobs = []
-        for key, agent in keys.items():
-            item = found.get(key)
-            if item is None or not _holds(RecallBlock.from_item(item), message.seq):
-                jobs.append(self._job(chat, agent))
-        self.dispatch.send(jobs)
+        behind = [
+            agent
+            for key, agent in keys.items()
+            if key not in found or not _holds(RecallBlock.from_item(found[key]), message.seq)
+        ]
+        self.dispatch.send([self._job(chat, agent) for agent in self._existing(chat, behind)])
+
+    def _existing(self, chat: Chat, agents: Sequence[Membership]) -> list[Membership]:
+        """Return the agents that were not deleted; nothing is indexed for the others."""
+        keys = {Agent.key_of(chat.tenant, agent.member.id): agent for agent in agents}
+        found = self.table.get_many(list(keys)) if keys else {}
+        items = ((agent, found.get(key)) for key, agent in keys.items())
+        return [
+            agent for agent, item in items if not item or Agent.from_item(item).deleted_at is None
+        ]
 
     def _newest(self, chat: Chat) -> Message | None:
         """Return the newest message that recall should find by now, if it is among the newest."""

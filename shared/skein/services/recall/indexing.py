@@ -3,10 +3,12 @@
 The blocks are a pure function of the chat's current messages and the agents' memberships. So a job
 may come twice, late or out of order, and a rebuild needs nothing but the chat. Blocks are read
 before the messages, and their write is conditional on their version. So an older reading of the
-messages never replaces the result of a newer one.
+messages never replaces the result of a newer one. What the blocks follow from besides is read
+again at the end of a job: if an agent has left or the chat was discarded meanwhile, the job is
+repeated.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,6 +17,7 @@ from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership, Message, chat_partition
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Key, Query
+from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import RecallJob
 from skein.models.recall.block import (
     BLOCK_MESSAGES,
@@ -127,8 +130,10 @@ class RecallIndexing:
     def index(self, job: RecallJob, *, deadline: datetime) -> None:
         """Index a range of a chat's messages until 30 seconds before the deadline (idempotent).
 
-        Another job continues with the rest of the range. If the chat's first block has vectors of
-        another model, a job for the whole chat follows: the embeddings have been changed.
+        Another job continues with the rest of the range. If a membership, the chat's scope or its
+        discarding has changed meanwhile, the same job follows. If the chat's first block has
+        vectors of another model, a job for the whole chat follows: the embeddings have been
+        changed. Nothing is indexed for a deleted agent, and its blocks in the range go.
 
         Raises:
             Transient: The table or the queue failed. The job can be repeated.
@@ -150,13 +155,24 @@ class RecallIndexing:
         for start in range(first, last + 1, step):
             if self.clock.now() + MARGIN >= deadline:
                 rest = job.model_copy(update={"first_seq": max(start * BLOCK_MESSAGES, 1)})
-                self.dispatch.send_surely([rest])
+                self.dispatch.send_surely([job if self._is_outdated(snapshot, agents) else rest])
                 return
             reading = self._index_chunk(snapshot, agents, range(start, min(start + step, last + 1)))
             of_another_model |= self._begins_with_another_model(snapshot, agents, reading)
+        if self._is_outdated(snapshot, agents):
+            self.dispatch.send_surely([job])
         # A job without an end has begun at the first block, so it leads to no further job.
         if job.last_seq is not None and of_another_model:
             self.dispatch.send_surely([RecallJob(tenant=job.tenant, chat_id=job.chat_id)])
+
+    def _is_outdated(self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None]) -> bool:
+        """Tell whether blocks were written by memberships or a scope that hold no more.
+
+        A change after this check is in the feed, whose job then finds what was written here.
+        """
+        chat = snapshot.chat
+        current = read_snapshot(self.table, chat.tenant, chat.id, closed=True)
+        return _basis(snapshot, agents) != _basis(current, agents)
 
     def _begins_with_another_model(
         self,
@@ -171,8 +187,10 @@ class RecallIndexing:
     def _agents(self, snapshot: ChatSnapshot, agent_id: str | None) -> dict[str, Membership | None]:
         """Return the memberships, open or closed, of the agents to index for.
 
-        An agent without a membership may still have blocks, which are to go.
+        An agent without a membership may still have blocks, which are to go. A deleted agent counts
+        as one without a membership.
         """
+        chat = snapshot.chat
         agents: dict[str, Membership | None] = {
             member.member.id: member
             for member in snapshot.members
@@ -180,10 +198,12 @@ class RecallIndexing:
         }
         if agent_id is not None and not agents:
             prefix = RecallBlock.prefix_of(agent_id)
-            partition = chat_partition(snapshot.chat.tenant, snapshot.chat.id)
+            partition = chat_partition(chat.tenant, chat.id)
             if self.table.query(Query.under(partition, prefix, limit=1)).items:
                 agents[agent_id] = None
-        return agents
+        found = read_items(self.table, [Agent.key_of(chat.tenant, each) for each in agents])
+        deleted = {agent.id for agent in map(Agent.from_item, found.values()) if agent.deleted_at}
+        return {each: None if each in deleted else member for each, member in agents.items()}
 
     def _index_chunk(
         self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None], numbers: range
@@ -284,6 +304,17 @@ class RecallIndexing:
             lines=(),
         )
         return with_lines(empty, [line for line in lines if block_number(line.seq) == number])
+
+
+def _basis(snapshot: ChatSnapshot, agents: Collection[str]) -> object:
+    """Return all that the blocks of agents follow from, but for the messages."""
+    chat = snapshot.chat
+    presence = {
+        (member.member.id, member.joined_seq, member.left_seq)
+        for member in snapshot.members
+        if member.member.kind == "agent" and member.member.id in agents
+    }
+    return scope_of(chat), chat.discarded_at, presence
 
 
 def _first_blocks(chat: Chat, agents: Mapping[str, Membership | None]) -> list[Key]:
