@@ -22,6 +22,7 @@ from routes import (
     settings,
     skills,
     threads,
+    transcripts,
     usage,
     users,
 )
@@ -46,6 +47,7 @@ api = Api(scope="admin").including(
     settings.router,
     skills.router,
     threads.router,
+    transcripts.router,
     usage.router,
     users.router,
 )

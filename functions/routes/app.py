@@ -116,6 +116,12 @@ Day = Annotated[
     BeforeValidator(iso_day),
     Query(description="The day in UTC; default: today."),
 ]
+After = Annotated[
+    int | None, Query(ge=0, le=MAX_SEQ, description="Only messages with a higher `seq`.")
+]
+Before = Annotated[
+    int | None, Query(ge=1, le=MAX_SEQ, description="Only messages with a lower `seq`.")
+]
 PageCursor = Annotated[
     str | None, Query(max_length=1_000, description="The `next_cursor` of the previous page.")
 ]

@@ -21,6 +21,7 @@ from skein.services.privacy.audit_log import AuditedAction
 Next = Callable[[Any], Response[Any]]
 Middlewares = list[Callable[..., Response[Any]]]
 
+REASON = "reason"  # the parameter of routes that show a chat to operators
 PARAMETER = re.compile(r"{(\w+)}")
 CONVERSATION = "the chat itself records its members and the authors of its messages"
 
@@ -57,10 +58,18 @@ class Audited:
                 kind=self.kind,
                 ids=self._ids(api) | self._id_of_made(answer),
                 route=f"{request.method} {request.route}",
+                reason=self._reason(api),
                 request_id=api.current_event.request_context.request_id,
             ),
         )
         return answer
+
+    def _reason(self, api: Any) -> str | None:
+        """Return the operator's reason, if the route takes one."""
+        if REASON not in api.parameters_of(api.request.method, api.request.route):
+            return None
+        reason: str | None = api.current_event.query_string_parameters.get(REASON)
+        return reason
 
     def _ids(self, api: Any) -> dict[str, str]:
         """Return the route's parameters of path and query that identify resources."""

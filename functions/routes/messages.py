@@ -1,15 +1,21 @@
 """Routes that read and post messages, mark them as read and ask agents to respond."""
 
-from typing import Annotated
-
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from routes.app import ApiRouter, ChatId, Limit, PageCursor, Seq, documented, no_content
+from routes.app import (
+    After,
+    ApiRouter,
+    Before,
+    ChatId,
+    Limit,
+    PageCursor,
+    Seq,
+    documented,
+    no_content,
+)
 from routes.audited import CONVERSATION, deletes, unaudited
 from skein.bootstrap.api import services
 from skein.models.api.base import (
-    MAX_SEQ,
     MessagePage,
     MessageResource,
     NewChatMessage,
@@ -22,13 +28,6 @@ from skein.services.chats.post_message import NewMessage
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
-
-After = Annotated[
-    int | None, Query(ge=0, le=MAX_SEQ, description="Only messages with a higher `seq`.")
-]
-Before = Annotated[
-    int | None, Query(ge=1, le=MAX_SEQ, description="Only messages with a lower `seq`.")
-]
 
 
 @router.get(

@@ -37,6 +37,7 @@ def recall(
     agent_id: AgentId, q: SearchText, chat_id: InChat = None, tokens: Tokens = 1_000
 ) -> RecallList:
     """Answers for the members of the chat, also with messages that a prompt shows anyway."""
+    services().tenant_settings.check_reading(router.caller.tenant)
     found = services().recall_preview.find(
         router.caller.tenant, agent_id, q, chat_id=chat_id, tokens=tokens
     )

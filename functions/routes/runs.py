@@ -54,6 +54,8 @@ def list_runs(
 )
 def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
     """The preview equals the prompt of a run that is started now. Nothing is sent or changed."""
+    if chat_id is not None:
+        services().tenant_settings.check_reading(router.caller.tenant)
     return ContextResource.of(services().preview.show(router.caller.tenant, agent_id, chat_id))
 
 
@@ -105,8 +107,10 @@ def replay_run(run_id: RunId, edit: ReplayEdit) -> ReplayResource:
 
 
 def inspected(view: RunView) -> RunResource:
-    """Return a run with all that operators may inspect."""
+    """Return a run with all that operators may inspect; without prompt and steps if withheld."""
     run = view.run.model_copy(update={"reason": view.reason})
+    if view.withheld:
+        return RunResource.of(run)
     first = next(
         (step.usage for step in view.steps if step.activation == run.activation), TokenUsage()
     )

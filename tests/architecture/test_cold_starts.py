@@ -66,7 +66,7 @@ MOST = {
     "recall_worker": 100,
     "reflection_finder": 60,
     "reflection_worker": 80,
-    "run_worker": 215,
+    "run_worker": 218,
     "service_webhook": 70,
     "sms_delivery": 70,
     "sms_status": 70,

@@ -250,6 +250,7 @@ def test_operators_read_the_audit_by_day(world: World, admin: Client) -> None:
         "kind": "agent",
         "ids": {"agent_id": "agt_a"},
         "route": "GET /v1/agents/{agent_id}",
+        "reason": None,
         "request_id": yesterday["request_id"],
     }
 

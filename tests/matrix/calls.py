@@ -41,6 +41,7 @@ QUERIES: dict[str, str] = {
     "limit": "=10",
     "phone": "own_phone",
     "q": "word",
+    "reason": "=A complaint",
     "state": "=live",
     "status": "=active",
     "tokens": "=1000",

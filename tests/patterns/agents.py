@@ -369,6 +369,14 @@ def _restore_version(meter: Meter) -> None:
         world.app.agents.restore(TENANT, "agt_a", 1)
 
 
+@patterns.named("read a chat as an operator")
+def _transcript(meter: Meter) -> None:
+    world = group()
+    world.post("Hi", HUSAM)
+    with meter(world):
+        world.app.views.transcript(TENANT, "chat_1")
+
+
 @patterns.named("inspect a run")
 def _inspect(meter: Meter) -> None:
     world = group()

@@ -19,6 +19,7 @@ from skein.models.runs.step import PromptRecord, PromptSection, Step
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, LanguageModel, ModelTokens, Table
 from skein.services.config.resolution import effective_settings
+from skein.services.config.tenant_settings import check_reading
 from skein.services.quotas.money import money_of
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.quotas.token_budget import TokenBudgets, found_allowances, payer_keys
@@ -85,6 +86,7 @@ class Replays:
 
         Raises:
             NotFound: The run or its agent does not exist any more.
+            Forbidden: The tenant forbids operators to read chats.
             Conflict: The run has no prompt, or its prompt was erased.
             Unprocessable: A section is not in the prompt, or the edited prompt is too long.
             OverLimit: The operator's or the tenant's limit is used up.
@@ -96,6 +98,7 @@ class Replays:
         charged = run.model_copy(update={"trigger": Trigger(type="manual")})
         found = self.table.get_many([settings_key, agent_key, *payer_keys(charged)])
         overrides = TenantSettings.from_optional(found.get(settings_key))
+        check_reading(overrides)
         if agent_key not in found or Agent.from_item(found[agent_key]).deleted_at is not None:
             raise NotFound("the run's agent was deleted")
         agent = Agent.from_item(found[agent_key])

@@ -1,6 +1,8 @@
 """Resources of the HTTP API: the audit log."""
 
-from typing import Self
+from typing import Annotated, Self
+
+from pydantic import Field
 
 from skein.models.api.base import Resource
 from skein.models.common.base import Instant
@@ -18,6 +20,9 @@ class AuditResource(Resource):
     kind: AuditKind
     ids: dict[str, str]
     route: str
+    reason: Annotated[
+        str | None, Field(description="Why an operator read a chat; null for other calls.")
+    ]
     request_id: str | None
 
     @classmethod

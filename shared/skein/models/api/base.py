@@ -314,6 +314,15 @@ class MessagePage(Resource):
     next_cursor: str | None
 
 
+class TranscriptPage(MessagePage):
+    """A page of a chat's messages as an operator reads them, with the chat's title and members."""
+
+    title: str | None
+    kind: ChatKind
+    visibility: Visibility
+    members: tuple[MemberResource, ...]
+
+
 class ReadingMember(MemberResource):
     """A member of a chat with the read mark."""
 

@@ -227,6 +227,23 @@ class PriceOverrides(Overrides):
     ] = None
 
 
+class ReadingOverrides(Overrides):
+    """Whether operators may read what people said."""
+
+    operators_read_chats: Annotated[
+        JsonBool | None,
+        Field(
+            description="Whether operators may read chats, prompts and recalled messages; "
+            "null: they may."
+        ),
+    ] = None
+
+    @property
+    def reading_forbidden(self) -> bool:
+        """Whether the tenant forbids operators to read chats."""
+        return self.operators_read_chats is False
+
+
 class Retention(Overrides):
     """The retention of messages and runs; None means without limit."""
 
@@ -265,7 +282,13 @@ class RolloutOverride(Overrides):
 
 
 class TenantOverrides(
-    RolloutOverride, Retention, PriceOverrides, PlanOverrides, TenantLimits, ChatOverrides
+    RolloutOverride,
+    Retention,
+    ReadingOverrides,
+    PriceOverrides,
+    PlanOverrides,
+    TenantLimits,
+    ChatOverrides,
 ):
     """The overrides that a tenant may have."""
 

@@ -8,6 +8,8 @@ from pydantic import Field
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part, rfc3339
 from skein.models.common.storage import Item, Key
 
+MAX_REASON = 300
+
 AuditScope = Literal["chat", "admin"]
 AuditVerb = Literal["read", "create", "change", "delete"]
 # The kinds of things that calls read or change; the list may grow.
@@ -34,6 +36,7 @@ AuditKind = Literal[
     "service",
     "settings",
     "skill",
+    "system",
     "thread",
     "usage",
     "user",
@@ -41,7 +44,7 @@ AuditKind = Literal[
 
 
 class AuditEntry(Stored):
-    """One entry of the audit log; holds ids only, never a person's words.
+    """One entry of the audit log; holds ids and an operator's reason, never a person's words.
 
     Attributes:
         id: `aud_<ulid>`.
@@ -51,6 +54,7 @@ class AuditEntry(Stored):
         kind: The kind of thing that the call read or changed.
         ids: The ids of the thing, by the names of the call's parameters; empty for a list.
         route: The route of the call, such as `GET /v1/runs/{run_id}`.
+        reason: Why an operator reads a chat, in the operator's words; None for other calls.
         request_id: The gateway's request id, which is the correlation id in the logs.
     """
 
@@ -62,6 +66,7 @@ class AuditEntry(Stored):
     kind: AuditKind
     ids: dict[str, Annotated[str, Field(max_length=300)]] = Field(default_factory=dict)
     route: Annotated[str, Field(max_length=200)]
+    reason: Annotated[str, Field(max_length=MAX_REASON)] | None = None
     request_id: str | None = None
     at: Instant
 

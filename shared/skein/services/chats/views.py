@@ -19,6 +19,7 @@ from skein.models.chats.chat import (
 )
 from skein.models.common.base import Instant, MemberRef
 from skein.models.common.storage import Absent, Below, Is, Item, Key, Query, Update, all_of, any_of
+from skein.models.config.overrides import TenantSettings
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
@@ -31,6 +32,7 @@ from skein.services.common.pagination import (
     fitting,
     rows_after,
 )
+from skein.services.config.tenant_settings import check_reading
 
 WINDOW = 50  # index rows per page, two reads each: one batch
 
@@ -83,6 +85,17 @@ class MessagesCursor(Cursor):
     after: int = 0
     before: int | None = None
     upwards: bool
+
+    @classmethod
+    def at(cls, cursor: str | None, after: int | None, before: int | None) -> "MessagesCursor":
+        """Return the position of a cursor or, without one, of a request's bounds.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        if cursor is not None:
+            return cls.decode(cursor)
+        return cls(after=after or 0, before=before, upwards=after is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,11 +250,38 @@ class ChatViews:
             NotFound: The chat does not exist, or the person is not a member.
             Invalid: The cursor does not belong to this list.
         """
-        if cursor is not None:
-            at = MessagesCursor.decode(cursor)
-        else:
-            at = MessagesCursor(after=after or 0, before=before, upwards=after is not None)
-        chat = self.chat(tenant, user_id, chat_id).chat
+        at = MessagesCursor.at(cursor, after, before)
+        return self._page(self.chat(tenant, user_id, chat_id).chat, at, limit)
+
+    def transcript(
+        self,
+        tenant: str,
+        chat_id: str,
+        *,
+        after: int | None = None,
+        before: int | None = None,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+    ) -> tuple[Chat, Listing[Message]]:
+        """Return a chat and a page of its messages for an operator; see `messages`.
+
+        Raises:
+            NotFound: The chat does not exist.
+            Forbidden: The tenant forbids operators to read chats.
+            Invalid: The cursor does not belong to this list.
+        """
+        at = MessagesCursor.at(cursor, after, before)
+        settings_key, chat_key = TenantSettings.key_of(tenant), Chat.key_of(tenant, chat_id)
+        found = self.table.get_many([settings_key, chat_key])
+        check_reading(TenantSettings.from_optional(found.get(settings_key)))
+        if chat_key not in found:
+            raise NotFound("chat not found")
+        chat = Chat.from_item(found[chat_key])
+        return chat, self._page(chat, at, limit)
+
+    def _page(self, chat: Chat, at: MessagesCursor, limit: int) -> Listing[Message]:
+        """Read a page of a chat's messages, oldest first."""
+        tenant, chat_id = chat.tenant, chat.id
         lowest = max(at.after, 0) + 1
         highest = chat.last_seq if at.before is None else min(at.before - 1, chat.last_seq)
         if lowest > highest:

@@ -2,10 +2,23 @@
 
 from dataclasses import dataclass
 
+from skein.errors import Forbidden
 from skein.models.common.storage import Missing, Put
 from skein.models.config.overrides import TenantOverrides, TenantOverridesChange, TenantSettings
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
+
+NO_READING = "the tenant forbids operators to read chats (the setting operators_read_chats)"
+
+
+def check_reading(overrides: TenantOverrides) -> None:
+    """Check that a tenant's operators may read chats.
+
+    Raises:
+        Forbidden: The tenant forbids it.
+    """
+    if overrides.reading_forbidden:
+        raise Forbidden(NO_READING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +31,14 @@ class TenantSettingsService:
     def get(self, tenant: str) -> TenantOverrides:
         """Return a tenant's settings; all fields are None until the tenant sets one."""
         return TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
+
+    def check_reading(self, tenant: str) -> None:
+        """Check that operators of a tenant may read chats.
+
+        Raises:
+            Forbidden: The tenant forbids it.
+        """
+        check_reading(self.get(tenant))
 
     def change(self, tenant: str, change: TenantOverridesChange) -> TenantOverrides:
         """Change the given fields of a tenant's settings; None removes a field."""

@@ -33,6 +33,7 @@ class AuditedAction(Value):
     kind: AuditKind
     ids: Mapping[str, str] = {}
     route: str
+    reason: str | None = None
     request_id: str | None = None
 
 

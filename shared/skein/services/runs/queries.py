@@ -32,6 +32,7 @@ class RunView:
         previous_run_id: The run whose prompt the agent was given before, in the same chat or, for a
             run without one, among those of the agent; None if it is not among the items before.
         prices: The tenant's prices; None if it has set none.
+        withheld: Whether the tenant forbids operators to read the prompt and the steps.
     """
 
     run: Run
@@ -40,6 +41,7 @@ class RunView:
     reason: Reason | None
     previous_run_id: str | None = None
     prices: Prices | None = None
+    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +98,12 @@ class RunViews:
             for run in runs
             if run.id != run_id and run.agent_id == view.run.agent_id and run.steps_taken
         )
-        item = self.table.get(TenantSettings.key_of(tenant))
+        overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
         return replace(
             view,
             previous_run_id=next(same, None),
-            prices=TenantSettings.from_optional(item).prices,
+            prices=overrides.prices,
+            withheld=overrides.reading_forbidden,
         )
 
     def of_agent(

@@ -1,0 +1,58 @@
+"""Route by which operators read a chat, with a reason (function `admin_api`)."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from routes.app import After, ApiRouter, Before, ChatId, Limit, PageCursor, documented
+from routes.audited import reads
+from skein.bootstrap.api import services
+from skein.models.api.base import MemberResource, MessageResource, TranscriptPage
+from skein.models.privacy.audit import MAX_REASON
+from skein.services.common.pagination import DEFAULT_PAGE
+
+router = ApiRouter()
+
+WhyRead = Annotated[
+    str,
+    Query(
+        min_length=3,
+        max_length=MAX_REASON,
+        pattern=r"\S",
+        description="Why the operator reads the chat. The audit log keeps it.",
+    ),
+]
+
+
+@router.get(
+    "/v1/transcripts/<chat_id>",
+    summary="Read a chat as an operator, with a reason",
+    tags=["messages"],
+    responses=documented(200, TranscriptPage, 400, 404),
+    middlewares=reads("message"),
+)
+def read_transcript(
+    chat_id: ChatId,
+    reason: WhyRead,
+    *,
+    after: After = None,
+    before: Before = None,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> TranscriptPage:
+    """The reason is in the audit log before anything is shown. The tenant may forbid such reading.
+
+    Pages are as those of a member. Reading moves no read mark.
+    """
+    del reason  # the audit entry has it
+    chat, page = services().views.transcript(
+        router.caller.tenant, chat_id, after=after, before=before, limit=limit, cursor=cursor
+    )
+    return TranscriptPage(
+        items=tuple(map(MessageResource.of, page.items)),
+        next_cursor=page.next_cursor,
+        title=chat.title,
+        kind=chat.kind,
+        visibility=chat.visibility,
+        members=tuple(map(MemberResource.of, chat.roster)),
+    )
