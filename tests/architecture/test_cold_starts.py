@@ -51,11 +51,11 @@ LOADED_BY = {
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all
 # of them load is noticed, and one that is needed is not.
 MOST = {
-    "admin_api": 100,
-    "api_docs": 106,
+    "admin_api": 103,
+    "api_docs": 109,
     "console": 60,
     "consolidation_finder": 62,
-    "consolidation_worker": 90,
+    "consolidation_worker": 92,
     "erasure_worker": 108,
     "feed": 50,
     "live_connect": 90,
