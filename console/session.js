@@ -61,7 +61,7 @@ export class Session {
     if (!query.has("state")) return;
     const begun = JSON.parse(sessionStorage.getItem(KEY) ?? "null");
     sessionStorage.removeItem(KEY);
-    history.replaceState(null, "", `${location.pathname}${begun?.place ?? ""}`);
+    history.replaceState(null, "", `${location.pathname}${begun?.place ?? location.hash}`);
     if (begun === null || query.get("state") !== begun.state) throw new Error(words.session.stale);
     if (query.has("error")) {
       throw new Error(words.session.refused(query.get("error_description") ?? query.get("error")));

@@ -1,0 +1,35 @@
+"""All pages, with what a test needs to open each. A page without an entry fails a test."""
+
+from dataclasses import dataclass
+
+from tests.console.driver import Driver
+
+
+@dataclass(frozen=True)
+class Place:
+    """A page at an address.
+
+    Attributes:
+        name: The name of the page.
+        address: Its address, after `/console/`.
+        signed_in: Whether the page needs a token.
+    """
+
+    name: str
+    address: str
+    signed_in: bool = True
+
+    def open(self, driver: Driver) -> None:
+        """Open the page, and sign in if necessary."""
+        if self.signed_in:
+            driver.sign_in(self.address)
+        else:
+            driver.open(self.address)
+
+
+PLACES = (
+    Place("home", "#/home"),
+    Place("phone", "#/phone/sms", signed_in=False),
+    Place("phone", "#/phone/app", signed_in=False),
+    Place("chats", "#/chats"),
+)

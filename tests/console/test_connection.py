@@ -1,0 +1,86 @@
+"""A lost connection: the console says so, connects again, and reads what it missed."""
+
+import json
+
+from playwright.sync_api import WebSocketRoute, expect
+
+from tests.console.driver import Driver
+
+
+def test_lost_connection_is_told_and_missed_messages_are_read(driver: Driver) -> None:
+    page, client = driver.page, driver.client
+    sockets: list[WebSocketRoute] = []
+
+    def connect(socket: WebSocketRoute) -> None:
+        sockets.append(socket)
+        socket.connect_to_server()
+
+    page.route_web_socket("**/live?*", connect)
+    page.route("**/v1/live", lambda route: route.abort() if down else route.continue_())
+    down: list[bool] = []
+    driver.open("#/phone/app")
+    state = page.locator(".state")
+    expect(state).to_have_text("Live")
+    down.append(True)
+    sockets[-1].close()
+    expect(state).to_contain_text("The connection was lost")
+    token = client.token("ann")
+    [chat] = [
+        each
+        for each in client.ok("GET", "/v1/chats", token=token)["items"]
+        if each["kind"] == "direct"
+    ]
+    path = f"/v1/chats/{chat['id']}/messages"
+    client.ok("POST", path, {"text": "while you were away", "client_id": "away"}, token=token)
+    down.clear()
+    expect(state).to_have_text("Live", timeout=20_000)
+    expect(page.locator(".window .mine").last).to_contain_text("while you were away")
+
+
+def test_frame_after_a_gap_reads_the_messages_between(driver: Driver) -> None:
+    page, client = driver.page, driver.client
+    token = client.token("ann")
+
+    def swallow(socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+        server.on_message(lambda text: None if "swallowed" in str(text) else socket.send(text))
+
+    page.route_web_socket("**/live?*", swallow)
+    driver.open("#/phone/app")
+    expect(page.locator(".state")).to_have_text("Live")
+    chats = client.ok("GET", "/v1/chats", token=token)["items"]
+    path = f"/v1/chats/{chats[0]['id']}/messages"
+    for text in ("swallowed", "arrives"):
+        client.ok("POST", path, {"text": text, "client_id": text}, token=token)
+    mine = page.locator(".window .mine")
+    expect(mine.filter(has_text="arrives")).to_be_visible()
+    expect(mine.filter(has_text="swallowed")).to_have_count(1)
+
+
+def test_words_stream_by_their_number_and_vanish_at_a_retract(driver: Driver) -> None:
+    page = driver.page
+    sockets: list[WebSocketRoute] = []
+
+    def connect(socket: WebSocketRoute) -> None:
+        sockets.append(socket)
+        socket.connect_to_server()
+
+    page.route_web_socket("**/live?*", connect)
+    opened: list[str] = []
+    page.on(
+        "response", lambda answer: opened.append(answer.url) if "/messages?" in answer.url else None
+    )
+    driver.open("#/phone/app")
+    expect(page.locator(".state")).to_have_text("Live")
+    chat = opened[-1].split("/chats/")[1].split("/")[0]
+
+    def push(kind: str, **more: object) -> None:
+        frame = {"type": kind, "chat_id": chat, "agent": {"id": "agt_1", "name": "Poet"}, **more}
+        sockets[-1].send(json.dumps(frame))
+
+    words = page.locator(".streaming .text")
+    for n, text in ((1, "Roses "), (2, "are "), (2, "are "), (4, "lost "), (3, "<b>red</b>")):
+        push("delta", n=n, text=text)
+    expect(words).to_have_text("Roses are <b>red</b>")
+    push("retract")
+    expect(words).to_have_count(0)

@@ -1,0 +1,153 @@
+"""What holds for every page: access, width, themes, keyboard, scripts in content, and speed."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from local.template import ROOT
+from tests.console.driver import HOSTILE, OPERATOR, Driver
+from tests.console.places import PLACES, Place
+from tests.e2e.client import Client
+
+IMAGES = ROOT / "docs" / "images"
+SECONDS = 1.0
+MOST_CONTROLS = 100  # before the first control of a page
+NARROW = {"width": 320, "height": 640}
+
+every_page = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.address)
+
+
+def test_each_page_of_the_console_has_a_place() -> None:
+    pages = {path.stem for path in (ROOT / "console" / "pages").glob("*.js")}
+    assert {place.name for place in PLACES} == pages
+
+
+@every_page
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_page_has_no_accessibility_problem(driver: Driver, place: Place, theme: str) -> None:
+    driver.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    place.open(driver)
+    driver.check_accessibility()
+
+
+@every_page
+def test_page_fits_a_window_of_320_pixels(driver: Driver, place: Place) -> None:
+    driver.page.set_viewport_size({"width": NARROW["width"], "height": NARROW["height"]})
+    place.open(driver)
+    driver.check_width()
+    driver.check_accessibility()
+
+
+@every_page
+def test_page_is_reached_and_used_by_keyboard_alone(driver: Driver, place: Place) -> None:
+    place.open(driver)
+    page = driver.page
+    skip = page.get_by_role("link", name="Skip to the content")
+    for _ in range(MOST_CONTROLS):
+        page.keyboard.press("Shift+Tab")
+        if skip.evaluate("link => link === document.activeElement"):
+            break
+    expect(skip).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
+    # The first control of the page comes next, with a visible focus.
+    page.keyboard.press("Tab")
+    focused = "document.querySelector('main').contains(document.activeElement)"
+    assert page.evaluate(focused)
+    style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert style != "none"
+
+
+@every_page
+def test_page_shows_names_with_markup_as_text(driver: Driver, place: Place) -> None:
+    make_hostile(driver.client)
+    place.open(driver)
+    assert driver.page.locator("main script, main img, main iframe").count() == 0
+    assert driver.page.locator("main a:not([href^='#'])").count() == 0
+    # The fixture checks that no dialog was opened and no error reported.
+
+
+@every_page
+def test_page_shows_an_error_of_the_api_as_text(driver: Driver, place: Place) -> None:
+    error = {"error": {"code": "internal", "message": HOSTILE, "details": {}}}
+    place.open(driver)
+    driver.page.evaluate("location.hash = '#/none'")
+    expect(driver.page.get_by_role("alert")).to_contain_text("no such page")
+    driver.page.route("**/v1/**", lambda route: route.fulfill(status=500, json=error))
+    driver.page.evaluate(f"location.hash = '{place.address}'")
+    expect(driver.page.get_by_role("alert")).to_contain_text(HOSTILE)
+    driver.errors.clear()  # the console logs the error itself
+    driver.page.unroute("**/v1/**")
+    driver.page.get_by_role("button", name="Try again").click()
+    driver.ready()
+    expect(driver.page.get_by_role("alert")).to_have_count(0)
+
+
+@every_page
+def test_page_appears_within_a_second_with_a_thousand_chats(
+    driver: Driver, place: Place, filled: None
+) -> None:
+    place.open(driver)
+    taken = []
+    for _ in range(3):
+        driver.page.evaluate("location.hash = '#/none'")
+        expect(driver.page.get_by_role("alert")).to_be_visible()
+        begun = time.monotonic()
+        driver.page.evaluate(f"location.hash = '{place.address}'")
+        driver.page.wait_for_selector(f".page-{place.name}:not([aria-busy])")
+        taken.append(time.monotonic() - begun)
+    assert min(taken) < SECONDS
+
+
+@pytest.mark.skipif("SKEIN_SCREENSHOTS" not in os.environ, reason="only `make screenshots` writes")
+@every_page
+def test_screenshot_of_the_page(browser: Browser, client: Client, place: Place) -> None:
+    IMAGES.mkdir(exist_ok=True)
+    name = place.address.removeprefix("#/").replace("/", "-")
+    for theme in ("light", "dark"):
+        size = {"width": 1120, "height": 800}
+        with browser.new_context(
+            color_scheme="dark" if theme == "dark" else "light",
+            viewport={"width": size["width"], "height": size["height"]},
+            reduced_motion="reduce",
+            locale="en-GB",
+        ) as context:
+            driver = Driver(context.new_page(), client)
+            place.open(driver)
+            fill_page(driver, place)
+            path: Path = IMAGES / f"console-{name}-{theme}.png"
+            driver.page.screenshot(path=path)
+
+
+def fill_page(driver: Driver, place: Place) -> None:
+    """Do something on a page, so that its picture shows something."""
+    if place.name == "phone":
+        if driver.page.locator(".bubble").count() == 0:
+            driver.send("What is a good exercise for my back?")
+        expect(driver.page.locator(".bubble.theirs").first).to_be_visible(timeout=20_000)
+
+
+def make_hostile(client: Client) -> None:
+    """Give an agent, a person, a chat and a line names with markup; repeatable."""
+    operator = client.token(OPERATOR, "chat admin")
+    name = HOSTILE[:60]
+    agents = client.ok("GET", "/v1/agents?limit=100", token=operator)["items"]
+    agent = next((each for each in agents if each["name"] == name), None)
+    if agent is None:
+        agent = client.ok("POST", "/v1/agents", {"name": name}, token=operator)
+        client.ok("POST", "/v1/users", {"id": "hostile", "name": HOSTILE}, token=operator)
+        line = {"phone": "+15005550032", "agent_id": agent["id"]}
+        client.ok("POST", "/v1/lines", line, token=operator)
+    chat = {
+        "client_id": "hostile",
+        "kind": "group",
+        "title": HOSTILE,
+        "respond": "manual",
+        "members": [{"kind": "agent", "id": agent["id"]}],
+    }
+    opened = client.ok("POST", "/v1/chats", chat, token=operator)
+    message = {"text": HOSTILE, "client_id": "hostile"}
+    client.ok("POST", f"/v1/chats/{opened['id']}/messages", message, token=operator)

@@ -1,0 +1,41 @@
+"""The frame: focus, title, theme, and addresses that lead nowhere."""
+
+from playwright.sync_api import expect
+
+from tests.console.driver import Driver
+
+
+def test_page_change_moves_the_focus_to_the_heading_and_names_the_window(driver: Driver) -> None:
+    driver.sign_in("#/home")
+    driver.go("Chats")
+    expect(driver.page.locator("h1")).to_be_focused()
+    expect(driver.page).to_have_title("Chats - Skein")
+    links = driver.page.get_by_role("navigation", name="Pages").locator("a[aria-current=page]")
+    expect(links).to_have_text("Chats")
+
+
+def test_theme_follows_the_system_until_the_person_chooses(driver: Driver) -> None:
+    page = driver.page
+    ground = "getComputedStyle(document.body).backgroundColor"
+    page.emulate_media(color_scheme="dark")
+    driver.open("#/phone")
+    dark = page.evaluate(ground)
+    page.get_by_role("button", name="Theme: system").click()
+    light = page.evaluate(ground)
+    assert light != dark
+    page.reload()
+    driver.ready()
+    assert page.evaluate(ground) == light
+    page.get_by_role("button", name="Theme: light").click()
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(ground) == dark
+
+
+def test_address_of_no_page_says_so(driver: Driver) -> None:
+    driver.open("#/nowhere")
+    expect(driver.page.get_by_role("alert")).to_contain_text("There is no such page.")
+
+
+def test_address_that_names_a_built_in_property_is_no_page(driver: Driver) -> None:
+    driver.open("#/constructor/%ff")
+    expect(driver.page.get_by_role("alert")).to_contain_text("There is no such page.")
