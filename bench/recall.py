@@ -7,11 +7,13 @@ questions. Messages are indexed and found by Skein's own services on a table in 
 """
 
 import json
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from statistics import mean, quantiles
 from typing import Any
@@ -20,6 +22,7 @@ from zoneinfo import ZoneInfo
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
+from local.template import ROOT
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.system import SystemClock
 from skein.adapters.tokens import Tokens
@@ -45,6 +48,8 @@ TENANT, AGENT = "bench", NamedMember(kind="agent", id="agt_bench", name="Agent")
 BEGIN = datetime(2023, 1, 1, tzinfo=UTC)
 AT = "%I:%M %p on %d %B, %Y"
 HOURS_OF_INDEXING = 10
+PEERS_PYTHON = ROOT / ".cache" / "bench" / "bin" / "python"
+STORE_SECONDS = 300
 
 
 class NoQueues:
@@ -154,7 +159,8 @@ class Stand:
 
     def hold(self, known: Conversation) -> None:
         """Store a conversation as an open chat, and index it."""
-        people = {name: f"usr_{number}" for number, name in enumerate(sorted({*known.speakers}))}
+        # One id for each name, since the same person may speak in several conversations.
+        people = {name: f"usr_{name.casefold()}" for name in sorted({*known.speakers})}
         members = [NamedMember(kind="user", id=one, name=name) for name, one in people.items()]
         begin = known.times[0]
         chat = Chat(
@@ -254,35 +260,55 @@ def newest(known: Conversation, _question: str) -> range:
     return range(len(known.texts) - 1, -1, -1)
 
 
-def by_store(embeddings: StaticEmbeddings) -> Order | None:
-    """Return the order of LangGraph's store search; None if LangGraph is not installed."""
-    try:
-        from langgraph.store.memory import InMemoryStore  # noqa: PLC0415 - only this comparison
-    except ImportError:
+def by_store(embeddings: StaticEmbeddings, conversations: Sequence[Conversation]) -> Order | None:
+    """Return the order of LangGraph's store search with the same embeddings.
+
+    LangGraph runs in the environment of the other peers of the bench (`make bench` makes it).
+
+    Returns:
+        None if that environment does not exist.
+    """
+    if not PEERS_PYTHON.exists():
         return None
+    asked = [_for_store(embeddings, known) for known in conversations]
+    done = subprocess.run(
+        [str(PEERS_PYTHON), "-m", "bench.recall_store"],
+        cwd=ROOT,
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=STORE_SECONDS,
+    )
+    found = {
+        (known.chat_id, question.text): order
+        for known, orders in zip(conversations, json.loads(done.stdout), strict=True)
+        for question, order in zip(known.questions, orders, strict=True)
+    }
+    return lambda known, question: found[known.chat_id, question]
 
-    def embed(texts: Sequence[str]) -> list[list[float]]:
-        return [list(one.vector) for one in embeddings.embed(texts)]
 
-    store = InMemoryStore(index={"dims": embeddings.dimensions, "embed": embed, "fields": ["text"]})
-    held: set[str] = set()
-
-    def order(known: Conversation, question: str) -> list[int]:
-        if known.chat_id not in held:
-            held.add(known.chat_id)
-            for position, text in enumerate(known.texts):
-                said = f"{known.speakers[position]}: {text}"
-                store.put((known.chat_id,), str(position), {"text": said})
-        found = store.search((known.chat_id,), query=question, limit=200)
-        return [int(item.key) for item in found]
-
-    return order
+def _for_store(embeddings: StaticEmbeddings, known: Conversation) -> dict[str, Any]:
+    """Return a conversation as `bench.recall_store` reads it."""
+    said = [f"{name}: {text}" for name, text in zip(known.speakers, known.texts, strict=True)]
+    questions = [question.text for question in known.questions]
+    texts = list(dict.fromkeys([*said, *questions]))
+    vectors = (list(embedded.vector) for embedded in embeddings.embed(texts))
+    return {
+        "texts": said,
+        "questions": questions,
+        "vectors": dict(zip(texts, vectors, strict=True)),
+    }
 
 
 def packed(order: Order, tokens: Tokens) -> Kept:
     """Return what fits of an order, with a heading for each session."""
     costs: dict[str, list[int]] = {}
     heading = tokens.count("  -- 2026-02-18 --\n")
+
+    @lru_cache(maxsize=1)  # the budgets of a question follow each other
+    def ordered(known: Conversation, question: str) -> Sequence[int]:
+        return order(known, question)
 
     def kept(known: Conversation, question: str, budget: int) -> set[int]:
         if known.chat_id not in costs:
@@ -293,7 +319,7 @@ def packed(order: Order, tokens: Tokens) -> Kept:
                 )
             ]
         left, sessions, shown = budget, set[int](), set[int]()
-        for position in order(known, question):
+        for position in ordered(known, question):
             session = known.sessions[position]
             cost = costs[known.chat_id][position] + (0 if session in sessions else heading)
             if cost <= left:
@@ -311,6 +337,7 @@ def shares(conversations: Sequence[Conversation], kept: Kept) -> dict[int, float
     """Return the mean share of evidence within each budget."""
     found: dict[int, list[float]] = {budget: [] for budget in BUDGETS}
     for known in conversations:
+        print(f"bench: {known.chat_id}", file=sys.stderr, flush=True)
         for question in known.questions:
             for budget, values in found.items():
                 shown = kept(known, question.text, budget)
@@ -350,11 +377,13 @@ def main(folder: str) -> int:
     print(f"{len(conversations)} conversations, {questions} questions with evidence\n")
     print(f"{'tokens':24}" + "".join(f"{budget:>8,}" for budget in BUDGETS))
     peers = {"newest messages": newest, "BM25": by_words()}
-    store = by_store(embeddings)
+    store = by_store(embeddings, conversations)
     if store is not None:
         peers["LangGraph's store search"] = store
     for name, order in peers.items():
+        print(f"bench: {name}", file=sys.stderr, flush=True)
         print(_row(name, shares(conversations, packed(order, tokens))))
+    print("bench: recall, each conversation in an index of its own", file=sys.stderr, flush=True)
     alone, seconds = {}, []
     for known in conversations:
         stand = Stand(embeddings, tokens)
@@ -366,6 +395,7 @@ def main(folder: str) -> int:
     )
     seconds = [one for stand in alone.values() for one in stand.recall_seconds]
     print(_row("recall", measured))
+    print("bench: recall, all conversations in one index", file=sys.stderr, flush=True)
     together = Stand(embeddings, tokens)
     for known in conversations:
         together.hold(known)

@@ -5,9 +5,9 @@ score tells nothing about other messages.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import mul
+from struct import unpack
 
 from skein.models.recall.block import NEAR, WIDE, Block, BlockLine, Vector
 from skein.services.recall.questions import names_number, names_time
@@ -24,7 +24,16 @@ COHERENCE = 0.38  # the usual cosine of adjacent messages, for windows across th
 SHARE_STRENGTH = 0.5  # how much a match by words counts beside one by meaning
 MIN_DEVIATION = 0.05  # of a part's values; fewer messages than a dozen differ by chance
 
+# The query's vector is made about as long as the steps of a line, so that `_measured` is exact.
+QUERY_LENGTH = 1_000.0
+PRODUCT_DIGITS = 9
+
 Values = list[float]
+Measures = dict[tuple[str, str, int], tuple[float, float]]
+"""The product of each line's weighted vector and the query's, and the length of the former.
+
+The keys are a block's model, the id of its chat and the number of the message.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,9 @@ class Hit:
     strength: float = 0.0
 
 
-def ranked(query: RecallQuery, blocks: Sequence[Block]) -> list[Hit]:
+def ranked(
+    query: RecallQuery, blocks: Sequence[Block], measures: Measures | None = None
+) -> list[Hit]:
     """Rank the messages of blocks, best first; newer messages first among equal ones.
 
     Windows cross the ends of a block if the adjacent block is given, too.
@@ -72,6 +83,8 @@ def ranked(query: RecallQuery, blocks: Sequence[Block]) -> list[Hit]:
     Args:
         query: The query.
         blocks: Blocks of the query's model, with readable messages only, each at most once.
+        measures: What was measured for the same query before, of which nothing is measured again;
+            what is new is added.
     """
     ordered = sorted(
         (block for block in blocks if block.lines), key=lambda one: (one.chat_id, one.number)
@@ -80,14 +93,16 @@ def ranked(query: RecallQuery, blocks: Sequence[Block]) -> list[Hit]:
     if not windowed:
         return []
     lines = [line_at.line for line_at in windowed]
-    products = [line.scale * _dot(line.steps, query.vector) for line in lines]
+    measured = _measured(query.vector, ordered, {} if measures is None else measures)
+    products = [product for product, _ in measured]
     own = [
-        _length(line_at.line) if len(line_at.joined) > len(line_at.block) else 0.0
-        for line_at in windowed
+        length if len(line_at.joined) > len(line_at.block) else 0.0
+        for line_at, (_, length) in zip(windowed, measured, strict=True)
     ]
     near = _cosines(products, own, windowed, NEAR, [line.near for line in lines])
     wide = _cosines(products, own, windowed, WIDE, [line.wide for line in lines])
-    shares = [_shares(query.stems, windowed, reach) for reach, _ in SHARES]
+    known = _positions(query.stems, lines)
+    shares = [_shares(known, windowed, reach) for reach, _ in SHARES]
     parts = [(NEAR_MEANING, near), (WIDE_MEANING, wide)]
     parts += [(weight, share) for (_, weight), share in zip(SHARES, shares, strict=True)]
     scores = _by_fact(query, lines)
@@ -145,9 +160,29 @@ def _joined(blocks: Sequence[Block], position: int) -> Iterator[_WindowedLine]:
         yield from (_WindowedLine(block.chat_id, line, within, joined) for line in block.lines)
 
 
-def _dot(steps: bytes, vector: Vector) -> float:
-    product: float = sum(map(mul, memoryview(steps).cast("b"), vector))
-    return product
+def _measured(
+    vector: Vector, blocks: Sequence[Block], measures: Measures
+) -> list[tuple[float, float]]:
+    """Return the product with the query and the length of each line, in order.
+
+    Distances and lengths are computed in C: (|a|² + |b|² - |a - b|²) / 2 is the product of a and b.
+    """
+    query = tuple(QUERY_LENGTH * component for component in vector)
+    squared = math.hypot(*query) ** 2
+    found: list[tuple[float, float]] = []
+    for block in blocks:
+        for line in block.lines:
+            key = (block.model, block.chat_id, line.seq)
+            measure = measures.get(key)
+            if measure is None:
+                steps = unpack(f"{len(line.steps)}b", line.steps)
+                length = math.hypot(*steps)
+                apart = math.dist(steps, query)
+                product = (length**2 + squared - apart**2) / 2 / QUERY_LENGTH if squared else 0.0
+                product = round(product, PRODUCT_DIGITS)  # the rest is noise of the subtraction
+                measure = measures[key] = (line.scale * product, line.scale * length)
+            found.append(measure)
+    return found
 
 
 def _cosines(
@@ -171,10 +206,12 @@ def _cosines(
     """
     cosines: Values = []
     for position, (line_at, length) in enumerate(zip(windowed, lengths, strict=True)):
-        window = line_at.window(position, reach)
-        beyond = [own[other] for other in window if other not in line_at.block]
-        whole = _joined_length(length, beyond)
-        cosines.append(sum(products[window.start : window.stop]) / whole if whole else 0.0)
+        window, block = line_at.window(position, reach), line_at.block
+        first, stop = window.start, window.stop
+        whole = length
+        if first < block.start or stop > block.stop:
+            whole = _joined_length(length, own[first : block.start] + own[block.stop : stop])
+        cosines.append(sum(products[first:stop]) / whole if whole else 0.0)
     return cosines
 
 
@@ -185,18 +222,26 @@ def _joined_length(length: float, others: Sequence[float]) -> float:
     return length
 
 
-def _length(line: BlockLine) -> float:
-    steps = memoryview(line.steps).cast("b")
-    return line.scale * math.sqrt(sum(map(mul, steps, steps)))
-
-
-def _shares(stems: frozenset[str], windowed: Sequence[_WindowedLine], reach: int) -> Values:
-    """Return the share of the query's stems in each line's window, weighted by rarity."""
+def _positions(stems: frozenset[str], lines: Sequence[BlockLine]) -> dict[str, list[int]]:
+    """Return the positions of the lines with each stem of the query."""
     known: dict[str, list[int]] = {stem: [] for stem in sorted(stems)}
-    for position, line_at in enumerate(windowed):
+    for position, line in enumerate(lines):
         # The stems of a long message end early; its rare words do not.
-        for stem in stems.intersection((*line_at.line.stems, *line_at.line.posted)):
+        for stem in stems.intersection(line.stems).union(stems.intersection(line.posted)):
             known[stem].append(position)
+    return known
+
+
+def _shares(
+    known: Mapping[str, Sequence[int]], windowed: Sequence[_WindowedLine], reach: int
+) -> Values:
+    """Return the share of the query's stems in each line's window, weighted by rarity.
+
+    Args:
+        known: The positions of the lines with each stem; see `_positions`.
+        windowed: The lines.
+        reach: The messages on each side that belong to the window.
+    """
     total = len(windowed)
     values = [0.0] * total
     whole = 0.0

@@ -41,7 +41,7 @@ from skein.services.recall.candidates import (
 from skein.services.recall.layout import RecalledEntry, excerpt, fitting
 from skein.services.recall.query import PreparedQuery, QueryReader
 from skein.services.recall.questions import ends_with_question
-from skein.services.recall.ranking import Hit, ranked
+from skein.services.recall.ranking import Hit, Measures, ranked
 from skein.services.recall.words import stems_of
 
 QUESTION = 0.9  # what a message loses that only asks
@@ -96,12 +96,14 @@ class RankedHits:
         blocks: The found blocks with readable lines.
         hits: The lines that match, best first.
         choice: The messages to read.
+        measures: What was measured of the lines; see `ranked`.
     """
 
     prepared: PreparedQuery
     blocks: tuple[Block, ...]
     hits: tuple[Hit, ...]
     choice: CandidateKeys
+    measures: Measures
 
 
 class Recall:
@@ -216,15 +218,16 @@ class Recall:
             for ref, _ in found_refs((item for one in found for item in one[1]), request, blocks)
         ]
         lines = {(block.chat_id, line.seq): line for block in blocks for line in block.lines}
+        measures: Measures = {}
         hits = [
             hit
-            for hit in self._hits(prepared, blocks, lines)
+            for hit in self._hits(prepared, blocks, lines, measures)
             if self._wanted(request, lines[hit.chat_id, hit.seq], names)
         ]
         least = -1.0 if prepared.only_during else LEAST
         ordered = [(hit, lines[hit.chat_id, hit.seq]) for hit in hits if hit.strength >= least]
         choice = chosen(request, ordered, refs, known)
-        return RankedHits(prepared, tuple(blocks), tuple(hits), choice)
+        return RankedHits(prepared, tuple(blocks), tuple(hits), choice, measures)
 
     def read(self, choice: CandidateKeys) -> dict[Key, Item]:
         """Read the chosen messages with their chats: one batch, or two for a large budget."""
@@ -271,12 +274,15 @@ class Recall:
         )
         return RecallResult(tuple(kept), tokens)
 
-    def _ranked(self, prepared: PreparedQuery, blocks: Sequence[Block]) -> list[Hit]:
+    def _ranked(
+        self, prepared: PreparedQuery, blocks: Sequence[Block], measures: Measures
+    ) -> list[Hit]:
         """Rank the blocks of each model apart; scores are standardised, so they are comparable."""
-        hits = ranked(prepared.query, [one for one in blocks if one.model not in prepared.former])
+        current = [one for one in blocks if one.model not in prepared.former]
+        hits = ranked(prepared.query, current, measures)
         for model, vector in prepared.former.items():
             query = replace(prepared.query, vector=vector)
-            hits += ranked(query, [one for one in blocks if one.model == model])
+            hits += ranked(query, [one for one in blocks if one.model == model], measures)
         return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))
 
     def _hits(
@@ -284,8 +290,9 @@ class Recall:
         prepared: PreparedQuery,
         blocks: Sequence[Block],
         lines: Mapping[MessageRef, BlockLine],
+        measures: Measures,
     ) -> list[Hit]:
-        hits = self._ranked(prepared, blocks)
+        hits = self._ranked(prepared, blocks, measures)
         during = prepared.during
         if during is None:
             return hits
@@ -320,7 +327,7 @@ class Recall:
         made = [self._block(chat_id, number, said) for (chat_id, number), said in new.items()]
         blocks = [*candidates.blocks, *made]
         lines = {(block.chat_id, line.seq): line for block in blocks for line in block.lines}
-        return self._hits(candidates.prepared, blocks, lines)
+        return self._hits(candidates.prepared, blocks, lines, candidates.measures)
 
     def _block(self, chat_id: str, number: int, messages: Sequence[Message]) -> Block:
         """Make a block of messages that were read, whose own block was not found."""
