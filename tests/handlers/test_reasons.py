@@ -573,6 +573,16 @@ def _waiting(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
     return of_agent(world, 1)
 
 
+@scenario(Reason.PAUSED)
+def _paused(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
+    world = group()
+    world.app.pauses.switch(TENANT, "runs", on=True)
+    world.post("Hello", HUSAM)
+    world.take(world.runs()[0].job)
+    assert logged.reasons[-1] == Reason.PAUSED
+    return of_agent(world, 1)
+
+
 @scenario(Reason.CONCURRENCY_LIMIT)
 def _concurrency_limit(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     def meanwhile(_: ModelRequest) -> str:

@@ -108,7 +108,7 @@ class PauseScanner:
         if not tenants & {tenant, None} or reader.is_paused(HELD_BACK[kind], tenant):
             return None
         grace = now + timedelta(seconds=self.settings.outbox_grace_seconds)
-        change = {"unpaused_at": rfc3339(now), "due_tries": None}
+        change = {"unpaused_at": rfc3339(now), "due_tries": None, "reason": None}
         if kind == "paused_run":
             run = Run.from_item(item)
             change |= run.due(grace)

@@ -30,6 +30,13 @@ def reason_now(run: Run, member: Membership | None, now: datetime) -> Reason | N
     if run.status == "running":
         over = run.lease_until is None or run.lease_until <= now
         return run.reason or (Reason.WORKER_LOST if over else Reason.WORKING)
+    return _reason_of_queued(run, member, now)
+
+
+def _reason_of_queued(run: Run, member: Membership | None, now: datetime) -> Reason:
+    """Return why a queued run has not started."""
+    if run.reason == Reason.PAUSED:
+        return Reason.PAUSED
     if member is not None and not is_its_turn(run, member):
         return Reason.BEHIND_OTHER_RUN
     return Reason.DEBOUNCE if seconds_left(member, now) else Reason.QUEUED
