@@ -23,7 +23,7 @@ from local.children import Child
 from local.end_signal import EndSignal
 from local.errors import ModelMissingError
 from local.files import write_whole
-from local.small_model import Continuation, SmallModel
+from local.small_model import Continuation, SmallModel, chunks_of
 from local.small_prompt import STOP
 from local.template import ROOT
 
@@ -47,6 +47,7 @@ SETTINGS = {
 }
 
 Complete = Callable[[dict[str, Any]], dict[str, Any]]
+Payload = dict[str, Any] | list[dict[str, Any]]
 
 
 class LocalModel:
@@ -189,10 +190,10 @@ def _handler(complete: Complete) -> type[BaseHTTPRequestHandler]:
                 finally:
                     slots.release()
 
-        def _respond(self, status: HTTPStatus, payload: dict[str, Any]) -> None:
-            data = json.dumps(payload).encode()
+        def _respond(self, status: HTTPStatus, payload: Payload) -> None:
+            kind, data = _encoded(payload)
             self.send_response(status)
-            self.send_header("content-type", "application/json")
+            self.send_header("content-type", kind)
             self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
@@ -203,7 +204,15 @@ def _handler(complete: Complete) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _completed(complete: Complete, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+def _encoded(payload: Payload) -> tuple[str, bytes]:
+    """Return the media type and the body of a response; chunks are server-sent events."""
+    if isinstance(payload, dict):
+        return "application/json", json.dumps(payload).encode()
+    events = [*map(json.dumps, payload), "[DONE]"]
+    return "text/event-stream", "".join(f"data: {event}\n\n" for event in events).encode()
+
+
+def _completed(complete: Complete, body: bytes) -> tuple[HTTPStatus, Payload]:
     """Answer the body of a chat completion; a body of another form is refused."""
     try:
         request = json.loads(body)
@@ -212,7 +221,8 @@ def _completed(complete: Complete, body: bytes) -> tuple[HTTPStatus, dict[str, A
         well_formed = False
     if not well_formed:
         return _refusal(HTTPStatus.BAD_REQUEST)
-    return HTTPStatus.OK, complete(request)
+    completion = complete(request)
+    return HTTPStatus.OK, chunks_of(completion) if request.get("stream") else completion
 
 
 def _refusal(status: HTTPStatus) -> tuple[HTTPStatus, dict[str, Any]]:

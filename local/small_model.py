@@ -1,6 +1,7 @@
 """Chat completions by the local model: a prompt made for it, and rules for its answers."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from local.small_prompt import Conversation, conversation_of
 
 SEND = "send_message"  # the tool by which an agent reaches people
 NO_REPLY = "[silence]"
+WORD = re.compile(r"\s*\S+")
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,26 @@ class SmallModel:
                 "total_tokens": sent + received,
             },
         }
+
+
+def chunks_of(completion: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a completion as the chunks of a stream, one for each word.
+
+    The model's sentences are checked before any of them is sent, so the words come at once.
+    """
+    head = {key: completion[key] for key in ("id", "created", "model")}
+    head["object"] = "chat.completion.chunk"
+    [choice] = completion["choices"]
+    message = choice["message"]
+    deltas = [{"content": word} for word in WORD.findall(message["content"] or "")]
+    calls = message.get("tool_calls", ())
+    deltas += [{"tool_calls": [call | {"index": index}]} for index, call in enumerate(calls)]
+    end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    return [
+        *(head | {"choices": [{"index": 0, "delta": delta}]} for delta in deltas),
+        head | {"choices": [end]},
+        head | {"choices": [], "usage": completion["usage"]},
+    ]
 
 
 def _schema_of(request: Mapping[str, Any]) -> Mapping[str, Any] | None:

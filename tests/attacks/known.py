@@ -181,6 +181,9 @@ SAID_AFTER_LEAVING: Story = (
     Leave(chat=PAIR.id, who=BOB.id),
     Say(who=ALICE.id, chat=PAIR.id, word="secret"),
 )
+LAST_WORDS_IN_PRIVATE: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does(speaks=True)),
+)
 HIDDEN_DOCUMENTS_COUNT: Story = hides_documents(
     Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
     Say(who=BOB.id, chat=DEN.id, to=COACH.id, tactic=does("document", "look")),

@@ -123,14 +123,14 @@ def _exported_threads(stage: Stage, admin: Client, agent_id: str) -> Iterator[Vi
 def _frames(stage: Stage, person: str) -> list[str]:
     """The frames that a person was sent, each once, by chat, type and number.
 
-    Frames may come twice or in another order, since timing is not compared. Frames of runs and of
-    read marks hold no random ids, so their own text gives their order.
+    Frames may come twice or in another order, since timing is not compared. Frames of runs, of
+    read marks and of streamed answers hold no random ids, so their own text gives their order.
     """
 
     def place(text: str) -> tuple[str, str, int, str]:
         frame = json.loads(text)
         seq = frame.get("message", {}).get("seq", 0)
-        last = text if frame["type"] in {"run", "read"} else ""
+        last = text if frame["type"] in {"run", "read", "delta", "retract"} else ""
         return frame.get("chat_id", ""), frame["type"], seq, last
 
     return sorted(dict.fromkeys(stage.frames(person)), key=place)

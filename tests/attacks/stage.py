@@ -134,6 +134,7 @@ class Stage(World):
         super().__post_init__()
         assert isinstance(self.model, Thief)
         self.model.stage = self
+        self.background.hurries = True  # so that each word is sent
         self.step = 0
         told_apart = self.secret != self.words["guess"]
         self.knowledge = Knowledge(self, self.secret, told_apart=told_apart)

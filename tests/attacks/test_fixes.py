@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from skein.agent import training_export as training
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience
+from skein.models.live.connection import PersonConnections
 from skein.models.runs.run import Run
 from skein.models.workspace.document import DocumentReach
 from skein.models.workspace.thread import Thread
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.live.answer_streams import AnswerStream
 from skein.services.live.pushes import Listener, Pushes
 from skein.services.recall import indexing
 from skein.services.recall import search as recall_search
@@ -21,12 +23,14 @@ from skein.services.runs import disclosure
 from skein.services.runs.queries import RunView
 from skein.services.workspace import document_edits
 from skein.services.workspace.document_edits import check_listed
+from tests.attacks.cast import PEOPLE
 from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN
 from tests.attacks.search import leak_in, search
 from tests.attacks.steps import says_secret
 from tests.attacks.stories import random_stories, variations
 from tests.attacks.test_noninterference import SEARCH
+from tests.support.builders import TENANT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -60,6 +64,17 @@ def _with_those_who_left(pushes: Pushes, snapshot: ChatSnapshot) -> list[Listene
 
 def _open_scope(*_: Any) -> None:
     return None
+
+
+_target = AnswerStream._target
+
+
+def _to_everybody(stream: AnswerStream, words: str) -> Any:
+    target = _target(stream, words)
+    keys = [PersonConnections.key_of(TENANT, each.id) for each in PEOPLE]
+    found = stream._streams.table.get_many(keys).values()
+    everybody = [each for item in found for each in PersonConnections.from_item(item).connections]
+    return target._replace(connections=tuple(everybody)) if target is not None else None
 
 
 FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
@@ -104,6 +119,12 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         "listeners",
         _with_those_who_left,
         "said_after_leaving",
+    ),
+    "words go to those who are in the chat now": (
+        AnswerStream,
+        "_target",
+        _to_everybody,
+        "last_words_in_private",
     ),
     "a run's id is shown in its home only": (Run, "lives_in", _yes, "id_of_a_private_chat"),
     "recall counts words of readable scopes only": (

@@ -18,6 +18,7 @@ from tests.attacks.cast import (
     GUESS,
     HALL,
     PAIR,
+    PEOPLE,
     ROOMS,
     SECRETS,
     TEAM,
@@ -106,6 +107,14 @@ def test_exception_is_not_used_by_tactic_that_does_not_ask_for_it() -> None:
     stage.play((leaves, replace(step, tactic=replace(step.tactic, tells=False))))
     assert stage.texts(TEAM.id) == []
     assert stage.knowledge.outsiders() == [BOB.id, CAROL.id]
+
+
+def test_streamed_words_are_among_the_watched_frames() -> None:
+    stage = Stage(words={"secret": SECRETS[0], "guess": GUESS})
+    stage.play(KNOWN["last_words_in_private"])
+    streamed = {who.name: [t for t in stage.frames(who.id) if "delta" in t] for who in PEOPLE}
+    assert any(stage.secret in text for text in streamed[ALICE.name])
+    assert not any(streamed[who.name] for who in PEOPLE if who != ALICE)
 
 
 def test_prompts_of_chat_opened_by_text_have_same_place_in_both_runs() -> None:

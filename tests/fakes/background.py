@@ -11,10 +11,12 @@ class InlineBackground:
 
     Attributes:
         full: Whether no further task is accepted.
+        hurries: Whether each task is due at once.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.full = False
+        self.hurries = False
         self._clock = clock
         self._tasks: list[tuple[datetime, Callable[[], None]]] = []
 
@@ -22,7 +24,8 @@ class InlineBackground:
         """See `skein.ports.Background`."""
         if self.full:
             return False
-        self._tasks.append((self._clock.now() + timedelta(seconds=seconds), task))
+        delay = timedelta(seconds=0 if self.hurries else seconds)
+        self._tasks.append((self._clock.now() + delay, task))
         self.finish(0)
         return True
 

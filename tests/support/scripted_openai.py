@@ -16,6 +16,7 @@ their calls, since nobody waits for them; unscripted ones say that there is noth
 
 import json
 import math
+import re
 import threading
 import time
 from collections import deque
@@ -62,6 +63,10 @@ class Answer:
             say.
         cached: How many of the input a cache served; None where the provider does not say.
         raw: The body, in place of everything above.
+        pause: Seconds to wait before each word after the first, if the answer is streamed.
+        breaks_off: Close the connection in the middle of a streamed answer.
+        counts: Whether a streamed answer ends with its usage.
+        streams: Whether the answer is streamed if the client asks for it.
     """
 
     text: str | None = ""
@@ -77,6 +82,15 @@ class Answer:
     cached: int | None = None
     finish_reason: str | None = None
     raw: bytes | None = None
+    pause: float = 0.0
+    breaks_off: bool = False
+    counts: bool = True
+    streams: bool = True
+
+    def is_streamed(self, request: Mapping[str, Any]) -> bool:
+        """Tell whether a request gets this answer as a stream."""
+        fails = self.status != 200 or self.raw is not None
+        return self.streams and not fails and bool(request.get("stream"))
 
 
 Script = Answer | str | Callable[[Mapping[str, Any]], Answer | str]
@@ -99,6 +113,8 @@ class ScriptedOpenAI:
         # What the next requests for embeddings are answered with in place of vectors.
         self.embedding_faults: deque[Answer] = deque()
         self.embedding_calls: list[Call] = []
+        # When each chunk of a streamed answer was sent, in seconds of `time.monotonic`.
+        self.words_at: list[float] = []
         self._script: deque[Script] = deque(script)
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -217,6 +233,17 @@ class ScriptedOpenAI:
                 return
             stream.write(bytes([byte]))
 
+    def _write_chunks(
+        self, stream: BufferedIOBase, answer: Answer, completion: Mapping[str, Any]
+    ) -> None:
+        chunks = stream_chunks(completion, counts=answer.counts)
+        for chunk in chunks[: len(chunks) // 2 if answer.breaks_off else None]:
+            stream.write(f"data: {json.dumps(chunk)}\n\n".encode())
+            self.words_at.append(time.monotonic())
+            self._closing.wait(answer.pause)
+        if not answer.breaks_off:
+            stream.write(b"data: [DONE]\n\n")
+
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         owner = self
 
@@ -241,9 +268,19 @@ class ScriptedOpenAI:
                 if answer.hang_up:
                     self.close_connection = True
                     return
+                if answer.is_streamed(body):
+                    self._stream(answer, _completion(answer, body))
+                    return
                 payload = _completion(answer, body) if answer.status == 200 else _error(answer.text)
                 data = json.dumps(payload).encode() if answer.raw is None else answer.raw
                 self._respond(answer.status, data, answer.headers, trickle=answer.trickle)
+
+            def _stream(self, answer: Answer, completion: dict[str, Any]) -> None:
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.end_headers()
+                self.close_connection = True
+                owner._write_chunks(self.wfile, answer, completion)
 
             def _respond(
                 self,
@@ -310,6 +347,30 @@ def vector_of(text: str, dimensions: int) -> list[float]:
         counts[crc32(word.encode()) % dimensions] += 1
     length = math.sqrt(sum(count * count for count in counts)) or 1.0
     return [count / length for count in counts]
+
+
+def stream_chunks(completion: Mapping[str, Any], *, counts: bool) -> list[dict[str, Any]]:
+    """Return a completion as chunks: a role, words, halves of tool calls, the end, the usage."""
+    head = {key: completion[key] for key in ("id", "created", "model")}
+    head |= {"object": "chat.completion.chunk"}
+    [choice] = completion["choices"]
+    message = choice["message"]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": word} for word in re.findall(r"\s*\S+\s*", message["content"] or "")]
+    if message.get("refusal"):
+        deltas.append({"refusal": message["refusal"]})
+    for index, call in enumerate(message.get("tool_calls", ())):
+        function, middle = call["function"], len(call["function"]["arguments"]) // 2
+        first = {"name": function["name"], "arguments": function["arguments"][:middle]}
+        rest = {"arguments": function["arguments"][middle:]}
+        deltas.append({"tool_calls": [call | {"index": index, "function": first}]})
+        deltas.append({"tool_calls": [{"index": index, "function": rest}]})
+    end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    return [
+        *(head | {"choices": [{"index": 0, "delta": delta}]} for delta in deltas),
+        head | {"choices": [end]},
+        *([head | {"choices": [], "usage": completion["usage"]}] if counts else []),
+    ]
 
 
 def _completion(answer: Answer, request: Mapping[str, Any]) -> dict[str, Any]:
