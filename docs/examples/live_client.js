@@ -4,8 +4,10 @@
 const PING_MS = 120_000, LONGEST_PAUSE_MS = 60_000;
 export class LiveClient {
   onmessage = (message) => console.log(message.chat_id, message.sender.name, message.text);
+  ondraft = (chat, agent, words) => console.log(chat, agent.name, "writes:", words); // "": no more
   onlost = (error) => console.warn("The connection was lost:", error.message);
   onend = (error) => console.error("The token has expired or is not valid:", error.message);
+  #drafts = new Map(); // by chat and agent: the words of an answer, and how many frames brought them
   #seen = null; // by chat: the highest seq that was delivered or is older
   constructor(url, token) { [this.url, this.token] = [url, token]; }
   async start() {
@@ -27,13 +29,21 @@ export class LiveClient {
     const { items, next_cursor: next } = await this.#call("GET", `${path}limit=100${cursor}`);
     return next === null ? items : [...items, ...(await this.#items(path, `&cursor=${next}`))];
   }
-  async #handle({ type, chat_id: chat, message: pushed }) {
+  #draft(chat, agent, n, text) {
+    const key = chat + agent.id, [words, last] = n > 1 ? this.#drafts.get(key) ?? ["", 0] : ["", n - 1];
+    if (n !== last + 1 || (n === 0 && !this.#drafts.delete(key))) return; // missing, twice or nothing
+    if (n > 0) this.#drafts.set(key, [words + text, n]);
+    this.ondraft(chat, agent, words + text);
+  }
+  async #handle({ type, chat_id: chat, message: pushed, agent, n = 0, text = "" }) {
+    if (type === "delta" || type === "retract") this.#draft(chat, agent, n, text);
     if (type !== "message" && type !== "resync") return;
     const after = this.#seen.get(chat) ?? 0, complete = pushed && pushed.seq <= after + 1;
     const missing = `/v1/chats/${chat}/messages?after=${after}&`;
     for (const message of complete ? [pushed] : await this.#items(missing)) {
       if (message.seq <= (this.#seen.get(chat) ?? 0)) continue;
       this.#seen.set(chat, message.seq);
+      this.#draft(chat, message.sender, 0, "");
       this.onmessage(message);
     }
   }

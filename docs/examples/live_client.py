@@ -1,4 +1,4 @@
-"""Print each new message of all chats once: TOKEN=... python live_client.py URL_OF_THE_API."""
+"""Print all new messages once, and drafts: TOKEN=... python live_client.py URL_OF_THE_API."""
 import json, os, random, sys, time
 from http.client import HTTPException
 from urllib import error, request
@@ -28,6 +28,12 @@ def show(chat, pushed=None):
             seen[chat] = after = message["seq"]
             print(f"{chat} {message['sender']['name']}: {message['text']}", flush=True)
 
+def draft(chat, agent, n=0, text="", **_):  # the words of an answer that an agent is writing
+    words, last = drafts.get((chat, agent["id"]), ("", 0)) if n > 1 else ("", n - 1)
+    if n == last + 1:  # else a frame is missing, or came twice
+        drafts[chat, agent["id"]] = words + text, n
+        print(f"{chat} {agent['name']} writes: {words}{text}", file=sys.stderr, flush=True)
+
 def listen():
     live = call("POST", "/v1/live")
     with connect(f"{live['url']}?ticket={live['ticket']}", ping_interval=None) as socket:
@@ -44,9 +50,11 @@ def listen():
                 continue
             if frame["type"] in ("message", "resync"):
                 show(frame["chat_id"], frame.get("message"))
+            elif frame["type"] in ("delta", "retract"):
+                draft(frame.pop("chat_id"), **frame)
         raise TimeoutError("no answer to a ping")
 
-seen, pause = None, 0.5  # seen: by chat, the highest seq that was printed or is older
+seen, drafts, pause = None, {}, 0.5  # seen: by chat, the highest seq that was printed or is older
 while True:
     began = time.monotonic()
     try:

@@ -23,7 +23,7 @@ from tests.e2e.process import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples"
 PYTHON, BROWSER = EXAMPLES / "live_client.py", EXAMPLES / "live_client.js"
-MAX_LINES = 60
+MAX_LINES = 70
 MAX_CONNECTIONS = 10
 SECONDS = 30.0
 TENANT = "examples"
@@ -33,6 +33,7 @@ PAGE = """
 import { LiveClient } from "./live_client.mjs";
 const client = new LiveClient(process.argv[2], process.env.TOKEN);
 client.onmessage = ({ chat_id, sender, text }) => console.log(`${chat_id} ${sender.name}: ${text}`);
+client.ondraft = (chat, agent, words) => console.error(`${chat} ${agent.name} writes: ${words}`);
 client.onend = (error) => {
   console.error(`The token has expired: ${error.message}`);
   process.exit(1);
@@ -227,6 +228,12 @@ class ScriptedApi:
             frame |= {"type": "message", "message": self.message(seq)}
         self._sockets[-1].send(json.dumps(frame))
 
+    def push_words(self, n: int, text: str = "") -> None:
+        """Send the n-th frame of words of an agent's answer; 0 for a `retract`."""
+        frame = {"chat_id": "chat_1", "agent": {"id": "agt_1", "name": "Coach"}}
+        words = {"type": "delta", "n": n, "text": text} if n else {"type": "retract"}
+        self._sockets[-1].send(json.dumps(frame | words))
+
     def stop(self) -> None:
         """Close all connections and stop."""
         for socket in self._sockets:
@@ -271,7 +278,7 @@ class Chat:
 
 
 @pytest.mark.parametrize("example", [PYTHON, BROWSER], ids=lambda path: path.suffix)
-def test_example_client_has_at_most_sixty_lines(example: Path) -> None:
+def test_example_client_has_at_most_seventy_lines(example: Path) -> None:
     lines = example.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= MAX_LINES
     assert max(map(len, lines)) <= 110
@@ -338,6 +345,20 @@ def test_example_client_with_lost_and_repeated_frames_shows_each_message_once(
     example.wait_until(lambda: "8" in example.texts)
     assert example.texts == ["2", "3", "4", "5", "6", "7", "8"]
     assert example.errors.count("connection was lost") == 0
+
+
+def test_example_client_shows_the_words_of_answers_without_gaps(api: ScriptedApi, run: Run) -> None:
+    example = run(api.url, "token")
+    example.wait_until(lambda: api.connected == 1)
+    for n, text in ((1, "Rest"), (2, " on"), (2, " on"), (4, " lost"), (3, " Monday")):
+        api.push_words(n, text)
+    api.push_words(0)
+    api.push_words(2, " from before")
+    api.push_words(1, "Run")
+    lines = ["Rest", "Rest on", "Rest on Monday", "", "Run"]
+    shown = [f"chat_1 Coach writes: {words}".strip() for words in lines]
+    example.wait_until(lambda: shown[-1] in example.errors)
+    assert [line.strip() for line in example.errors.splitlines()] == shown
 
 
 def test_example_client_without_answer_to_pings_connects_until_the_token_is_refused(

@@ -119,6 +119,9 @@ def test_server_speaks_the_language_of_the_adapter() -> None:
             timeout_seconds=9,
         )
         assert client.complete(asked).text == "Walk a little."
+        heard: list[str] = []
+        assert client.stream(asked, heard.append) == client.complete(asked)
+        assert heard == ["Walk", "Walk a", "Walk a little."]
         assert client.models(seconds=9) == {MODEL_NAME}
         client.close()
 
