@@ -4,6 +4,9 @@ The model is Gemma 3 270M, quantized to 4 bits (253 MB). It answers within secon
 shows that the stack works. It only continues texts, so the server writes the prompt itself and
 checks the answer (`local.small_model`).
 
+`/v1/embeddings` answers with the static embeddings of the layer, so that the embeddings of a
+provider can be tried without one.
+
 `python -m local.model_server <file for the URL>` serves until SIGTERM.
 """
 
@@ -26,6 +29,7 @@ from local.files import write_whole
 from local.small_model import Continuation, SmallModel, chunks_of
 from local.small_prompt import STOP
 from local.template import ROOT
+from skein.adapters.static_embeddings import StaticEmbeddings
 
 MODEL_NAME = "gemma-3-270m"
 MODEL_FILE = ROOT / ".cache" / "model" / "gemma-3-270m-q4_k_m.gguf"  # see tools/model.py
@@ -165,7 +169,8 @@ def make_server(complete: Complete) -> ThreadingHTTPServer:
 
 
 def _handler(complete: Complete) -> type[BaseHTTPRequestHandler]:
-    """Return a handler of `GET /v1/models` and `POST /v1/chat/completions`."""
+    """Return a handler of `/v1/models`, `/v1/chat/completions` and `/v1/embeddings`."""
+    embeddings = StaticEmbeddings()
     slots = threading.BoundedSemaphore(SLOTS + MAX_WAITING)
 
     class Handler(BaseHTTPRequestHandler):
@@ -180,7 +185,9 @@ def _handler(complete: Complete) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            if self.path != "/v1/chat/completions":
+            if self.path == "/v1/embeddings":
+                self._respond(*_embedded(embeddings, body))
+            elif self.path != "/v1/chat/completions":
                 self._respond(*_refusal(HTTPStatus.NOT_FOUND))
             elif not slots.acquire(blocking=False):
                 self._respond(*_refusal(HTTPStatus.SERVICE_UNAVAILABLE))
@@ -223,6 +230,29 @@ def _completed(complete: Complete, body: bytes) -> tuple[HTTPStatus, Payload]:
         return _refusal(HTTPStatus.BAD_REQUEST)
     completion = complete(request)
     return HTTPStatus.OK, chunks_of(completion) if request.get("stream") else completion
+
+
+def _embedded(embeddings: StaticEmbeddings, body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+    """Answer a request for embeddings; one of another form, model or size is refused."""
+    try:
+        request = json.loads(body)
+        given, model = request["input"], request["model"]
+        dimensions = request.get("dimensions", embeddings.dimensions)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return _refusal(HTTPStatus.BAD_REQUEST)
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not texts or not all(isinstance(one, str) for one in texts):
+        return _refusal(HTTPStatus.BAD_REQUEST)
+    if dimensions != embeddings.dimensions:
+        return _refusal(HTTPStatus.BAD_REQUEST)
+    if model != embeddings.name:
+        return _refusal(HTTPStatus.NOT_FOUND)
+    data = [
+        {"object": "embedding", "index": index, "embedding": list(one.vector)}
+        for index, one in enumerate(embeddings.embed(texts))
+    ]
+    usage = {"prompt_tokens": 0, "total_tokens": 0}
+    return HTTPStatus.OK, {"object": "list", "model": model, "data": data, "usage": usage}
 
 
 def _refusal(status: HTTPStatus) -> tuple[HTTPStatus, dict[str, Any]]:
