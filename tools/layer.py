@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from tools import packages
@@ -170,26 +170,27 @@ def compile_bytecode(site: Path, version: str) -> None:
     )
 
 
-def dependencies(version: str) -> Path:
+def dependencies(version: str, platforms: Sequence[str] = PLATFORMS) -> Path:
     """Install the dependencies for Lambda, unless cached, and return their folder."""
     services = aws_services()
-    key = hashlib.sha256()
+    key = hashlib.sha256(" ".join(platforms).encode())
+    cache = CACHE / platforms[0]
     for part in (REQUIREMENTS.read_bytes(), Path(__file__).read_bytes(), sys.version.encode()):
         key.update(part)
     key.update(" ".join(services).encode())
-    target = CACHE / key.hexdigest()[:16]
+    target = cache / key.hexdigest()[:16]
     if target.is_dir():
         return target
-    shutil.rmtree(CACHE, ignore_errors=True)
-    CACHE.mkdir(parents=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+    shutil.rmtree(cache, ignore_errors=True)
+    cache.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
         site = Path(folder) / "python"
         subprocess.run(
             [
                 *(*packages.pip(), "install", "-qq"),
                 *("--disable-pip-version-check", "--no-deps", "--no-compile"),
                 *("--only-binary=:all:", "--implementation", "cp", "--python-version", version),
-                *(option for platform in PLATFORMS for option in ("--platform", platform)),
+                *(option for platform in platforms for option in ("--platform", platform)),
                 *("--require-hashes", "-r", str(REQUIREMENTS), "--target", str(site)),
             ],
             check=True,
@@ -201,11 +202,16 @@ def dependencies(version: str) -> Path:
     return target
 
 
-def build(target: Path) -> None:
-    """Build the layer in `target`, which becomes `/opt`."""
+def build(target: Path, platforms: Sequence[str] = PLATFORMS) -> None:
+    """Build the layer in `target`, which becomes `/opt`.
+
+    Args:
+        target: The folder.
+        platforms: The platforms of the functions, as wheels name them.
+    """
     version = runtime_version(TEMPLATE.read_text(encoding="utf-8"))
     site = target / "python"
-    shutil.copytree(dependencies(version), site, dirs_exist_ok=True)
+    shutil.copytree(dependencies(version, platforms), site, dirs_exist_ok=True)
     shutil.copytree(
         ROOT / "shared" / "skein",
         site / "skein",

@@ -1,0 +1,1 @@
+"""Rehearsal of a deployment: the real commands, an AWS emulator, and the built functions."""
