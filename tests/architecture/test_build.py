@@ -206,7 +206,9 @@ def test_pruning_keeps_what_runs(tmp_path: Path) -> None:
 def test_no_build_contains_a_fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The layer is built without its dependencies; a function's folder is shipped as it is."""
     (tmp_path / "dependencies").mkdir()
-    monkeypatch.setattr(layer, "dependencies", lambda _version, _platforms: tmp_path / "dependencies")
+    monkeypatch.setattr(
+        layer, "dependencies", lambda _version, _platforms: tmp_path / "dependencies"
+    )
     layer.build(tmp_path / "layer")
     folders = {function.code for function in Template.load().functions} | {tmp_path / "layer"}
     shipped = [path.read_text() for folder in folders for path in folder.rglob("*.py")]

@@ -22,9 +22,8 @@ from typing import Any
 import boto3
 
 from local.template import ROOT, Template
-from tests.support.scripted_openai import ScriptedOpenAI
 from tools.rehearsal import conversation, emulator, layer, routes, template_checks
-from tools.rehearsal.outside import Certificate, Issuer, Twilio
+from tools.rehearsal.outside import Certificate, Issuer, Model, Twilio
 from tools.rehearsal.page import CommandError, Shell, blocks
 from tools.rehearsal.runtime import Deployed, FunctionHost, InvocationError, namespaces
 
@@ -75,7 +74,7 @@ class Rehearsal:
         self._certificate = Certificate(folder)
         self.issuer = stack.enter_context(Issuer(self._certificate, AUDIENCE).running())
         self.twilio = stack.enter_context(Twilio().running())
-        self.model = stack.enter_context(ScriptedOpenAI(default=ANSWER))
+        self.model = stack.enter_context(Model(ANSWER).running())
         self.host = FunctionHost(
             python=CACHE / "runtime-client" / "bin" / "python",
             layer=layer.for_this_machine(BUILD / "SkeinLayer", folder),

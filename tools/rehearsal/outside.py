@@ -193,3 +193,75 @@ class Twilio:
         with Server(Answers).running() as port:
             self.url = f"http://{LOOPBACK}:{port}"
             yield self
+
+
+# Answers by a schema that say that there is nothing new, by a field of the schema.
+BY_SCHEMA = {
+    "journal": {"journal": [], "core": []},
+    "promote": {"promote": []},
+    "title": {"title": ""},
+    "lines": {"lines": ["All is quiet.", "Nothing is open."], "summary": "They have spoken."},
+}
+
+
+class Model:
+    """A model provider in OpenAI's form that always says the same.
+
+    Args:
+        answer: The text of every answer without a schema.
+    """
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+        self.base_url = ""
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Model"]:
+        """Serve within the `with` block."""
+        model = self
+
+        class Answers(Handler):
+            def do_POST(self) -> None:
+                asked = json.loads(self.body())
+                if asked.get("stream"):
+                    self.stream(model.completion(asked))
+                else:
+                    self.reply(200, model.completion(asked))
+
+            def do_GET(self) -> None:
+                self.reply(200, {"object": "list", "data": []})
+
+            def stream(self, completion: dict[str, Any]) -> None:
+                """Send a completion as server-sent events in two chunks."""
+                [choice] = completion.pop("choices")
+                usage = completion.pop("usage")
+                delta = {"index": 0, "delta": choice["message"], "finish_reason": None}
+                end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+                common = completion | {"object": "chat.completion.chunk"}
+                chunks = [common | {"choices": [each]} for each in (delta, end)]
+                chunks.append(common | {"choices": [], "usage": usage})
+                events = [json.dumps(chunk) for chunk in chunks] + ["[DONE]"]
+                data = "".join(f"data: {event}\n\n" for event in events).encode()
+                self.send_response(200)
+                self.send_header("content-type", "text/event-stream")
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        with Server(Answers).running() as port:
+            self.base_url = f"http://{LOOPBACK}:{port}/v1"
+            yield self
+
+    def completion(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return the completion for a request."""
+        schema = str(asked.get("response_format", ""))
+        said = next((json.dumps(BY_SCHEMA[name]) for name in BY_SCHEMA if name in schema), None)
+        message = {"role": "assistant", "content": said or self.answer}
+        return {
+            "id": "chatcmpl-rehearsal",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": asked["model"],
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+        }
