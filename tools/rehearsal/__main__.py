@@ -28,7 +28,7 @@ from tools.rehearsal.page import CommandError, Shell, blocks
 from tools.rehearsal.runtime import Deployed, FunctionHost, InvocationError, namespaces
 
 SECONDS = 8 * 60
-DEPLOY_SECONDS = 240.0
+DEPLOY_SECONDS = 360.0
 COMMAND_SECONDS = 120.0
 AUDIENCE = "skein"
 STACK = "skein"
