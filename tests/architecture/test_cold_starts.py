@@ -131,3 +131,15 @@ def test_modules_that_every_function_imports_load_no_service_or_adapter() -> Non
         names = [node.module or "" for node in at_top if isinstance(node, ast.ImportFrom)]
         loaded = ("skein.agent", "skein.services", "skein.adapters", "skein.ports")
         assert not [name for name in names if name.startswith(loaded)], path.name
+
+
+def test_import_of_the_run_worker_loads_the_code_of_recall_but_none_of_its_libraries(
+    scene_path: Path,
+) -> None:
+    """The embeddings, their tokenizer and the stemmer come with the first recall."""
+    start = cold_start("run_worker", scene_path)
+    files = [SHARED / Path(*name.split(".")) for name in own(start.at_import) if "recall" in name]
+    sizes = [path.with_suffix(".py").stat().st_size for path in files]
+    assert len(sizes) <= 20
+    assert sum(sizes) <= 120_000
+    assert not {"tokenizers", "lunr", "skein.adapters.static_embeddings"} & start.at_import
