@@ -39,7 +39,10 @@ def main(arguments: list[str]) -> None:
     assumed = Assumptions.load(wire_ms=asked.wire_ms, processor_ms=asked.processor_ms)
     template = Template.load()
     print("scale: what a message consumes", flush=True)
-    tables = dict(computed(assumed, template, Traffic(Tokens()).all()))
+    traffic = Traffic(Tokens())
+    tables = dict(
+        computed(assumed, template, traffic.all(), traffic.live(assumed.pace.ping_seconds))
+    )
     if not asked.tables:
         print("scale: ten million chats (minutes)", flush=True)
         tables |= simulated(simulation(Script(assumed.pace.of(0), asked.size)))

@@ -51,6 +51,13 @@ class HttpApi(_Part):
     request_million: float
 
 
+class WebSocketApi(_Part):
+    """Prices of the gateway of the live channel."""
+
+    message_million: float
+    minute_million: float
+
+
 class Logs(_Part):
     """Of log lines taken in."""
 
@@ -84,6 +91,7 @@ class Paces(_Part):
     light_model_seconds: float
     remembering_seconds: float
     twilio_seconds: float
+    ping_seconds: float
     log_kib: float
 
     def of(self, memory_mib: int) -> Pace:
@@ -106,6 +114,7 @@ class Assumptions(_Part):
     lambda_: Lambda
     sqs: Sqs
     http_api: HttpApi
+    websocket_api: WebSocketApi
     logs: Logs
     quotas: Quotas
     pace: Paces

@@ -72,7 +72,9 @@ class Costs:
             functions=MILLION * gib_seconds * prices.lambda_.gib_second
             + invocations * prices.lambda_.request_million,
             queues=jobs * prices.sqs.requests_of_a_job * prices.sqs.request_million,
-            gateway=by_http * prices.http_api.request_million,
+            gateway=by_http * prices.http_api.request_million
+            + activity.each(activity.frames) * prices.websocket_api.message_million
+            + activity.each(activity.minutes) * prices.websocket_api.minute_million,
             logs=MILLION * invocations * prices.pace.log_kib * 1_024 / GIB * prices.logs.gib,
             stored=MILLION * activity.each(activity.stored) / GIB * keeping,
         )

@@ -136,6 +136,7 @@ WORKERS = {
     "ReflectionsConcurrency": "agents reflecting at once",
     "ErasuresConcurrency": "people erased at once",
     "RecallConcurrency": "batches of messages indexed at once",
+    "PushesConcurrency": "batches of live changes pushed at once",
 }
 
 
@@ -181,6 +182,24 @@ def bills(found: Sequence[Activity], costs: Costs) -> Cells:
         *(
             [name, *(f"{getattr(bill, part):,.2f}" for part in parts), f"{bill.total:,.2f}"]
             for name, bill in rows
+        ),
+    ]
+
+
+def live_bills(found: Sequence[Activity], costs: Costs) -> Cells:
+    """Return the dollars for a million of each activity of the live channel."""
+    parts = ["writes", "reads", "functions", "queues", "gateway", "logs"]
+    rows = [(one.name, one.each(one.frames), costs.of(one)) for one in found]
+    return [
+        ["dollars for a million", "frames of one", *parts, "all"],
+        *(
+            [
+                name,
+                number(frames),
+                *(f"{getattr(bill, part):,.2f}" for part in parts),
+                f"{bill.total:,.2f}",
+            ]
+            for name, frames, bill in rows
         ),
     ]
 
@@ -321,7 +340,12 @@ def simulated(found: Mapping[str, ScenarioResult]) -> Tables:
     return {name: markdown_table(cells) for name, cells in tables.items()}
 
 
-def computed(assumed: Assumptions, template: Template, found: Sequence[Activity]) -> Tables:
+def computed(
+    assumed: Assumptions,
+    template: Template,
+    found: Sequence[Activity],
+    live: Sequence[Activity],
+) -> Tables:
     """The tables that need no simulation."""
     costs = Costs(assumed, template)
     limits = Limits(assumed, costs, template, found)
@@ -330,6 +354,7 @@ def computed(assumed: Assumptions, template: Template, found: Sequence[Activity]
         "facts": facts(template),
         "activities": activities(found),
         "bills": bills(found, costs),
+        "live": live_bills(live, costs),
         "keys": keys(limits),
         "bounds": bounds(all_bounds),
         "breaks": breaks(all_bounds),

@@ -19,12 +19,14 @@ ROLES = {
     "a phone number": r"[^#]+#PHONE#.+",
     "a tenant's people (gsi1)": r"[^#]+#USERS",
     "a line": r"LINE#.+",
+    "a ticket of the live channel": r"TICKET#.+",
+    "a connection to the live channel": r"CONNECTION#.+",
     "what is due, runs (gsi2)": r"DUE#run#\d+",
     "what is due, texts (gsi2)": r"DUE#delivery#\d+",
     "what is due, chats (gsi2)": r"DUE#chat#\d+",
     "what is due, consolidation (gsi2)": r"DUE#consolidation#\d+",
     "what is due, direct chats (gsi2)": r"DUE#direct_consolidation#\d+",
-    "what is due, other (gsi2)": r"DUE#(plan|merge|erasure)#\d+",
+    "what is due, other (gsi2)": r"DUE#(plan|merge|erasure|pause)#\d+",
     "what is due, fading (gsi2)": r"DUE#fading#\d+",
 }
 

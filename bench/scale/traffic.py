@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from math import ceil
 from typing import TypeVar
 
 from bench.fills import filled_by_transactions
@@ -16,7 +17,9 @@ from bench.scale.roles import role_of
 from bench.script import SYSTEM_PROMPT, text
 from bench.skein_chat import INVOCATION, TENANT, Kind, SkeinChat
 from bench.stand import BEGUN, Stand
-from skein.models.api.base import ChatChange
+from skein.models.api.base import ChatChange, MemberRequest, NewChat
+from skein.models.api.directory import NewUser
+from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put
 from skein.models.delivery.sms import InboundSms, SmsStatus, StatusReport
 from skein.models.directory.agent import Agent
@@ -26,6 +29,8 @@ from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
     Job,
+    LiveEvent,
+    PushJob,
     QueueName,
     RunJob,
     SummaryJob,
@@ -34,7 +39,9 @@ from skein.models.outbox.jobs import (
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 from skein.ports import Clock, ModelTokens
 from skein.services.chats.post_message import NewMessage
+from skein.services.common.parallel import THREADS
 from tests.fakes.sms import MemorySms
+from tests.fakes.sockets import FakeSockets
 from tests.fakes.system import FixedClock
 from tests.support.services import build_services
 
@@ -42,6 +49,7 @@ J = TypeVar("J", bound=Job)
 
 MESSAGES = 100
 TIMES = 10
+LIVE_CHATS = (2, 10, 100)
 TURNS_BETWEEN = 10  # so many make a summary stale
 STATUSES: tuple[SmsStatus, ...] = ("sent", "delivered")
 LINE, PHONE, ACCOUNT = "+15005550006", "+15005550100", "AC" + "0" * 32
@@ -66,6 +74,8 @@ class Activity:
         invocations: By function.
         jobs: Messages, by queue.
         stored: Bytes.
+        frames: Frames of the live channel, sent or received.
+        minutes: Minutes of connections to the live channel.
     """
 
     name: str
@@ -74,6 +84,8 @@ class Activity:
     invocations: Counter[str] = field(default_factory=Counter)
     jobs: Counter[str] = field(default_factory=Counter)
     stored: int = 0
+    frames: int = 0
+    minutes: float = 0.0
     times: int = 0
 
     @property
@@ -185,6 +197,72 @@ class Traffic:
                 with self._invoked(activity, stand, "SummaryWorker"):
                     stand.app.summary_renewal.renew(summary)
             activity.times += 1
+        return activity
+
+    # ------------------------------------------------------------------ the live channel
+
+    def live(self, ping_seconds: float) -> list[Activity]:
+        """Measure messages that are shown over the live channel, and open connections.
+
+        Args:
+            ping_seconds: The time between two pings of a client.
+        """
+        pushes = [self._push(people) for people in LIVE_CHATS]
+        return [*pushes, self._connection(ping_seconds)]
+
+    def _push(self, people: int) -> Activity:
+        """Push a message and the read mark of its sender to a chat in which all are connected."""
+        stand, sockets = self._stand(), FakeSockets()
+        app = build_services(stand.settings, **stand.ports, sockets=sockets)
+        ids = [f"usr_{number}" for number in range(people)]
+        for user_id in ids:
+            app.users.create(TENANT, NewUser(id=user_id, name=user_id))
+            issued = app.live_tickets.issue(TENANT, user_id, token_ends_at=None)
+            app.live_connections.connect(issued.ticket, user_id)
+        first = NamedMember(kind="user", id=ids[0], name=ids[0])
+        others = tuple(MemberRequest(kind="user", id=user_id) for user_id in ids[1:])
+        new = NewChat(kind="group", title="Group", members=others)
+        chat_id = app.chat_admin.create(TENANT, first, new).chat.id
+        activity = Activity(f"a message to a chat of {people} people, all connected")
+        for number in range(1, TIMES + 1):
+            message = NewMessage(
+                tenant=TENANT,
+                chat_id=chat_id,
+                sender=first.ref,
+                text=text(number),
+                client_id=str(number),
+            )
+            app.app_messages.post(message)
+            events = (
+                LiveEvent(type="message", seq=number),
+                LiveEvent(type="read", member=first.ref),
+            )
+            job = PushJob(tenant=TENANT, chat_id=chat_id, events=events)
+            with self._invoked(activity, stand, "PushWorker", "Feed"):
+                app.dispatch.send([job])
+                app.pushes.push(job)
+            activity.calls["PushWorker"] += len(events) * ceil(people / THREADS)  # pushes at once
+            stand.clock.advance(60)
+            activity.times += 1
+        activity.frames = sum(map(len, sockets.texts.values()))
+        return activity
+
+    def _connection(self, ping_seconds: float) -> Activity:
+        """Keep a connection open for an hour, with a ticket at its start."""
+        stand, sockets = self._stand(), FakeSockets()
+        app = build_services(stand.settings, **stand.ports, sockets=sockets)
+        activity = Activity("an hour of a connection")
+        with self._invoked(activity, stand, "MobileApi"):
+            issued = app.live_tickets.issue(TENANT, "usr_1", token_ends_at=None)
+        with self._invoked(activity, stand, "LiveConnect"):
+            app.live_connections.connect(issued.ticket, "c1")
+        pings = int(3_600 / ping_seconds)
+        for _ in range(pings):
+            with self._invoked(activity, stand, "LiveFrames"):
+                app.client_frames.receive("c1", '{"type": "ping"}')
+        with self._invoked(activity, stand, "LiveDisconnect"):
+            app.live_connections.disconnect("c1")
+        activity.frames, activity.minutes, activity.times = 2 * pings, 60.0, 1
         return activity
 
     # ------------------------------------------------------------------ by text

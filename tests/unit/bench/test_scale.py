@@ -161,6 +161,16 @@ def test_the_document_has_what_code_and_template_set() -> None:
         assert f"| {' | '.join(row)} |" in match[0]
 
 
+def test_message_to_connected_people_costs_a_frame_for_each() -> None:
+    two, ten, hundred, hour = Traffic(tokens()).live(ping_seconds=120)
+    assert [one.each(one.frames) for one in (two, ten, hundred)] == [3, 19, 199]
+    assert two.writes == hundred.writes == 0
+    assert hour.frames == 60
+    costs = Costs(Assumptions.load(), deployment())
+    assert costs.of(hundred).gateway == pytest.approx(199)
+    assert costs.of(hour).gateway == pytest.approx(1 + 60 + 60 * 0.25)
+
+
 @pytest.mark.slow
 def test_a_bill_is_the_sum_of_its_parts(turn: Activity) -> None:
     costs = Costs(Assumptions.load(), deployment())
