@@ -15,6 +15,7 @@ from skein.models.api.directory import (
     AgentResource,
     AgentVersionPage,
     AgentVersionResource,
+    AgentWarning,
     NewAgent,
 )
 from skein.models.directory.agent import LAST_VERSION, Agent
@@ -60,7 +61,12 @@ def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> Agent
 )
 def get_agent(agent_id: AgentId) -> AgentDetail:
     """A deleted agent is not found."""
-    return _detail(services().agents.get(router.caller.tenant, agent_id))
+    agent = services().agents.get(router.caller.tenant, agent_id)
+    detail, unheard = _detail(agent), services().tool_warnings.of(agent)
+    if unheard is None:
+        return detail
+    warning = AgentWarning(code="no_tool_called", message=unheard)
+    return detail.model_copy(update={"warnings": (*detail.warnings, warning)})
 
 
 @router.patch(

@@ -14,7 +14,12 @@ from routes.audited import changes, creates, deletes, reads
 from routes.scope import OfChat, OfUser, reach_of
 from skein.bootstrap.api import services
 from skein.models.api.base import EntityId
-from skein.models.api.memories import MemoryPage, MemoryResource, NewMemory
+from skein.models.api.memories import (
+    MemoryPage,
+    MemoryReplacement,
+    MemoryResource,
+    NewMemory,
+)
 from skein.models.common.ownership import Owner
 from skein.models.memory.memory import MemoryKind
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -116,3 +121,27 @@ def restore_memory(
     """A removed or superseded memory can be restored. A journal entry keeps its time of fading."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
     return MemoryResource.of(services().memories.restore(reach, memory_id))
+
+
+@router.post(
+    "/v1/agents/<agent_id>/memories/<memory_id>/supersede",
+    summary="Replace a memory by one with other words",
+    tags=["memories"],
+    status_code=201,
+    responses=documented(201, MemoryResource, 400, 404, 409, 413),
+    middlewares=creates("memory"),
+)
+def supersede_memory(
+    agent_id: AgentId,
+    memory_id: MemoryId,
+    new: MemoryReplacement,
+    *,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
+) -> tuple[MemoryResource, int]:
+    """The new memory keeps kind, audience and source; the old one stays on record.
+
+    To undo it, restore the old memory and remove the new one.
+    """
+    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+    return MemoryResource.of(services().memories.supersede(reach, memory_id, new.text)), 201

@@ -57,6 +57,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "DocumentText": {"text": "All of it"},
     "GoalChange": {"priority": 1},
     "LineChange": {"agent_id": "{agent_id}"},
+    "MemoryReplacement": {"text": "Something else"},
     "NewAgent": {"name": "Another"},
     "NewChat": {
         "client_id": "new",

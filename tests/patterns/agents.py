@@ -377,6 +377,32 @@ def _transcript(meter: Meter) -> None:
         world.app.views.transcript(TENANT, "chat_1")
 
 
+@patterns.named("find a tenant's current runs")
+def _current_work(meter: Meter) -> None:
+    world = group()
+    claimed(world)
+    with meter(world):
+        world.app.current_work.of_tenant(TENANT)
+
+
+@patterns.named("warn about an agent's tools")
+def _tool_warnings(meter: Meter) -> None:
+    world = group()
+    claimed(world)
+    agent = world.app.agents.get(TENANT, "agt_a")
+    with meter(world):
+        world.app.tool_warnings.of(agent)
+
+
+@patterns.named("supersede a memory")
+def _supersede(meter: Meter) -> None:
+    world = group()
+    owner = Owner(tenant=TENANT, agent_id="agt_a")
+    memory = world.app.memories.add(owner, "Ann runs", "core", made_by="api").memory
+    with meter(world):
+        world.app.memories.supersede(owner.reach, memory.id, "Ann swims")
+
+
 @patterns.named("inspect a run")
 def _inspect(meter: Meter) -> None:
     world = group()

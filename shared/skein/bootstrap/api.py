@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from skein.services.directory.agents import Agents
     from skein.services.directory.display_names import Renaming
     from skein.services.directory.lines import Lines
+    from skein.services.directory.model_status import ModelStatuses
     from skein.services.directory.model_warnings import ModelWarnings
     from skein.services.directory.users import Users
     from skein.services.inbound.service_webhooks import WebhookServices
@@ -47,8 +48,10 @@ if TYPE_CHECKING:
     from skein.services.quotas.usage import UsageCounters
     from skein.services.quotas.usage_reports import UsageReports
     from skein.services.recall.rebuild import RecallRebuilds
+    from skein.services.runs.current_work import CurrentWork
     from skein.services.runs.manual_trigger import ManualTrigger
     from skein.services.runs.queries import RunViews
+    from skein.services.runs.tool_warnings import ToolWarnings
     from skein.services.workspace.documents import Documents
     from skein.services.workspace.pinning import Pins
     from skein.services.workspace.skills import Skills
@@ -261,6 +264,27 @@ class ApiServices:
         from skein.services.config.pauses import TenantPauses
 
         return TenantPauses(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
+    def model_statuses(self) -> ModelStatuses:
+        """The service that tells whether the model's provider answers."""
+        from skein.services.directory.model_status import ModelStatuses
+
+        return ModelStatuses(model_list=self.ports.model_list, clock=self.ports.clock)
+
+    @lazy
+    def current_work(self) -> CurrentWork:
+        """The service that finds the current runs of a tenant."""
+        from skein.services.runs.current_work import CurrentWork
+
+        return CurrentWork(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
+    def tool_warnings(self) -> ToolWarnings:
+        """The service that warns about models that call no tool."""
+        from skein.services.runs.tool_warnings import ToolWarnings
+
+        return ToolWarnings(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
     def pins(self) -> Pins:

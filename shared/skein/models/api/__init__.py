@@ -17,6 +17,7 @@ __all__ = [
     "reflections",
     "runs",
     "services",
+    "system",
     "threads",
     "usage",
 ]

@@ -167,7 +167,9 @@ class AgentResource(Resource):
 class AgentWarning(Resource):
     """A problem of an agent's configuration, which does not prevent the request."""
 
-    code: Annotated[Literal["unlisted_model"], Field(description="Stable code for programs.")]
+    code: Annotated[
+        Literal["unlisted_model", "no_tool_called"], Field(description="Stable code for programs.")
+    ]
     message: Annotated[str, Field(description="Explanation for people; its wording may change.")]
 
 

@@ -23,6 +23,12 @@ class NewMemory(Request):
     ] = False
 
 
+class MemoryReplacement(Request):
+    """The words that replace those of a memory."""
+
+    text: MemoryText
+
+
 class MemorySource(Resource):
     """The origin of a memory. All fields are null if an operator made the memory."""
 

@@ -4,6 +4,7 @@ __all__ = [
     "agents",
     "display_names",
     "lines",
+    "model_status",
     "model_warnings",
     "number_detach",
     "users",

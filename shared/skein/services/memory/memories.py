@@ -180,6 +180,42 @@ class Memories:
 
         return optimistic(self.clock, attempt)
 
+    def supersede(self, reach: Reach, memory_id: str, text: str) -> Memory:
+        """Replace a live memory by one with other words, on behalf of an operator.
+
+        The new memory has the kind, the scope, the audience and the source of the old one, which
+        stays on record. To undo it, restore the old memory and remove the new one.
+
+        Raises:
+            NotFound: No memory within reach has this id.
+            Conflict: The memory has ended.
+            Unprocessable: The text is invalid.
+        """
+        new_id = f"mem_{self.ids.ulid()}"
+
+        def attempt() -> Memory:
+            old = self.get(reach, memory_id)
+            if not old.live:
+                raise Conflict("the memory has ended: restore it first")
+            changes = {
+                "id": new_id,
+                "text": text,
+                "made_by": "api",
+                "created_at": self.clock.now(),
+                "version": 1,
+                "promoted_from": None,
+            }
+            try:
+                new = Memory.model_validate({**dict(old), **changes})
+            except ValidationError as error:
+                raise unfit(error) from None
+            change = touched(old.tenant, old.agent_id, old.scope)
+            kept = Put(new.key, new.to_item(), Missing())
+            self.table.transact([*superseded(old, new), kept, change])
+            return new
+
+        return optimistic(self.clock, attempt)
+
     def _move(self, memory: Memory, guard: Check | None, **changes: datetime | None) -> Memory:
         changed = memory.model_copy(update={**changes, "version": memory.version + 1})
         change = touched(memory.tenant, memory.agent_id, memory.scope)

@@ -7,6 +7,7 @@ __all__ = [
     "claim",
     "completion",
     "concurrency_limit",
+    "current_work",
     "debounce",
     "disclosure",
     "latency",
@@ -16,6 +17,7 @@ __all__ = [
     "queries",
     "reasons",
     "slots",
+    "tool_warnings",
     "waits",
     "wakeups",
 ]

@@ -1,0 +1,44 @@
+"""Route of the state of the system, for operators (function `admin_api`)."""
+
+from routes.app import ApiRouter, documented
+from routes.audited import reads
+from skein.bootstrap.api import services
+from skein.models.api.runs import RunResource
+from skein.models.api.system import LastErrorResource, ModelStatusResource, SystemResource
+from skein.models.api.usage import UsageRowResource
+from skein.models.common.reason import meaning_of
+from skein.models.runs.run import Run
+
+router = ApiRouter()
+
+
+@router.get(
+    "/v1/system",
+    summary="Get the state of the system",
+    tags=["service"],
+    responses=documented(200, SystemResource),
+    middlewares=reads("system"),
+)
+def get_system() -> SystemResource:
+    """The model, the tenant's current runs, its last error and its usage of today."""
+    tenant, found = router.caller.tenant, services()
+    status, work = found.model_statuses.current(), found.current_work.of_tenant(tenant)
+    total = found.usage_reports.report(tenant, "tenant").total
+    return SystemResource(
+        now=found.ports.clock.now(),
+        model=ModelStatusResource(name=found.ports.settings.default_model, **status._asdict()),
+        runs=tuple(map(RunResource.of, work.live)),
+        last_error=_last_error(work.troubled) if work.troubled is not None else None,
+        today=UsageRowResource.of(tenant, total.usage, total.money),
+    )
+
+
+def _last_error(run: Run) -> LastErrorResource:
+    return LastErrorResource(
+        run_id=run.id,
+        agent_id=run.agent_id,
+        reason=run.reason,
+        meaning=meaning_of(run.reason),
+        error=run.error,
+        at=run.ended_at or run.created_at,
+    )

@@ -1,0 +1,47 @@
+"""Resources of the HTTP API: the state of the system, for the operators' home page."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.models.api.base import Resource
+from skein.models.api.runs import RunResource
+from skein.models.api.usage import UsageRowResource
+from skein.models.common.base import Instant
+from skein.models.common.reason import Reason
+
+
+class ModelStatusResource(Resource):
+    """Whether the model's provider answers."""
+
+    name: Annotated[str, Field(description="The deployment's default model.")]
+    reachable: bool
+    code: Annotated[str | None, Field(description="Stable code of the error; null without one.")]
+    action: Annotated[str | None, Field(description="What the operator should do.")]
+    checked_at: Instant
+
+
+class LastErrorResource(Resource):
+    """The newest run that failed or is held up."""
+
+    run_id: str
+    agent_id: str
+    reason: Reason | None
+    meaning: str | None
+    error: str | None
+    at: Instant
+
+
+class SystemResource(Resource):
+    """The state of the system, as far as it concerns the tenant."""
+
+    now: Annotated[
+        Instant, Field(description="The time of the system; a local clock can be ahead.")
+    ]
+    model: ModelStatusResource
+    runs: Annotated[
+        tuple[RunResource, ...],
+        Field(description="Runs that have not ended, newest first; at most 100."),
+    ]
+    last_error: LastErrorResource | None
+    today: Annotated[UsageRowResource, Field(description="The tenant's usage today (UTC).")]

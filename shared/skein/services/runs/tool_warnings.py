@@ -1,0 +1,55 @@
+"""Warnings about agents whose model calls none of its tools."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from skein.models.common.storage import Key, Query
+from skein.models.directory.agent import Agent
+from skein.models.runs.run import Run, runs_relation
+from skein.ports import Clock, Table
+
+RUNS = 10  # of each of two days
+LEAST_RUNS = 3  # fewer runs prove nothing
+UNHEARD = frozenset({"nudged", "unspoken_text"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolWarnings:
+    """The service that compares the mode of an agent with its recorded runs."""
+
+    table: Table
+    clock: Clock
+
+    def of(self, agent: Agent) -> str | None:
+        """Return a warning if an agent answers by tools and its model called none; else None.
+
+        The newest 10 runs of each of today and yesterday count. An agent without a reply mode
+        answers by tools in groups, where a text that reaches nobody marks the run. This takes two
+        queries of the index and one batch of reads.
+        """
+        if agent.reply_mode == "text" or not agent.enabled_tools:
+            return None
+        today = self.clock.now().date()
+        rows = [
+            row
+            for day in (today, today - timedelta(days=1))
+            for row in self.table.query(
+                Query(
+                    runs_relation(agent.tenant, agent.id, day),
+                    index="gsi1",
+                    limit=RUNS,
+                    newest_first=True,
+                )
+            ).items
+        ]
+        found = self.table.get_many([Key(row["pk"], row["sk"]) for row in rows]) if rows else {}
+        runs = [Run.from_item(item) for item in found.values()]
+        answered = [run for run in runs if run.ended and run.steps_taken]
+        if len(answered) < LEAST_RUNS or any(run.tools for run in answered):
+            return None
+        if agent.reply_mode is None and not all(UNHEARD & set(run.marks) for run in answered):
+            return None
+        return (
+            f"The agent answers by tools, and its model called none in the last {len(answered)} "
+            "runs. Choose a model that calls tools, or the reply mode `text`."
+        )
