@@ -22,13 +22,13 @@ router = ApiRouter()
 def get_system() -> SystemResource:
     """The model, the tenant's current runs, its last error and its usage of today."""
     tenant, found = router.caller.tenant, services()
-    status, work = found.model_statuses.current(), found.current_work.of_tenant(tenant)
+    status, overview = found.model_statuses.current(), found.current_work.of_tenant(tenant)
     total = found.usage_reports.report(tenant, "tenant").total
     return SystemResource(
         now=found.ports.clock.now(),
         model=ModelStatusResource(name=found.ports.settings.default_model, **status._asdict()),
-        runs=tuple(map(RunResource.of, work.live)),
-        last_error=_last_error(work.troubled) if work.troubled is not None else None,
+        runs=tuple(map(RunResource.of, overview.live)),
+        last_error=_last_error(overview.troubled) if overview.troubled is not None else None,
         today=UsageRowResource.of(tenant, total.usage, total.money),
     )
 

@@ -389,7 +389,7 @@ def _current_work(meter: Meter) -> None:
 def _tool_warnings(meter: Meter) -> None:
     world = group()
     claimed(world)
-    agent = world.app.agents.get(TENANT, "agt_a")
+    agent = world.app.agents.get(TENANT, "agt_a").model_copy(update={"reply_mode": "tools"})
     with meter(world):
         world.app.tool_warnings.of(agent)
 

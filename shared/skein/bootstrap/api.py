@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from skein.services.quotas.usage import UsageCounters
     from skein.services.quotas.usage_reports import UsageReports
     from skein.services.recall.rebuild import RecallRebuilds
-    from skein.services.runs.current_work import CurrentWork
+    from skein.services.runs.current_work import WorkOverviews
     from skein.services.runs.manual_trigger import ManualTrigger
     from skein.services.runs.queries import RunViews
     from skein.services.runs.tool_warnings import ToolWarnings
@@ -273,11 +273,11 @@ class ApiServices:
         return ModelStatuses(model_list=self.ports.model_list, clock=self.ports.clock)
 
     @lazy
-    def current_work(self) -> CurrentWork:
+    def current_work(self) -> WorkOverviews:
         """The service that finds the current runs of a tenant."""
-        from skein.services.runs.current_work import CurrentWork
+        from skein.services.runs.current_work import WorkOverviews
 
-        return CurrentWork(table=self.ports.table, clock=self.ports.clock)
+        return WorkOverviews(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
     def tool_warnings(self) -> ToolWarnings:

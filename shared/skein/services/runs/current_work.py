@@ -28,7 +28,7 @@ class WorkOverview:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CurrentWork:
+class WorkOverviews:
     """The service that finds the current runs of a tenant."""
 
     table: Table

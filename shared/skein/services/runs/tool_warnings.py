@@ -9,7 +9,7 @@ from skein.models.runs.run import Run, runs_relation
 from skein.ports import Clock, Table
 
 RUNS = 10  # of each of two days
-LEAST_RUNS = 3  # fewer runs prove nothing
+MIN_RUNS = 3  # fewer runs prove nothing
 UNHEARD = frozenset({"nudged", "unspoken_text"})
 
 
@@ -45,7 +45,7 @@ class ToolWarnings:
         found = self.table.get_many([Key(row["pk"], row["sk"]) for row in rows]) if rows else {}
         runs = [Run.from_item(item) for item in found.values()]
         answered = [run for run in runs if run.ended and run.steps_taken]
-        if len(answered) < LEAST_RUNS or any(run.tools for run in answered):
+        if len(answered) < MIN_RUNS or any(run.tools for run in answered):
             return None
         if agent.reply_mode is None and not all(UNHEARD & set(run.marks) for run in answered):
             return None
