@@ -5,6 +5,7 @@ learn nothing about a route's parameters.
 """
 
 import binascii
+import inspect
 import json
 import re
 import threading
@@ -204,12 +205,13 @@ class Api(APIGatewayHttpResolver):
         if methods == ("GET",):
             shared.append(answer_unchanged_lists)
         given.arguments["middlewares"] = [*shared, *middlewares]
-        register = super().route(*given.args, **given.kwargs)
+        register_route = super().route
 
         def registered(function: Route) -> Route:
             for each in methods:
                 self._parameters[each, rule] = signature(function).parameters
-            return register(function)
+            given.arguments["description"] = inspect.getdoc(function)
+            return register_route(*given.args, **given.kwargs)(function)
 
         return registered
 

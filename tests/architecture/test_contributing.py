@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-import api_docs
 import skein
+from routes import openapi
 from tools import notices
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def test_skein_has_one_version_number() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["dynamic"] == ["version"]
     assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "skein.__version__"}
-    assert api_docs.document()["info"]["version"] == skein.__version__
+    assert openapi.document()["info"]["version"] == skein.__version__
 
 
 def test_skein_ships_its_types() -> None:

@@ -12,8 +12,8 @@ import annotated_types
 import pytest
 from pydantic.fields import FieldInfo
 
-import api_docs
 from local.template import ROOT, Template
+from routes import openapi
 from skein import errors
 from skein.models.chats import borrowed, chat, idempotency
 from skein.models.common import ownership
@@ -332,7 +332,7 @@ def routes() -> dict[str, str]:
         f"{method.upper()} {path}": next(iter(operation["security"][0]), "")
         if operation["security"]
         else ""
-        for path, operations in api_docs.document()["paths"].items()
+        for path, operations in openapi.document()["paths"].items()
         for method, operation in operations.items()
     }
     for function in TEMPLATE.functions:
@@ -353,7 +353,7 @@ def test_the_apis_document_lists_each_summary() -> None:
     documented = {row[0].strip("`"): row[2] for row in rows(part(page("api.md"), "## All calls"))}
     summaries = {
         f"{method.upper()} {path}": operation["summary"]
-        for path, operations in api_docs.document()["paths"].items()
+        for path, operations in openapi.document()["paths"].items()
         for method, operation in operations.items()
     }
     assert {call: text for call, text in documented.items() if call in summaries} == summaries

@@ -2,7 +2,7 @@
 
 import pytest
 
-import api_docs
+from routes import openapi
 from tests.support.api_client import Client, operator
 from tests.support.builders import World
 
@@ -46,6 +46,6 @@ def test_list_of_agents_has_no_warnings_and_does_not_list_models(
 
 
 def test_document_describes_the_warnings() -> None:
-    schemas = api_docs.document()["components"]["schemas"]
+    schemas = openapi.document()["components"]["schemas"]
     assert "warnings" in schemas["AgentDetail"]["required"]
     assert set(schemas["AgentWarning"]["required"]) == {"code", "message"}

@@ -4,15 +4,19 @@ import json
 import re
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 import admin_api
 import api_docs
 import mobile_api
+from routes.examples import EXAMPLES
+from routes.openapi import BY_GATEWAY, ERRORS, TAGS, document
 from skein.errors import Rejected
 from tests.support.api_client import Client, operator, recorded
 from tests.support.builders import World
 
+WEBHOOK = ("post", "/webhooks/services/{service_id}")
 ROUTES = sorted(
     (str(route.method).lower(), str(route.openapi_path))
     for api in (mobile_api.api, admin_api.api)
@@ -24,7 +28,7 @@ def operations() -> dict[tuple[str, str], dict[str, Any]]:
     """The document's operations by method and path."""
     return {
         (method, path): operation
-        for path, found in api_docs.document()["paths"].items()
+        for path, found in document()["paths"].items()
         for method, operation in found.items()
     }
 
@@ -37,12 +41,12 @@ def references(value: Any) -> set[str]:
 def test_the_recorded_event_is_answered_with_the_document() -> None:
     answer = Client(World(), api=api_docs).send(recorded("api_docs"))
     assert answer.status == 200
-    assert answer.body == api_docs.document()
+    assert answer.body == document()
     assert answer.body["openapi"].startswith("3.1")
 
 
 def test_every_route_is_in_the_document() -> None:
-    assert sorted(operations()) == ROUTES
+    assert sorted(operations()) == sorted([*ROUTES, WEBHOOK])
 
 
 def test_operations_have_names_of_their_own() -> None:
@@ -53,7 +57,7 @@ def test_operations_have_names_of_their_own() -> None:
 
 
 def test_moments_are_described_as_such() -> None:
-    schemas = api_docs.document()["components"]["schemas"]
+    schemas = document()["components"]["schemas"]
     moments = {
         f"{name}.{field}": json.dumps(described)
         for name, schema in schemas.items()
@@ -65,15 +69,16 @@ def test_moments_are_described_as_such() -> None:
 
 
 def test_every_schema_that_is_mentioned_is_there_and_the_other_way_round() -> None:
-    document = api_docs.document()
-    assert references(document) == document["components"]["schemas"].keys()
+    described = document()
+    assert references(described) == described["components"]["schemas"].keys()
 
 
 def test_each_scope_has_a_bearer_scheme() -> None:
-    schemes = api_docs.document()["components"]["securitySchemes"]
-    assert {name: (s["type"], s["scheme"]) for name, s in schemes.items()} == {
+    schemes = document()["components"]["securitySchemes"]
+    assert {name: (s["type"], s.get("scheme")) for name, s in schemes.items()} == {
         "chat": ("http", "bearer"),
         "admin": ("http", "bearer"),
+        "signature": ("apiKey", None),
     }
 
 
@@ -87,6 +92,7 @@ def test_every_operation_says_who_may_and_what_may_come_back(method: str, path: 
     statuses = set(operation["responses"])
     assert operation["summary"]
     assert operation["tags"]
+    assert len(operation["description"]) > 10
     if path == "/healthz":
         assert operation["security"] == []
         assert statuses == {"200", "422", "500"}
@@ -99,10 +105,8 @@ def test_every_operation_says_who_may_and_what_may_come_back(method: str, path: 
         expected |= {"404"}
     assert expected <= statuses
     for status, answer in operation["responses"].items():
-        if status in {"401", "403", "413", "429", "500", "503"}:
-            assert references(answer) == {"ErrorEnvelope", "GatewayError"}
-        elif int(status) >= 400:
-            assert references(answer) == {"ErrorEnvelope"}
+        if int(status) >= 400:
+            assert answer == {"$ref": f"#/components/responses/{ERRORS[status]}"}
         elif status in {"204", "304"}:
             assert "content" not in answer
         else:
@@ -124,7 +128,7 @@ def test_a_chat_that_cannot_be_opened_is_described() -> None:
     assert admin.post("/v1/users", {"id": "usr_gone", "name": "Gone"}).status == 201
     assert admin.delete("/v1/users/usr_gone").status == 202
     answer = client.post("/v1/chats", {"kind": "group"})
-    described = api_docs.document()["paths"]["/v1/chats"]["post"]["responses"]
+    described = document()["paths"]["/v1/chats"]["post"]["responses"]
     assert (answer.status, answer.code) == (409, "conflict")
     assert "409" in described
 
@@ -132,7 +136,7 @@ def test_a_chat_that_cannot_be_opened_is_described() -> None:
 def test_an_export_of_lines_is_described_as_such() -> None:
     """Found by schemathesis: it was described as JSON (`make fuzz`)."""
     path = "/v1/agents/{agent_id}/threads/{thread_id}/export"
-    answers = api_docs.document()["paths"][path]["get"]["responses"]
+    answers = document()["paths"][path]["get"]["responses"]
     assert list(answers["200"]["content"]) == ["application/jsonl"]
 
 
@@ -141,3 +145,74 @@ def test_document_with_a_query_parameter_answers_422_with_its_name() -> None:
     assert (answer.status, answer.code) == (422, "unprocessable")
     [reason] = answer.body["error"]["details"]["reasons"]
     assert reason == {"where": ["query", "format"], "why": "unknown parameter"}
+
+
+# ---------------------------------------------------------------------- for code generators
+
+
+def test_each_error_status_has_one_shape() -> None:
+    shared = document()["components"]["responses"]
+    for status, name in ERRORS.items():
+        schema = "GatewayErrorEnvelope" if status in BY_GATEWAY else "ErrorEnvelope"
+        content = shared[name]["content"]["application/json"]
+        assert content["schema"] == {"$ref": f"#/components/schemas/{schema}"}
+    assert shared["TooManyRequests"]["headers"].keys() == {"Retry-After"}
+
+
+def test_every_error_code_is_in_the_enum() -> None:
+    codes = {Rejected.code, *(error.code for error in Rejected.__subclasses__())}
+    described = document()["components"]["schemas"]["ErrorCode"]["enum"]
+    assert set(described) == codes | {"unavailable", "storage_full", "internal"}
+
+
+def test_every_enum_is_a_schema_with_a_name() -> None:
+    schemas = document()["components"]["schemas"]
+    enums = {name: schema for name, schema in schemas.items() if "enum" in schema}
+    assert {"ChatKind", "MemberKind", "ReplyMode", "RunStatus", "ToolName"} <= enums.keys()
+    assert json.dumps(document()).count('"enum"') == len(enums)
+
+
+def test_optional_fields_of_requests_have_no_default() -> None:
+    """openapi-typescript requires a field that has a default."""
+    for name, schema in document()["components"]["schemas"].items():
+        for field, described in schema.get("properties", {}).items():
+            if field not in schema.get("required", ()) and "const" not in described:
+                assert "default" not in described, f"{name}.{field}"
+
+
+def test_constraints_are_keywords_of_json_schema() -> None:
+    for name, schema in document()["components"]["schemas"].items():
+        jsonschema_rs.meta.validate(schema)
+        assert not {'"ge"', '"le"', '"gt"', '"lt"'} & set(
+            re.findall(r'"\w+"', json.dumps(schema))
+        ), name
+
+
+def test_every_tag_is_described() -> None:
+    used = {tag for operation in operations().values() for tag in operation["tags"]}
+    assert {tag["name"] for tag in document()["tags"]} == used == TAGS.keys()
+
+
+def test_lists_have_an_etag() -> None:
+    responses = operations()["get", "/v1/chats"]["responses"]
+    assert responses["200"]["headers"].keys() == {"ETag"}
+    assert "304" in responses
+    assert "304" not in operations()["post", "/v1/chats/{chat_id}/runs"]["responses"]
+
+
+def test_examples_fit_their_schemas() -> None:
+    found = {operation["operationId"]: operation for operation in operations().values()}
+    assert EXAMPLES.keys() <= found.keys()
+    contents = [
+        content
+        for operation in found.values()
+        for part in (operation.get("requestBody", {}), *operation["responses"].values())
+        for content in part.get("content", {}).values()
+    ]
+    shared = document()["components"]["responses"].values()
+    contents.extend(content for each in shared for content in each["content"].values())
+    examples = [content for content in contents if "example" in content]
+    assert len(examples) > 20
+    for content in examples:
+        schema = {"components": document()["components"], **content["schema"]}
+        jsonschema_rs.validate(schema, content["example"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import api_docs
+from routes import openapi
 from tests.matrix.calls import ROUTES, Request, Route
 from tests.matrix.households import STRANGER, TWIN, Household, Neighbours
 from tests.support.api_client import Answer, Client
@@ -170,7 +170,7 @@ def test_route_with_a_documented_query_parameter_accepts_it(route: Route) -> Non
 
 @every_route
 def test_route_documents_each_query_parameter_that_it_accepts(route: Route) -> None:
-    operation = api_docs.document()["paths"][route.path][route.method.lower()]
+    operation = openapi.document()["paths"][route.path][route.method.lower()]
     documented = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"}
     assert route.api.api.query_names(route.method, route.path) == documented
     assert documented == set(route.query_names)
@@ -305,7 +305,7 @@ def test_list_answers_its_etag_with_304_until_it_changes(world: Neighbours, rout
     for given in ('"x"', tag.strip('"'), ""):
         again = client.call("GET", request.path, headers={"if-none-match": given})
         assert (again.status, again.body) == (200, first.body)
-    operation = api_docs.document()["paths"][route.path]["get"]
+    operation = openapi.document()["paths"][route.path]["get"]
     assert "content" not in operation["responses"]["304"]
     assert "If-None-Match" in {each["name"] for each in operation["parameters"]}
 

@@ -1,7 +1,7 @@
 """The tools for threads, with their documents and skills."""
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -32,7 +32,7 @@ from skein.agent.tools.context import ToolContext, author_of, owner_at, reach_at
 from skein.errors import Correctable, NotFound
 from skein.models.common.ownership import effect_id
 from skein.models.workspace.skill import CORE
-from skein.models.workspace.thread import Thread, ThreadKind
+from skein.models.workspace.thread import EndedThreadStatus, Thread, ThreadKind
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.thread_changes import ThreadEdit
 
@@ -40,7 +40,6 @@ SHOWN_BYTES = 40_000  # of a thread in a tool result; a step's results hold 60,0
 SKILL_BYTES = 12_000  # of the skills in a tool result
 
 Evidence = Annotated[Finding | None, Field(description="What shows that it is done.")]
-EndedStatus = Literal["completed", "archived"]
 
 
 @tool(shows_items=True)
@@ -153,7 +152,7 @@ def update_thread(
 def end_thread(
     call: ToolContext,
     thread_id: Id,
-    outcome: Annotated[EndedStatus, Field(description="archived: stopped unfinished.")],
+    outcome: Annotated[EndedThreadStatus, Field(description="archived: stopped unfinished.")],
     evidence: Evidence = None,
     learned: Finding | None = None,
 ) -> str:

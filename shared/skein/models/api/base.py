@@ -31,6 +31,21 @@ MAX_SEQ = 999_999_999_998
 EntityId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
 Seq = Annotated[int, Field(ge=0, le=MAX_SEQ), NUMBER]
 
+# The codes of `skein.errors`, and those of skein.http for errors that no caller caused.
+ErrorCode = Literal[
+    "invalid",
+    "unauthenticated",
+    "forbidden",
+    "not_found",
+    "conflict",
+    "too_large",
+    "unprocessable",
+    "rate_limited",
+    "unavailable",
+    "storage_full",
+    "internal",
+]
+
 
 class Request(BaseModel):
     """The body of a request.
@@ -63,7 +78,7 @@ class Resource(BaseModel):
 class ErrorDetail(Resource):
     """The error of a failed request."""
 
-    code: Annotated[str, Field(description="Stable code for programs.")]
+    code: Annotated[ErrorCode, Field(description="Stable code for programs.")]
     message: Annotated[str, Field(description="Explanation for people; its wording may change.")]
     details: Annotated[dict[str, Any], Field(description="Details that depend on the code.")]
 

@@ -26,7 +26,7 @@ from skein.models.directory.agent import (
 )
 from skein.models.directory.line import Line
 from skein.models.directory.phone_number import e164
-from skein.models.directory.profile_change import ProfileChange
+from skein.models.directory.profile_change import ProfileChange, ProfileChangeMadeBy
 from skein.models.directory.user import MAX_PHONES, User
 
 
@@ -352,7 +352,7 @@ class ProfileSourceResource(Resource):
     """The source of a value that an agent set."""
 
     made_by: Annotated[
-        Literal["consolidation", "update_profile"],
+        ProfileChangeMadeBy,
         Field(description="Consolidation of the chat, or the agent's tool."),
     ]
     agent_id: str

@@ -1,6 +1,6 @@
 """Requests and resources of the HTTP API: threads."""
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -14,6 +14,7 @@ from skein.models.workspace.thread import (
     Blocking,
     BoundSkills,
     Concern,
+    EndedThreadStatus,
     Finding,
     Thread,
     ThreadDocuments,
@@ -70,7 +71,7 @@ class ThreadChange(Request):
         JsonBool | None, Field(description="Whether the thread is the active one.")
     ] = None
     status: Annotated[
-        Literal["completed", "archived"] | None,
+        EndedThreadStatus | None,
         Field(description="End the thread; this cannot be undone."),
     ] = None
     evidence: Annotated[

@@ -260,7 +260,7 @@ class Retention(Overrides):
 
 
 # The roll-out divides people into 10,000 shares, so finer percentages have no effect.
-Percentage = Annotated[float, AfterValidator(lambda share: round(share, 2))]
+Percentage = Annotated[float, Field(ge=0, le=100), AfterValidator(lambda share: round(share, 2))]
 
 
 class RolloutOverride(Overrides):
@@ -274,8 +274,6 @@ class RolloutOverride(Overrides):
         Percentage | None,
         Field(
             description="Percentage of people whose prompts contain context, with two decimals.",
-            ge=0,
-            le=100,
         ),
         NUMBER,
     ] = None

@@ -7,6 +7,8 @@ from skein.models.common.base import Identifier, Instant, Value
 MAX_CHANGES = 30  # of one person; the oldest are dropped first
 MAX_CHANGES_BYTES = 16_384  # of all changes as JSON; the newest change is always kept
 
+ProfileChangeMadeBy = Literal["consolidation", "update_profile"]
+
 
 class ProfileSource(Value):
     """Where an agent's value comes from.
@@ -20,7 +22,7 @@ class ProfileSource(Value):
         run_id: The run that called the tool; None for consolidation.
     """
 
-    made_by: Literal["consolidation", "update_profile"]
+    made_by: ProfileChangeMadeBy
     agent_id: Identifier
     chat_id: Identifier
     seqs: tuple[int, ...] = ()

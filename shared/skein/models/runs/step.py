@@ -17,6 +17,7 @@ HISTORY = "CHAT HISTORY"
 FIXED_ANSWER = "none"  # the model's name in a step whose answer no model gave
 
 ToolStatus = Literal["done", "correctable", "failed"]
+TurnRole = Literal["user", "assistant"]
 
 STEP = "#STEP#"  # between the sort key of a run and the number of its step
 
@@ -32,7 +33,7 @@ class PromptSection(Value):
 class HistoryTurn(Value):
     """One message of the history, with a role of the chat-completion API."""
 
-    role: Literal["user", "assistant"]
+    role: TurnRole
     text: str
 
 

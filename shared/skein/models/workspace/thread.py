@@ -14,6 +14,7 @@ from skein.models.workspace.skill import SkillLabel, SkillLabels, SkillName
 
 ThreadKind = Literal["exploratory", "deliverable"]
 ThreadStatus = Literal["open", "completed", "archived"]
+EndedThreadStatus = Literal["completed", "archived"]
 
 OPEN_THREADS = f"{ALWAYS}WORKBENCH"
 RUN_LINK = SortKeyPrefix("STINT#")

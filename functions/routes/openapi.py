@@ -1,0 +1,345 @@
+"""OpenAPI document of both APIs, generated from their routes, for people and code generators.
+
+Powertools generates one document for each API. `document` merges them, names every enum, and writes
+each error once. Code generators then produce one type for each.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, Literal, get_args, get_origin
+
+from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
+
+import admin_api
+import mobile_api
+import skein
+from routes.app import STATUSES, Api
+from routes.examples import ERROR_EXAMPLES, EXAMPLES
+from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
+
+TITLE = "Skein"
+ABOUT = """AI agents with one coherent mind across many conversations.
+
+Every call needs a JWT with the scope `chat` (people's clients) or `admin` (operators).
+Ids are opaque. Times are RFC 3339 in UTC.
+Lists are pages: pass `next_cursor` as `cursor` to get the next page.
+Unknown query parameters and unknown fields are refused with 422.
+If a request fails with 503, or its response is lost, repeat it with the same `client_id`."""
+LICENCE = {"name": "Apache 2.0", "identifier": "Apache-2.0"}
+TAGS = {
+    "agents": "Agents: their system prompts, models and tools.",
+    "audit": "The record of what operators read and changed.",
+    "chats": "Chats of people and agents.",
+    "documents": "Documents that agents write and read.",
+    "goals": "Goals of agents.",
+    "lines": "Phone numbers on which agents receive and send SMS.",
+    "live": "The live channel: changes over a WebSocket.",
+    "me": "The caller.",
+    "members": "Members of chats.",
+    "memories": "Memories of agents: what they learned, from whom, and who may be shown it.",
+    "messages": "Messages of chats.",
+    "plans": "Plans: future runs of agents, once or recurring.",
+    "privacy": "Export and erasure of people.",
+    "recall": "The index in which agents find old messages.",
+    "runs": "Runs of agents: their prompts, steps and reasons.",
+    "service": "The state of Skein itself.",
+    "services": "Services whose webhooks start runs of agents.",
+    "settings": "Settings of a tenant.",
+    "skills": "Skills: instructions that agents load when they need them.",
+    "threads": "Threads: pieces of work of an agent.",
+    "usage": "Tokens, SMS and money.",
+    "users": "People, as operators manage them.",
+}
+POWERTOOLS_SCHEMAS = ("HTTPValidationError", "ResponseValidationError", "ValidationError")
+METHODS = frozenset({"get", "put", "post", "patch", "delete"})
+NOT_MODIFIED = "304"
+# With these statuses, API Gateway itself may answer, and it cannot be told to use Skein's shape.
+BY_GATEWAY = frozenset({"401", "403", "413", "429", "500", "503"})
+GATEWAY_ERROR = {
+    "title": "GatewayErrorEnvelope",
+    "description": "An error of Skein (`error`), or of the API Gateway in front of it (`message`).",
+    "type": "object",
+    "properties": {
+        "error": {"$ref": "#/components/schemas/ErrorDetail"},
+        "message": {"type": ["string", "null"]},
+    },
+}
+ERRORS = {
+    "400": "BadRequest",
+    "401": "Unauthorized",
+    "403": "Forbidden",
+    "404": "NotFound",
+    "409": "Conflict",
+    "413": "TooLarge",
+    "422": "Unprocessable",
+    "429": "TooManyRequests",
+    "500": "InternalError",
+    "503": "Unavailable",
+}
+INTERNAL_ERROR = "An internal error occurred."
+RETRY_AFTER = {
+    "description": "The seconds to wait. Missing if the API Gateway refused the request.",
+    "schema": {"type": "integer", "minimum": 1},
+}
+ETAG = {
+    "description": "The version of this list, for `If-None-Match`.",
+    "schema": {"type": "string"},
+}
+IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "The `ETag` of the same list; the response is 304 if the list has not changed.",
+    "schema": {"type": "string"},
+}
+WEBHOOK_PATH = "/webhooks/services/{service_id}"
+SIGNATURE = "signature"
+SIGNATURE_SCHEME = {
+    "type": "apiKey",
+    "in": "header",
+    "name": "X-Skein-Signature",
+    "description": "`t=<seconds>,v1=<HMAC-SHA256 of `<seconds>.<body>` with the secret>`.",
+}
+WEBHOOK = {
+    "post": {
+        "tags": ["services"],
+        "operationId": "send_webhook",
+        "summary": "Trigger a service's agents",
+        "description": "For the service. The same body with the same time starts nothing twice.",
+        "security": [{SIGNATURE: []}],
+        "parameters": [
+            {
+                "name": "service_id",
+                "in": "path",
+                "required": True,
+                "description": "The id of a service.",
+                "schema": {"type": "string"},
+            }
+        ],
+        "requestBody": {
+            "required": True,
+            "description": f"A JSON object of at most {MAX_PAYLOAD_BYTES:,} bytes for the agents.",
+            "content": {
+                "application/json": {
+                    "schema": {"type": "object", "additionalProperties": True},
+                    "example": {"order": "4711", "status": "shipped"},
+                }
+            },
+        },
+        "responses": {
+            "202": {
+                "description": "Accepted. The runs start asynchronously.",
+                "content": {
+                    "application/json": {"schema": {"$ref": "#/components/schemas/StartedRuns"}}
+                },
+            },
+            **{
+                status: {"$ref": f"#/components/responses/{ERRORS[status]}"}
+                for status in ("400", "403", "404", "413", "429", "500", "503")
+            },
+        },
+    }
+}
+STARTED_RUNS = {
+    "title": "StartedRuns",
+    "description": "The runs that a webhook started.",
+    "type": "object",
+    "properties": {"runs": {"type": "array", "items": {"type": "string"}}},
+    "required": ["runs"],
+}
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Generate the OpenAPI document, once per container.
+
+    Raises:
+        ValueError: Both APIs have the same method of a path, or different components of one name.
+    """
+    merged = _described(mobile_api.api)
+    other = _described(admin_api.api)
+    for path, operations in other["paths"].items():
+        shared = merged["paths"].setdefault(path, {})
+        if shared.keys() & operations.keys():
+            raise ValueError(f"both APIs define {path}")
+        shared.update(operations)
+    for kind, entries in other["components"].items():
+        known = merged["components"].setdefault(kind, {})
+        if any(known[name] != entries[name] for name in known.keys() & entries.keys()):
+            raise ValueError(f"both APIs define different {kind} of the same name")
+        known.update(entries)
+    _add_webhook(merged)
+    _name_enums(merged)
+    _simplify_fields(merged)
+    used = {tag for operation in _operations(merged) for tag in operation["tags"]}
+    merged["tags"] = [{"name": tag, "description": TAGS[tag]} for tag in sorted(used)]
+    return merged
+
+
+def _described(api: Api) -> dict[str, Any]:
+    """Generate one API's document, with the scope that each operation requires."""
+    scheme = HTTPBearer(bearerFormat="JWT", description=f"A JWT with the scope `{api.scope}`.")
+    text = api.get_openapi_json_schema(
+        title=TITLE,
+        version=skein.__version__,
+        description=ABOUT,
+        security_schemes={api.scope: scheme},
+    )
+    described: dict[str, Any] = json.loads(text)
+    described["info"]["license"] = LICENCE
+    for path, operations in described["paths"].items():
+        for method in METHODS & operations.keys():
+            operation = operations[method]
+            operation["operationId"] = _name(operation["operationId"], path)
+            operation["security"] = [] if path in api.public else [{api.scope: []}]
+            operation["responses"] = _responses(operation["responses"])
+            if method != "get":
+                operation["responses"].pop(NOT_MODIFIED, None)
+            elif NOT_MODIFIED in operation["responses"]:
+                operation.setdefault("parameters", []).append(IF_NONE_MATCH)
+                operation["responses"]["200"]["headers"] = {"ETag": ETAG}
+            _add_examples(operation)
+    for name in POWERTOOLS_SCHEMAS:
+        described["components"]["schemas"].pop(name, None)
+    described["components"]["schemas"]["GatewayErrorEnvelope"] = GATEWAY_ERROR
+    described["components"]["responses"] = dict(_error_responses())
+    return described
+
+
+def _name(generated: str, path: str) -> str:
+    """Return the operation id for generated clients: the function's name, without path and method.
+
+    Args:
+        generated: The operation id that Powertools generated.
+        path: The path of the operation.
+    """
+    return generated.partition(re.sub(r"\W", "_", path))[0]
+
+
+def _responses(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an operation's responses by status: its own, and references to the shared errors."""
+    statuses = {*found, "500"}
+    return {
+        status: {"$ref": f"#/components/responses/{ERRORS[status]}"}
+        if status in ERRORS
+        else _successful(status, found[status])
+        for status in sorted(statuses)
+    }
+
+
+def _successful(status: str, response: dict[str, Any]) -> dict[str, Any]:
+    if status in {"204", NOT_MODIFIED}:
+        response.pop("content", None)
+    return response
+
+
+def _error_responses() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Return the shared response of each error status, by name."""
+    for status, name in ERRORS.items():
+        schema = "GatewayErrorEnvelope" if status in BY_GATEWAY else "ErrorEnvelope"
+        content = {
+            "schema": {"$ref": f"#/components/schemas/{schema}"},
+            "example": ERROR_EXAMPLES[status],
+        }
+        response: dict[str, Any] = {
+            "description": STATUSES.get(int(status), INTERNAL_ERROR),
+            "content": {"application/json": content},
+        }
+        if status == "429":
+            response["headers"] = {"Retry-After": RETRY_AFTER}
+        yield name, response
+
+
+def _add_examples(operation: dict[str, Any]) -> None:
+    """Add an operation's examples of a request and of a response, if there are any."""
+    example = EXAMPLES.get(operation["operationId"])
+    if example is None:
+        return
+    if example.request is not None:
+        operation["requestBody"]["content"]["application/json"]["example"] = example.request
+    if example.response is not None:
+        status = next(status for status in operation["responses"] if status.startswith("2"))
+        content = operation["responses"][status]["content"]["application/json"]
+        content["example"] = example.response
+
+
+def _add_webhook(document: dict[str, Any]) -> None:
+    """Add the webhook of services, which has a handler of its own and no route."""
+    document["paths"][WEBHOOK_PATH] = WEBHOOK
+    document["components"]["schemas"]["StartedRuns"] = STARTED_RUNS
+    document["components"]["securitySchemes"][SIGNATURE] = SIGNATURE_SCHEME
+
+
+def _name_enums(document: dict[str, Any]) -> None:
+    """Replace each enum by a reference to a schema with its name in the code.
+
+    Raises:
+        ValueError: An enum has no name in `skein`.
+    """
+    names = literal_names()
+    schemas: dict[str, Any] = document["components"]["schemas"]
+    for holder in [each for each in _holders(document) if each is not schemas]:
+        for key, schema in list(_children(holder)):
+            if not isinstance(schema, dict) or "enum" not in schema:
+                continue
+            values = tuple(schema["enum"])
+            if values not in names:
+                raise ValueError(f"give the values {values} a name in skein")
+            name = names[values]
+            schemas[name] = {"title": name, "type": schema["type"], "enum": list(values)}
+            kept = {each: schema[each] for each in ("description", "default") if each in schema}
+            holder[key] = {"$ref": f"#/components/schemas/{name}", **kept}
+
+
+def literal_names() -> dict[tuple[object, ...], str]:
+    """Return the names of all type aliases of literals in `skein`, by their values.
+
+    If several aliases have the same values, the first by name counts.
+    """
+    names: dict[tuple[object, ...], str] = {}
+    modules = [module for name, module in sys.modules.items() if name.startswith("skein.")]
+    for alias, value in sorted(
+        ((name, value) for module in modules for name, value in vars(module).items()),
+        key=lambda found: found[0],
+    ):
+        if get_origin(value) is Literal:
+            names.setdefault(get_args(value), alias)
+    return names
+
+
+def _simplify_fields(document: dict[str, Any]) -> None:
+    """Remove generated titles, and move the defaults of optional fields into their descriptions.
+
+    Some code generators make a type of each title, and require a field that has a default.
+    """
+    for schema in document["components"]["schemas"].values():
+        for name, field in schema.get("properties", {}).items():
+            field.pop("title", None)
+            if name in schema.get("required", ()) or "default" not in field or "const" in field:
+                continue
+            default = field.pop("default")
+            if default is not None:
+                text = f"Default: `{json.dumps(default)}`."
+                field["description"] = f"{field.get('description', '')} {text}".strip()
+
+
+def _operations(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for operations in document["paths"].values():
+        for method in METHODS & operations.keys():
+            yield operations[method]
+
+
+def _holders(value: Any) -> Iterator[Any]:
+    """Yield all objects and arrays in a document."""
+    if isinstance(value, dict | list):
+        yield value
+        for _, child in _children(value):
+            yield from _holders(child)
+
+
+def _children(holder: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the keys and values of an object, or the positions and items of an array."""
+    yield from holder.items() if isinstance(holder, dict) else enumerate(holder)
