@@ -69,6 +69,7 @@ OTHERS = {
     ),
     "agent/reading/reader.py": "the messages of the active chat and its person, for their readers",
     "agent/turn_steps.py": "the run's own recorded prompt",
+    "agent/replay.py": "a run's recorded prompt, for operators",
     "agent/training_export.py": "a completed thread, for operators",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
     "services/feed/live_changes.py": "numbers and ids of what has changed",
@@ -193,6 +194,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
         "agent/reading/fallback.py",
         "agent/reading/cache.py",  # for `agent/reading/reader.py`, which decides
         "agent/reading/reader.py",
+        "agent/replay.py",  # a recorded prompt, for operators
         "agent/recall_preview.py",  # the agent and the person of the chat, for operators
     }
 

@@ -333,6 +333,7 @@ def routes() -> dict[str, str]:
         if operation["security"]
         else ""
         for path, operations in openapi.document()["paths"].items()
+        if path != openapi.WEBHOOK_PATH
         for method, operation in operations.items()
     }
     for function in TEMPLATE.functions:

@@ -259,8 +259,9 @@ class Retention(Overrides):
     ] = None
 
 
-# The roll-out divides people into 10,000 shares, so finer percentages have no effect.
-Percentage = Annotated[float, Field(ge=0, le=100), AfterValidator(lambda share: round(share, 2))]
+def _rounded(percentage: float | None) -> float | None:
+    """Round to two decimals: the roll-out divides people into 10,000 shares."""
+    return None if percentage is None else round(percentage, 2)
 
 
 class RolloutOverride(Overrides):
@@ -271,11 +272,14 @@ class RolloutOverride(Overrides):
         Field(description="Whether prompts contain context; otherwise, only the current message."),
     ] = None
     context_rollout_percent: Annotated[
-        Percentage | None,
+        float | None,
         Field(
             description="Percentage of people whose prompts contain context, with two decimals.",
+            ge=0,
+            le=100,
         ),
         NUMBER,
+        AfterValidator(_rounded),
     ] = None
 
 
