@@ -15,6 +15,7 @@ from tests.support.api_client import Answer, Client
 PLAIN = {
     "GET /healthz",
     "GET /v1/settings",
+    "GET /v1/pauses",
     "GET /v1/usage",
     "GET /v1/lines/{phone}",
     "GET /v1/erasures/{erasure_id}",
@@ -23,8 +24,12 @@ PLAIN = {
     "GET /v1/chats/{chat_id}/members",
     "GET /v1/chats/{chat_id}/messages/{seq}/reasons",
 }
-# Calls that make what they name, in whichever tenant.
-MADE_BY_NAME = {"PUT /v1/skills/{name}"}
+# Calls that make what they name, or name no thing of a tenant.
+MADE_BY_NAME = {
+    "PUT /v1/skills/{name}",
+    "PUT /v1/pauses/{kind}",
+    "DELETE /v1/pauses/{kind}",
+}
 # Calls that name something which only they make, or which is only counted in the caller's tenant.
 FREE_NAMES = {
     "PUT /v1/chats/{chat_id}/members/{kind}/{member_id}": {"member_id"},
