@@ -58,10 +58,10 @@ export class Frame {
     this.live.textContent = text;
   }
 
-  /** Move the focus to the heading of the page, so that a screen reader reads it. */
+  /** Move the focus to the heading, so that a screen reader reads it; not away from the page. */
   focusHeading() {
     const heading = this.main.querySelector("h1");
-    if (heading === null) return;
+    if (heading === null || this.main.contains(document.activeElement)) return;
     heading.tabIndex = -1;
     heading.focus();
   }

@@ -42,7 +42,7 @@ def main() -> int:
             set_up_logs(console, log)
             # As on Lambda, the functions' standard output is their log.
             with redirect_stdout(log), Stack(config) as stack:
-                console.write(_greeting(stack))
+                console.write(greeting(stack))
                 console.flush()
                 stack.check_model()
                 end.wait()
@@ -54,7 +54,8 @@ def main() -> int:
     return 0
 
 
-def _greeting(stack: Stack) -> str:
+def greeting(stack: Stack) -> str:
+    """Return what `make run` prints when the stack serves; the last line is the phone's address."""
     quality = " (a small local model: set OPENAI_API_KEY for better answers)"
     return f"""
 Skein is at {stack.url}; stop it with Ctrl-C.

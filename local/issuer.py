@@ -177,7 +177,7 @@ class LocalIssuer:
         hidden = "\n".join(
             HIDDEN.format(name=name, value=html.escape(asked.get(name, ""))) for name in ASKED
         )
-        offered = [(OPERATOR, OPERATOR_NAME, "sees and changes everything")]
+        offered = [(OPERATOR, OPERATOR_NAME, "has the scopes chat and admin")]
         offered += [(person.id, person.name, "a person") for person in self._people()]
         choices = "\n".join(
             CHOICE.format(id=html.escape(each), name=html.escape(name), about=about)

@@ -11,17 +11,18 @@ async function show(main, _args, context) {
   const { api } = context;
   const place = el("div", { class: "cards" });
   fill(main, el("h1", {}, said.name), place);
-  const [up, usage, agents, lines] = await Promise.all([
+  const [up, usage, pauses, agents, lines] = await Promise.all([
     fetch("/healthz").then((answer) => answer.ok, () => false),
-    api.get("/v1/usage"), api.get("/v1/agents?limit=100"), api.get("/v1/lines?limit=100"),
+    api.get("/v1/usage?by=tenant"), api.get("/v1/pauses"), api.get("/v1/agents?limit=100"), api.get("/v1/lines?limit=100"),
   ]);
   const work = el("ul", { class: "plain" });
   fill(place,
     card(said.status,
       el("ul", { class: "plain" },
         light(up, up ? said.apiUp : said.apiDown),
-        light(context.config.live, context.config.live ? said.liveUp : said.liveDown))),
-    card(said.today, el("dl", { class: "figures" }, figures(usage))),
+        light(context.config.live, context.config.live ? said.liveUp : said.liveDown),
+        paused(pauses))),
+    card(said.today, el("dl", { class: "figures" }, figures(usage.total))),
     card(said.work, work,
       agents.items.length > AGENTS ? el("p", { class: "hint" }, said.workOfFirst(AGENTS)) : null),
     card(said.lines, lineList(lines.items, agents.items)),
@@ -38,12 +39,20 @@ function light(good, text) {
   return el("li", { class: good ? "good" : "bad" }, text);
 }
 
-function figures(usage) {
+/** What operators have paused, for the tenant or the stack. */
+function paused({ tenant, stack }) {
+  const kinds = Object.keys(said.paused).filter((kind) => tenant[kind] || stack[kind]);
+  return kinds.map((kind) => light(false, said.paused[kind]));
+}
+
+function figures(total) {
   const rows = [
-    [said.answers, usage.answers], [said.input, usage.input_tokens],
-    [said.output, usage.output_tokens], [said.cached, usage.cached_tokens],
+    [said.answers, number.format(total.calls)], [said.input, number.format(total.input_tokens)],
+    [said.cached, number.format(total.cached_tokens)], [said.output, number.format(total.output_tokens)],
+    [said.texts, number.format(total.texts)],
+    [said.money, total.money ? said.amount(number.format(total.money.amount), total.money.currency) : said.noPrices],
   ];
-  return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, number.format(value))));
+  return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
 }
 
 function lineList(lines, agents) {

@@ -2,10 +2,9 @@
 
 import os
 import time
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, ViewportSize, expect
 
 from local.template import ROOT
 from tests.console.driver import HOSTILE, OPERATOR, Driver
@@ -15,7 +14,9 @@ from tests.e2e.client import Client
 IMAGES = ROOT / "docs" / "images"
 SECONDS = 1.0
 MOST_CONTROLS = 100  # before the first control of a page
-NARROW = {"width": 320, "height": 640}
+NARROW: ViewportSize = {"width": 320, "height": 640}
+WIDE: ViewportSize = {"width": 1120, "height": 800}
+PICTURES = ("phone-sms-light", "home-light", "chats-dark")  # of docs/console.md
 
 every_page = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.address)
 
@@ -35,7 +36,7 @@ def test_page_has_no_accessibility_problem(driver: Driver, place: Place, theme: 
 
 @every_page
 def test_page_fits_a_window_of_320_pixels(driver: Driver, place: Place) -> None:
-    driver.page.set_viewport_size({"width": NARROW["width"], "height": NARROW["height"]})
+    driver.page.set_viewport_size(NARROW)
     place.open(driver)
     driver.check_width()
     driver.check_accessibility()
@@ -103,31 +104,40 @@ def test_page_appears_within_a_second_with_a_thousand_chats(
 
 
 @pytest.mark.skipif("SKEIN_SCREENSHOTS" not in os.environ, reason="only `make screenshots` writes")
-@every_page
-def test_screenshot_of_the_page(browser: Browser, client: Client, place: Place) -> None:
-    IMAGES.mkdir(exist_ok=True)
-    name = place.address.removeprefix("#/").replace("/", "-")
-    for theme in ("light", "dark"):
-        size = {"width": 1120, "height": 800}
-        with browser.new_context(
-            color_scheme="dark" if theme == "dark" else "light",
-            viewport={"width": size["width"], "height": size["height"]},
-            reduced_motion="reduce",
-            locale="en-GB",
-        ) as context:
-            driver = Driver(context.new_page(), client)
-            place.open(driver)
-            fill_page(driver, place)
-            path: Path = IMAGES / f"console-{name}-{theme}.png"
-            driver.page.screenshot(path=path)
+@pytest.mark.parametrize("picture", PICTURES)
+def test_screenshot_of_the_page(browser: Browser, client: Client, picture: str) -> None:
+    name, _, theme = picture.rpartition("-")
+    [place] = [each for each in PLACES if each.address[2:].replace("/", "-") == name]
+    with browser.new_context(
+        color_scheme="dark" if theme == "dark" else "light",
+        viewport=WIDE,
+        reduced_motion="reduce",
+        locale="en-GB",
+    ) as context:
+        driver = Driver(context.new_page(), client)
+        place.open(driver)
+        fill_page(driver, place)
+        driver.page.screenshot(path=IMAGES / f"console-{picture}.png")
+
+
+def test_pictures_of_the_docs_are_those_that_are_written() -> None:
+    assert {path.stem for path in IMAGES.glob("console-*.png")} == {
+        f"console-{picture}" for picture in PICTURES
+    }
 
 
 def fill_page(driver: Driver, place: Place) -> None:
     """Do something on a page, so that its picture shows something."""
-    if place.name == "phone":
-        if driver.page.locator(".bubble").count() == 0:
-            driver.send("What is a good exercise for my back?")
-        expect(driver.page.locator(".bubble.theirs").first).to_be_visible(timeout=20_000)
+    page = driver.page
+    if place.name == "home":
+        return
+    if place.name == "chats":
+        page.get_by_text("New chat").click()
+        page.get_by_label("Title (optional)").fill("Morning run")
+        page.get_by_role("button", name="Open the chat").click()
+    if page.locator(".bubble").count() == 0:
+        driver.send("What is a good exercise for my back?")
+    expect(page.locator(".bubble.theirs").first).to_be_visible(timeout=20_000)
 
 
 def make_hostile(client: Client) -> None:

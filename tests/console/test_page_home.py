@@ -12,8 +12,19 @@ def test_home_shows_status_use_and_lines(driver: Driver) -> None:
     expect(main).to_contain_text("The live channel is on.")
     expect(main).to_contain_text("+15005550006 is answered by Coach")
     expect(main.locator("dt")).to_have_text(
-        ["Answers of models", "Input tokens", "Output tokens", "From a cache"]
+        ["Answers of models", "Input tokens", "Input from a cache", "Output tokens", "SMS", "Money"]
     )
+
+
+def test_home_shows_what_is_paused(driver: Driver) -> None:
+    token = driver.client.token("operator", "chat admin")
+    driver.client.ok("PUT", "/v1/pauses/background", token=token)
+    try:
+        driver.sign_in("#/home")
+        paused = driver.page.locator("main .bad")
+        expect(paused).to_have_text("Summaries and memories are paused.")
+    finally:
+        driver.client.ok("DELETE", "/v1/pauses/background", token=token)
 
 
 def test_new_agent_needs_three_fields_and_answers_its_line(driver: Driver) -> None:

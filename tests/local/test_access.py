@@ -3,15 +3,17 @@
 import http.client
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from local.__main__ import network_lines
+from local.__main__ import greeting, network_lines
 from local.access import LocalAccess, refused
 from local.config import BadConfigError, Config
 from local.errors import PortInUseError
 from local.events import Request, Response, json_response
 from local.server import Server, addresses
+from local.stack import Stack
 
 PORT = 8787
 OTHER_MACHINE = "127.0.0.2"  # stands for another machine: /local answers 127.0.0.1 and ::1 alone
@@ -196,3 +198,9 @@ def test_greeting_on_the_network_names_the_address_for_other_machines(host: str,
     lines = network_lines(host, PORT)
     assert f"the API at {url}, with a token" in lines
     assert "POST /local/token" in lines
+
+
+def test_last_line_of_the_greeting_is_the_address_of_the_phone(tmp_path: Path) -> None:
+    stack = Stack(Config(data_dir=tmp_path))
+    stack.url = f"http://127.0.0.1:{PORT}"
+    assert greeting(stack).splitlines()[-1].strip() == f"{stack.url}/console/#/phone"
