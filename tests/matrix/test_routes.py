@@ -13,6 +13,7 @@ from tests.support.api_client import Answer, Client
 
 # Answers in which nothing of a household can be recognised; of all others the tests below know.
 PLAIN = {
+    "GET /v1/system",
     "GET /healthz",
     "GET /v1/settings",
     "GET /v1/pauses",
@@ -53,6 +54,7 @@ AFTERWARDS = {
     "GET /v1/chats/{chat_id}/agents/{agent_id}": 200,
     "GET /v1/chats/{chat_id}/consolidations": 200,
     "GET /v1/chats/{chat_id}/documents": 200,
+    "GET /v1/transcripts/{chat_id}": 200,
 }
 # The only call that takes something from a discarded chat: its members still read the message.
 DELETES_WORDS = "DELETE /v1/chats/{chat_id}/messages/{seq}"
@@ -254,7 +256,9 @@ def test_a_cursor_of_anywhere_else_shows_nothing_of_there(route: Route) -> None:
         for tenant in (world.ours.tenant, STRANGER, TWIN):
             home = next(h for h in (world.ours, *world.others) if h.tenant == tenant)
             request = route.request(home.own)
-            request = Request(request.path, request.body, {"cursor": cursor}, request.named)
+            request = Request(
+                request.path, request.body, {**request.query, "cursor": cursor}, request.named
+            )
             client = _caller(world, route, tenant=tenant, sub=_ann_or_operator(home, route))
             answer = route.send(client, request)
             assert answer.status in {200, 400}, answer.body
@@ -298,17 +302,21 @@ def _cursors() -> tuple[str, ...]:
 )
 def test_list_answers_its_etag_with_304_until_it_changes(world: Neighbours, route: Route) -> None:
     request, client = route.request(world.ours.own), _caller(world, route)
-    first = client.call("GET", request.path)
+    first = client.call("GET", request.path, query=request.query)
     tag = first.raw["headers"]["etag"]
     assert first.raw["headers"]["cache-control"] == "private, no-cache"
     if route.path == "/v1/audit":
         return  # each call adds an entry to the list
     for given in (tag, f"W/{tag}", f'"x", {tag}', "*"):
-        again = client.call("GET", request.path, headers={"if-none-match": given})
+        again = client.call(
+            "GET", request.path, query=request.query, headers={"if-none-match": given}
+        )
         assert (again.status, again.body) == (304, None)
         assert again.raw["headers"]["etag"] == tag
     for given in ('"x"', tag.strip('"'), ""):
-        again = client.call("GET", request.path, headers={"if-none-match": given})
+        again = client.call(
+            "GET", request.path, query=request.query, headers={"if-none-match": given}
+        )
         assert (again.status, again.body) == (200, first.body)
     operation = openapi.document()["paths"][route.path]["get"]
     assert "content" not in operation["responses"]["304"]
