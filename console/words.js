@@ -34,8 +34,9 @@ export const words = {
     home: {
       name: "Home",
       status: "Status",
-      apiUp: "The API answers.",
-      apiDown: "The API does not answer.",
+      modelUp: (model) => `The model ${model} answers.`,
+      modelDown: (model, action) => `The model ${model} does not answer. ${action}`,
+      lastError: (agent, meaning) => `The newest failed run is of ${agent}. ${meaning}`,
       liveUp: "The live channel is on.",
       liveDown: "This deployment has no live channel.",
       paused: {
@@ -55,7 +56,6 @@ export const words = {
       work: "At work now",
       idle: "No agent is at work.",
       working: (agent, status) => `${agent}: ${status}`,
-      workOfFirst: (count) => `Only the first ${count} agents are shown.`,
       lines: "Lines",
       noLines: "No line is connected.",
       lineOf: (line, agent) => `${line} is answered by ${agent}`,

@@ -2,8 +2,6 @@
 import { el, field, fill } from "../dom.js";
 import { words } from "../words.js";
 
-const AGENTS = 10; // whose runs are read
-const WORKING = new Set(["queued", "running", "waiting"]);
 const said = words.pages.home;
 const number = new Intl.NumberFormat();
 
@@ -11,24 +9,33 @@ async function show(main, _args, context) {
   const { api } = context;
   const place = el("div", { class: "cards" });
   fill(main, el("h1", {}, said.name), place);
-  const [up, usage, pauses, agents, lines] = await Promise.all([
-    fetch("/healthz").then((answer) => answer.ok, () => false),
-    api.get("/v1/usage?by=tenant"), api.get("/v1/pauses"), api.get("/v1/agents?limit=100"), api.get("/v1/lines?limit=100"),
+  const [system, pauses, agents, lines] = await Promise.all([
+    api.get("/v1/system"), api.get("/v1/pauses"), api.get("/v1/agents?limit=100"), api.get("/v1/lines?limit=100"),
   ]);
-  const work = el("ul", { class: "plain" });
+  const names = new Map(agents.items.map((agent) => [agent.id, agent.name]));
   fill(place,
-    card(said.status,
-      el("ul", { class: "plain" },
-        light(up, up ? said.apiUp : said.apiDown),
-        light(context.config.live, context.config.live ? said.liveUp : said.liveDown),
-        paused(pauses))),
-    card(said.today, el("dl", { class: "figures" }, figures(usage.total))),
-    card(said.work, work,
-      agents.items.length > AGENTS ? el("p", { class: "hint" }, said.workOfFirst(AGENTS)) : null),
-    card(said.lines, lineList(lines.items, agents.items)),
+    card(said.status, el("ul", { class: "plain" }, status(system, context.config, names), paused(pauses))),
+    card(said.today, el("dl", { class: "figures" }, figures(system.today))),
+    card(said.work, el("ul", { class: "plain" }, work(system.runs, names))),
+    card(said.lines, lineList(lines.items, names)),
     newAgent(context));
-  const entries = await Promise.all(agents.items.slice(0, AGENTS).map((agent) => atWork(api, agent)));
-  fill(work, entries.flat().length > 0 ? entries : el("li", {}, said.idle));
+}
+
+/** Whether the model answers and what to do, the last error, and the live channel. */
+function status({ model, last_error: error }, config, names) {
+  const asked = model.reachable ? said.modelUp(model.name) : said.modelDown(model.name, model.action ?? model.code);
+  return [
+    light(model.reachable, asked),
+    error === null ? null : light(false, said.lastError(
+      names.get(error.agent_id) ?? error.agent_id, error.meaning ?? error.error ?? "")),
+    light(config.live, config.live ? said.liveUp : said.liveDown),
+  ];
+}
+
+function work(runs, names) {
+  if (runs.length === 0) return el("li", {}, said.idle);
+  return runs.map((run) => el("li", {},
+    said.working(names.get(run.agent_id) ?? run.agent_id, run.meaning ?? run.status)));
 }
 
 function card(title, ...children) {
@@ -55,17 +62,10 @@ function figures(total) {
   return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
 }
 
-function lineList(lines, agents) {
+function lineList(lines, names) {
   if (lines.length === 0) return el("p", {}, said.noLines);
-  const names = new Map(agents.map((agent) => [agent.id, agent.name]));
   return el("ul", { class: "plain" }, lines.map((line) =>
     el("li", {}, said.lineOf(line.phone, names.get(line.agent_id) ?? line.agent_id))));
-}
-
-async function atWork(api, agent) {
-  const { items } = await api.get(`/v1/agents/${encodeURIComponent(agent.id)}/runs?limit=20`);
-  return items.filter((run) => WORKING.has(run.status)).map((run) =>
-    el("li", {}, said.working(agent.name, run.meaning ?? run.status)));
 }
 
 function newAgent(context) {

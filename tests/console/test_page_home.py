@@ -8,7 +8,7 @@ from tests.console.driver import HOSTILE, Driver
 def test_home_shows_status_use_and_lines(driver: Driver) -> None:
     driver.sign_in("#/home")
     main = driver.page.locator("main")
-    expect(main).to_contain_text("The API answers.")
+    expect(main).to_contain_text("The model gpt-4.1-mini answers.")
     expect(main).to_contain_text("The live channel is on.")
     expect(main).to_contain_text("+15005550006 is answered by Coach")
     expect(main.locator("dt")).to_have_text(
@@ -22,7 +22,7 @@ def test_home_shows_what_is_paused(driver: Driver) -> None:
     try:
         driver.sign_in("#/home")
         paused = driver.page.locator("main .bad")
-        expect(paused).to_have_text("Summaries and memories are paused.")
+        expect(paused.last).to_have_text("Summaries and memories are paused.")
     finally:
         driver.client.ok("DELETE", "/v1/pauses/background", token=token)
 

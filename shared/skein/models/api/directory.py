@@ -164,12 +164,14 @@ class AgentResource(Resource):
         return cls(**values | {"settings": agent.settings.said})
 
 
+WarningCode = Literal["unlisted_model", "no_tool_called"]
+"""Which problem of an agent's configuration a warning tells."""
+
+
 class AgentWarning(Resource):
     """A problem of an agent's configuration, which does not prevent the request."""
 
-    code: Annotated[
-        Literal["unlisted_model", "no_tool_called"], Field(description="Stable code for programs.")
-    ]
+    code: Annotated[WarningCode, Field(description="Stable code for programs.")]
     message: Annotated[str, Field(description="Explanation for people; its wording may change.")]
 
 
