@@ -12,9 +12,12 @@ from bench.scale.crowds import Crowd
 from bench.scale.meter import Pace
 from bench.scale.stage import FunctionFactory, Overtaken, Shape, Stage, deployment
 from skein.models.common.storage import Item
+from skein.ports import Table
 from skein.services.memory.finder import MemoryFinder
-from skein.services.outbox.due_scanner import ALL_SHARDS
+from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner
+from skein.services.outbox.pause_scanner import PauseScanner
 from skein.services.outbox.tick import Tick
+from skein.settings import Settings
 from tests.fakes.system import MemoryMetrics
 
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
@@ -29,9 +32,25 @@ def _nothing(_item: Item, _now: datetime) -> None:
     """Plans and merges are looked for, and there are none."""
 
 
-TICK: FunctionFactory = partial(
-    Tick, metrics=MemoryMetrics(), firing={"plan": _nothing, "merge": _nothing}
-)
+def _tick(*, table: Table, due_scanner: DueScanner) -> Tick:
+    """Build a tick that has no plans and merges to continue."""
+    metrics = MemoryMetrics()
+    return Tick(
+        table=table,
+        due_scanner=due_scanner,
+        pause_scanner=PauseScanner(
+            table=table,
+            clock=due_scanner.clock,
+            due_scanner=due_scanner,
+            metrics=metrics,
+            settings=Settings(),
+        ),
+        metrics=metrics,
+        firing={"plan": _nothing, "merge": _nothing},
+    )
+
+
+TICK: FunctionFactory = _tick
 BEFORE = Shape("one after the other, 1,024 MB", 1_024, 45, (ALL_SHARDS,), threads=1)
 BEFORE_FINDER = Shape("one after the other, 1,024 MB", 1_024, 115, (ALL_SHARDS,), threads=1)
 
