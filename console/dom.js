@@ -26,6 +26,21 @@ export function el(tag, given = {}, ...children) {
   return element;
 }
 
+const SVG = "http://www.w3.org/2000/svg";
+const SHAPES = new Set(["svg", "g", "rect", "line", "text", "title"]);
+
+/** Make an element of a drawing; `given` has its attributes. */
+export function shape(tag, given = {}, ...children) {
+  if (!SHAPES.has(tag)) throw new Error(`no <${tag}>`);
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(given)) {
+    if (/^on|href|style/i.test(name)) throw new Error(`no attribute ${name}`);
+    if (value !== null) element.setAttribute(name, String(value));
+  }
+  element.append(...children.flat());
+  return element;
+}
+
 /** Set an attribute; null and false remove it. */
 export function set(element, name, value) {
   if (name === "on") {

@@ -9,5 +9,6 @@
 import chats from "./pages/chats.js";
 import home from "./pages/home.js";
 import phone from "./pages/phone.js";
+import why from "./pages/why.js";
 
-export const pages = [home, phone, chats];
+export const pages = [home, phone, chats, why];

@@ -1,12 +1,14 @@
 """What a person does at the console, and a stack with something to see."""
 
 import re
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import ConsoleMessage, Page, expect
+from playwright.sync_api import ConsoleMessage, Page, ViewportSize, expect
 
 from tests.e2e.client import Client
 
@@ -17,6 +19,7 @@ HOSTILE = (
     "<img src=x onerror=alert(1)><script>alert(2)</script>\"'><a href=javascript:alert(3)>x</a>"
 )
 OPERATOR = "operator"
+NARROW: ViewportSize = {"width": 320, "height": 640}
 # The browser itself reports each answer of 4xx or 5xx.
 EXPECTED = re.compile(r"Failed to load resource|WebSocket connection .* failed")
 
@@ -121,3 +124,45 @@ class Driver:
         """Check that nothing is wider than the window."""
         script = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
         assert self.page.evaluate(script)
+
+    def check_looks(self) -> None:
+        """Check the page as it is now, in both themes and in a window of 320 pixels."""
+        for theme in ("light", "dark"):
+            self.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+            self.check_accessibility()
+        before = self.page.viewport_size
+        self.page.set_viewport_size(NARROW)
+        self.check_width()
+        self.check_accessibility()
+        if before is not None:
+            self.page.set_viewport_size(before)
+
+    def check_inert(self) -> None:
+        """Check that the page took no text for markup."""
+        assert self.page.locator("main script, main img, main iframe").count() == 0
+        assert self.page.locator("main a:not([href^='#'])").count() == 0
+
+    def operator(self) -> str:
+        """A token of the operator."""
+        return self.client.token(OPERATOR, "chat admin")
+
+
+def answered_chat(
+    client: Client, texts: Sequence[str], *, agent: Mapping[str, object] | None = None
+) -> tuple[str, str]:
+    """Have an agent answer messages in a new chat of the operator.
+
+    Returns:
+        The ids of the chat and of the agent.
+    """
+    token = client.token(OPERATOR, "chat admin")
+    made = client.ok(
+        "POST", "/v1/agents", {"reply_mode": "text", "name": "Coach", **(agent or {})}, token=token
+    )
+    body = {"kind": "direct", "members": [{"kind": "agent", "id": made["id"]}]}
+    chat = client.ok("POST", "/v1/chats", body, token=token)["id"]
+    for text in texts:
+        message = {"text": text, "client_id": uuid4().hex}
+        client.ok("POST", f"/v1/chats/{chat}/messages", message, token=token)
+        client.ok("POST", "/local/drain")
+    return chat, made["id"]

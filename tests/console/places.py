@@ -32,4 +32,5 @@ PLACES = (
     Place("phone", "#/phone/sms", signed_in=False),
     Place("phone", "#/phone/app", signed_in=False),
     Place("chats", "#/chats"),
+    Place("why", "#/why"),
 )

@@ -1,0 +1,74 @@
+// Why an agent answered or kept silent: the outcome of a message, and the run behind an answer.
+import { el, field, fill, select } from "../dom.js";
+import { card, facts, part, table, when } from "../parts.js";
+import { runView } from "../run_view.js";
+import { words } from "../words.js";
+
+const RUN = "run", MOST_AGENTS = 500, PAGE = 50;
+const said = words.pages.why;
+
+async function show(main, args, context) {
+  const { api } = context;
+  if (args.length === 0) return showRuns(main, api, null);
+  if (args[0] === RUN) {
+    fill(main, el("h1", {}, said.run), await runView(api, args[1] ?? ""));
+    return null;
+  }
+  if (args[0] === "agent") return showRuns(main, api, args[1]);
+  const [chatId, seq] = args;
+  const found = await api.get(`/v1/chats/${part(chatId)}/messages/${part(seq ?? "")}/reasons`);
+  const runId = found.run_id ?? found.agents.flatMap((agent) => agent.runs).at(-1)?.id ?? null;
+  const names = await agentNames(api, found.agents.map((agent) => agent.agent_id));
+  fill(main,
+    el("h1", {}, said.name),
+    el("p", {}, el("a", { href: `#/chats/${part(chatId)}` }, said.toChat)),
+    outcomes(found, names),
+    runId === null ? null : await runView(api, runId));
+  return null;
+}
+
+// ---------------------------------------------------------------------- a message
+
+/** What became of a message, for each agent and each phone. */
+function outcomes(found, names) {
+  const agents = found.agents.filter((each) => each.reason !== "own_message");
+  return card(said.message,
+    facts([[said.number, found.seq], [said.sender, found.sender.name || found.sender.id], [said.at, when(found.created_at)],
+      [said.correlation, found.correlation_id]]),
+    agents.length === 0 ? null : table(said.outcomes, [said.agent, said.outcome, said.runs], agents.map((each) => [
+      names.get(each.agent_id), each.meaning ?? said.answered,
+      each.runs.map((run) => [el("a", { href: `#/why/${RUN}/${part(run.id)}` }, run.status ?? said.gone), " "]),
+    ])),
+    found.deliveries.length === 0 ? null : table(said.deliveries, [said.number, said.state, said.outcome],
+      found.deliveries.map((each) => [each.seq, each.status ?? words.parts.none,
+        [each.meaning ?? said.delivered, each.error_codes.length > 0 ? ` (${each.error_codes.join(", ")})` : ""]])));
+}
+
+/** The names of agents by id; of a deleted one the id. */
+async function agentNames(api, ids) {
+  return new Map(await Promise.all(ids.map(async (id) => {
+    const name = await api.get(`/v1/agents/${part(id)}`).then((agent) => agent.name, () => id);
+    return [id, name];
+  })));
+}
+
+// ---------------------------------------------------------------------- runs
+
+/** The newest runs of an agent, for a person who comes without a message. */
+async function showRuns(main, api, agentId) {
+  const agents = await api.items("/v1/agents", MOST_AGENTS);
+  const current = agentId ?? agents[0]?.id ?? null;
+  const place = el("div", { class: "stack" });
+  const choice = select(agents.map((each) => [each.id, each.name]), current,
+    (id) => { location.hash = `#/why/agent/${part(id)}`; });
+  fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about),
+    agents.length === 0 ? el("p", { class: "empty" }, said.noAgent) : field(said.agent, choice), place);
+  if (current === null) return null;
+  const { items } = await api.get(`/v1/agents/${part(current)}/runs?limit=${PAGE}`);
+  fill(place, card(said.today, table(said.runs, [said.at, said.status, said.trigger, said.outcome], items.map((run) => [
+    el("a", { href: `#/why/${RUN}/${part(run.id)}` }, when(run.created_at)), run.status, run.trigger.type, run.meaning ?? "",
+  ]), said.noRuns)));
+  return null;
+}
+
+export default { name: "why", needs: "admin", show };

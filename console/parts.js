@@ -1,0 +1,129 @@
+// Parts that several pages show: cards, figures, tables, tabs, forms, times and bars.
+import { el, fill, shape } from "./dom.js";
+import { words } from "./words.js";
+
+const said = words.parts;
+const count = new Intl.NumberFormat();
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+/** Write a number as people read it. */
+export function number(value) { return count.format(value); }
+
+/** Write an amount of money; null without prices. */
+export function amount(money) {
+  return money ? said.amount(new Intl.NumberFormat(undefined, { maximumFractionDigits: 6 }).format(money.amount), money.currency)
+    : said.noPrices;
+}
+
+/** A time of the API; a dash for none. */
+export function when(text) {
+  return text ? el("time", { datetime: text }, moment.format(new Date(text))) : said.none;
+}
+
+/** Return the time between two times of the API, in words. */
+export function took(from, to) {
+  if (!from || !to) return said.none;
+  const milliseconds = new Date(to) - new Date(from);
+  return milliseconds < 1000 ? said.milliseconds(milliseconds) : said.seconds(count.format(milliseconds / 1000));
+}
+
+/** Return the path of a part of an address. */
+export function part(text) { return encodeURIComponent(text); }
+
+/** A section with a heading. */
+export function card(title, ...children) {
+  return el("section", { class: "card" }, el("h2", {}, title), children);
+}
+
+/** Names and values; rows without a value are left out. */
+export function facts(rows) {
+  return el("dl", { class: "facts" }, rows.filter(([, value]) => value !== null && value !== undefined && value !== "")
+    .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+}
+
+/** A table that scrolls by itself if it is wider than the window. */
+export function table(caption, heads, rows, none = said.nothing) {
+  if (rows.length === 0) return el("p", { class: "empty" }, none);
+  return el("div", { class: "table", tabindex: 0, role: "region", "aria-label": caption },
+    el("table", {}, el("caption", { class: "hidden" }, caption),
+      el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))),
+      el("tbody", {}, rows.map(([first, ...rest]) =>
+        el("tr", {}, el("th", { scope: "row" }, first), rest.map((cell) => el("td", {}, cell)))))));
+}
+
+/** Links to the parts of a page. */
+export function tabs(label, links, current) {
+  return el("nav", { class: "tabs wrap", "aria-label": label }, links.map(([name, href, text]) =>
+    el("a", { href, "aria-current": name === current ? "true" : null }, text)));
+}
+
+/** A place that tells screen readers what an action has done. */
+export function outcome() { return el("p", { class: "outcome", role: "status" }); }
+
+/**
+ * A button whose action returns what to say, or nothing; a failure is said, too.
+ *
+ * @param {HTMLElement} place Where to say it: an `outcome`.
+ */
+export function action(text, run, place, given = {}) {
+  const made = el("button", { type: "button", ...given }, text);
+  made.addEventListener("click", () => attempt(made, run, place));
+  return made;
+}
+
+/** A form whose action returns what to say, or nothing; a failure is said, too. */
+export function form(fields, label, run, given = {}) {
+  const place = outcome(), submit = el("button", { class: "primary" }, label);
+  return el("form", { ...given, on: { submit: (event) => {
+    event.preventDefault();
+    attempt(submit, run, place);
+  } } }, fields, submit, place);
+}
+
+async function attempt(control, run, place) {
+  control.disabled = true;
+  place.textContent = "";
+  try {
+    place.textContent = (await run()) ?? "";
+  } catch (error) {
+    place.textContent = error.message;
+  } finally {
+    control.disabled = false;
+  }
+}
+
+/** A part that is read when the person opens it. */
+export function lazy(title, read, given = {}) {
+  const body = el("div", { class: "stack" });
+  let begun = false;
+  return el("details", { class: "more", ...given, on: { toggle: async ({ target }) => {
+    if (!target.open || begun) return;
+    begun = true;
+    fill(body, el("p", { class: "hint" }, words.loading));
+    try {
+      fill(body, await read());
+    } catch (error) {
+      begun = false;
+      fill(body, el("p", { class: "notice", role: "alert" }, error.message));
+    }
+  } } }, el("summary", {}, title), body);
+}
+
+/** Text as it is, in lines; long texts scroll by themselves. */
+export function verbatim(text, label) {
+  return el("pre", { tabindex: 0, role: "region", "aria-label": label }, text);
+}
+
+/**
+ * A bar for a number; the numbers stand beside it in words, so it is decoration.
+ *
+ * @param {number} value The length, and `most` that of the whole bar.
+ * @param {number} marked How much of the value is drawn in the other color.
+ */
+export function bar(value, most, marked = 0) {
+  const share = (each) => `${most > 0 ? (100 * each) / most : 0}%`;
+  return shape("svg", { class: "bar", width: "100%", height: 10, "aria-hidden": "true" },
+    shape("rect", { class: "ground", width: "100%", height: 10, rx: 3 }),
+    shape("rect", { class: "value", width: share(value), height: 10, rx: 3 }),
+    shape("rect", { class: "marked", width: share(marked), height: 10, rx: 3 }));
+}

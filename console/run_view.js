@@ -1,0 +1,173 @@
+// A run as operators inspect it: its prompt, steps, costs and reasons; and the same prompt once more.
+import { difference } from "./diff.js";
+import { el, field, fill, select } from "./dom.js";
+import { amount, bar, card, facts, form, lazy, number, part, table, took, verbatim, when } from "./parts.js";
+import { words } from "./words.js";
+
+const said = words.run;
+const NOTHING = "", SYSTEM_PROMPT = "system prompt";
+
+/** Read a run; return its cards. */
+export async function runView(api, runId) {
+  const run = await api.get(`/v1/runs/${part(runId)}`);
+  const agent = await api.get(`/v1/agents/${part(run.agent_id)}`).catch((error) => {
+    if (error.status !== 404) throw error;
+    return { id: run.agent_id, name: said.deletedAgent(run.agent_id), system_prompt: "" };
+  });
+  return [
+    summary(run, agent),
+    run.prompt === null ? card(said.prompt, el("p", { class: "empty" }, said.noPrompt)) : promptCard(run.prompt, said.prompt),
+    stepsCard(run),
+    run.prompt === null ? null : comparison(api, run),
+    run.prompt === null ? null : replay(api, run, agent),
+  ];
+}
+
+function summary(run, agent) {
+  return card(said.of(agent.name),
+    facts([
+      [said.status, run.status], [said.meaning, run.meaning], [said.error, run.error],
+      [said.trigger, run.trigger.type], [said.created, when(run.created_at)], [said.time, took(run.started_at, run.ended_at)],
+      [said.input, number(run.usage.input_tokens)], [said.cached, number(run.usage.cached_tokens)],
+      [said.output, number(run.usage.output_tokens)], [said.money, amount(run.money)],
+      [said.heldFor, run.held ? readersOf(run.held) : null],
+    ]),
+    table(said.reasons, [said.reason, said.at], run.reasons.map((each) => [each.reason, when(each.at)]), said.noReasons),
+    run.marks.length === 0 ? null : el("p", { class: "hint" }, said.marks(run.marks.map(text).join(", "))),
+    el("p", { class: "row" },
+      el("a", { href: `#/agent/${part(run.agent_id)}` }, said.toAgent),
+      run.merged_into === null ? null : el("a", { href: `#/why/run/${part(run.merged_into)}` }, said.merged)));
+}
+
+function readersOf({ readers }) {
+  return readers.open ? said.everyone : readers.people.join(", ");
+}
+
+function text(value) { return typeof value === "string" ? value : JSON.stringify(value); }
+
+// ---------------------------------------------------------------------- the prompt
+
+/** A prompt as bars of tokens; each section opens to its words, its source and why it may be shown. */
+export function promptCard(prompt, title) {
+  const most = Math.max(...prompt.sections.map((section) => section.tokens), 1);
+  const share = prompt.cached_share;
+  return card(title,
+    el("p", { class: "hint" }, said.tokensInAll(number(prompt.total_tokens)), " ",
+      share === null || share === undefined ? null : said.cachedShare(number(Math.round(100 * share)))),
+    el("ol", { class: "sections" }, prompt.sections.map((section) => el("li", {}, sectionOf(section, most)))),
+    prompt.marks.length === 0 ? null : el("p", { class: "hint" }, said.marks(prompt.marks.map(text).join(", "))));
+}
+
+function sectionOf(section, most) {
+  const cached = section.cached_tokens ?? 0;
+  return el("details", { class: "section" },
+    el("summary", {}, el("span", { class: "name" }, section.name),
+      el("span", { class: "size" }, cached > 0 ? said.tokensCached(number(section.tokens), number(cached)) : said.tokens(number(section.tokens))),
+      bar(section.tokens, most, cached)),
+    el("dl", { class: "origin" },
+      el("dt", {}, said.source), el("dd", {}, section.source),
+      el("dt", {}, said.mayBeShown), el("dd", {}, section.may_be_shown)),
+    verbatim(section.text, section.name));
+}
+
+// ---------------------------------------------------------------------- steps
+
+function stepsCard(run) {
+  return card(said.steps, run.steps.length === 0 ? el("p", { class: "empty" }, said.noSteps)
+    : el("ol", { class: "steps" }, run.steps.map((step) => el("li", {}, stepOf(step)))));
+}
+
+function stepOf(step) {
+  const results = new Map((step.results ?? []).map((result) => [result.call_id, result]));
+  return [
+    el("h3", {}, said.step(step.n, step.model)),
+    el("p", { class: "hint" }, said.stepCost(took(step.started_at, step.ended_at), number(step.usage.input_tokens),
+      number(step.usage.cached_tokens), number(step.usage.output_tokens), amount(step.money))),
+    step.fault === null ? null : el("p", { class: "notice" }, said.fault(text(step.fault))),
+    step.text === "" ? null : el("blockquote", {}, step.text),
+    step.tool_calls.map((call) => toolCall(call, results.get(call.id))),
+    step.follow_up === null ? null : el("p", { class: "hint" }, said.followUp(step.follow_up)),
+  ];
+}
+
+function toolCall(call, result) {
+  return el("div", { class: "tool" },
+    el("h4", {}, result ? said.toolWith(call.name, result.status) : said.tool(call.name)),
+    verbatim(readable(call.arguments), said.arguments(call.name)),
+    result ? verbatim(readable(result.content), said.result(call.name)) : null);
+}
+
+/** JSON with indents; other texts as they are. */
+function readable(content) {
+  try {
+    return JSON.stringify(JSON.parse(content), null, 2);
+  } catch {
+    return content;
+  }
+}
+
+// ---------------------------------------------------------------------- comparison
+
+function comparison(api, run) {
+  if (run.previous_run_id === null) return card(said.compare, el("p", { class: "empty" }, said.noPrevious));
+  const previous = `#/why/run/${part(run.previous_run_id)}`;
+  return card(said.compare,
+    el("p", {}, el("a", { href: previous }, said.toPrevious)),
+    lazy(said.differences, async () => {
+      const before = await api.get(`/v1/runs/${part(run.previous_run_id)}`);
+      if (before.prompt === null) return el("p", { class: "empty" }, said.noPrompt);
+      return promptDifference(before.prompt, run.prompt);
+    }));
+}
+
+/** The sections of two prompts that differ, each line by line. */
+function promptDifference(before, after) {
+  const old = new Map(before.sections.map((section) => [section.name, section.text]));
+  const now = new Map(after.sections.map((section) => [section.name, section.text]));
+  const names = [...new Set([...now.keys(), ...old.keys()])];
+  const same = names.filter((name) => old.get(name) === now.get(name));
+  return [
+    names.filter((name) => !same.includes(name)).map((name) => el("section", {},
+      el("h3", {}, !old.has(name) ? said.newSection(name) : now.has(name) ? name : said.goneSection(name)),
+      difference(old.get(name) ?? "", now.get(name) ?? ""))),
+    same.length === 0 ? null : el("p", { class: "hint" }, said.sameSections(same.join(", "))),
+  ];
+}
+
+// ---------------------------------------------------------------------- run again
+
+function replay(api, run, agent) {
+  const texts = new Map(run.prompt.sections.filter((section) => section.text !== "").map((section) => [section.name, section.text]));
+  const newWords = el("textarea", { rows: 8 });
+  const editor = field(said.newText, newWords);
+  editor.hidden = true;
+  const edit = select([[NOTHING, said.noEdit], [SYSTEM_PROMPT, said.systemPrompt],
+    ...[...texts.keys()].map((name) => [name, name])], NOTHING, (chosen) => {
+    editor.hidden = chosen === NOTHING;
+    newWords.value = chosen === SYSTEM_PROMPT ? agent.system_prompt : texts.get(chosen) ?? "";
+  });
+  const place = el("div", { class: "stack" });
+
+  async function again() {
+    const body = edit.value === NOTHING ? {}
+      : edit.value === SYSTEM_PROMPT ? { system_prompt: newWords.value } : { sections: { [edit.value]: newWords.value } };
+    const answer = await api.post(`/v1/runs/${part(run.id)}/replay`, body);
+    fill(place, answerOf(run, answer));
+    return said.replayed;
+  }
+  return card(said.again, el("p", { class: "hint" }, said.againAbout),
+    form([field(said.edit, edit), editor], said.runAgain, again), place);
+}
+
+function answerOf(run, answer) {
+  const before = run.steps.findLast((step) => step.text !== "")?.text ?? "";
+  return [
+    el("h3", {}, said.newAnswer),
+    answer.fault === null ? null : el("p", { class: "notice" }, said.fault(text(answer.fault))),
+    el("blockquote", {}, answer.text || said.noText),
+    answer.tool_calls.map((call) => toolCall(call)),
+    el("p", { class: "hint" }, said.stepCost(took(answer.started_at, answer.ended_at), number(answer.usage.input_tokens),
+      number(answer.usage.cached_tokens), number(answer.usage.output_tokens), amount(answer.money))),
+    el("h3", {}, said.against), difference(before, answer.text),
+  ];
+}

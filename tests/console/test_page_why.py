@@ -1,0 +1,92 @@
+"""The page Why: the outcome of a message, the run behind an answer, and the same prompt again."""
+
+from playwright.sync_api import expect
+
+from tests.console.driver import HOSTILE, Driver, answered_chat
+from tests.support.scripted_openai import Answer, ScriptedOpenAI
+
+PROMPT = f"You coach swimmers. {HOSTILE}"
+AGENT = {"name": HOSTILE[:60], "system_prompt": PROMPT}
+
+
+def test_answer_in_a_chat_leads_to_its_prompt_and_cost(driver: Driver) -> None:
+    chat, _ = answered_chat(driver.client, [HOSTILE], agent=AGENT)
+    driver.sign_in(f"#/chats/{chat}")
+    driver.page.get_by_role("link", name="Why did").click()
+    driver.ready()
+    main = driver.page.locator("main")
+    expect(main).to_contain_text("tokens in all")
+    expect(main).to_contain_text("Step 1")
+    identity = driver.page.locator(".section").filter(has_text="IDENTITY").first
+    identity.locator("summary").click()
+    expect(identity).to_contain_text("The agent's name and system prompt.")
+    expect(identity).to_contain_text("holds no person's words")
+    expect(identity.locator("pre")).to_contain_text(PROMPT)
+    driver.check_inert()
+
+
+def test_run_in_both_themes_and_narrow_has_no_accessibility_problem(driver: Driver) -> None:
+    chat, _ = answered_chat(driver.client, ["One", "Two"], agent=AGENT)
+    driver.sign_in(f"#/why/{chat}/4")
+    driver.page.locator(".section summary").first.click()
+    driver.page.get_by_text("Show the differences").click()
+    expect(driver.page.locator(".diff").first).to_be_visible()
+    driver.check_looks()
+
+
+def test_run_is_compared_with_the_previous_prompt(driver: Driver) -> None:
+    chat, _ = answered_chat(driver.client, ["First words", "Second words"])
+    driver.sign_in(f"#/why/{chat}/4")
+    driver.page.get_by_text("Show the differences").press("Enter")
+    added = driver.page.locator(".diff .added")
+    expect(added.filter(has_text="Second words")).to_be_visible()
+    expect(driver.page.locator("main")).to_contain_text("The same in both: IDENTITY")
+
+
+def test_run_again_with_an_edited_system_prompt_shows_the_new_answer(
+    driver: Driver, model: ScriptedOpenAI
+) -> None:
+    chat, _ = answered_chat(driver.client, ["How do I swim faster?"], agent=AGENT)
+    driver.sign_in(f"#/why/{chat}/2")
+    model.default = Answer(f"Kick more. {HOSTILE}")
+    page = driver.page
+    page.get_by_label("Change", exact=True).select_option("The system prompt")
+    expect(page.get_by_label("New text")).to_have_value(PROMPT)
+    page.get_by_label("New text").fill("You coach runners.")
+    page.get_by_role("button", name="Run again").press("Enter")
+    card = page.locator(".card").filter(has_text="The new answer")
+    expect(card.locator("blockquote")).to_have_text(f"Kick more. {HOSTILE}")
+    expect(card.locator(".added")).to_contain_text("Kick more.")
+    assert "You coach runners." in str(model.calls[-1].body)
+    driver.check_inert()
+
+
+def test_run_again_that_is_refused_says_why(driver: Driver) -> None:
+    chat, _ = answered_chat(driver.client, ["Hello"])
+    driver.sign_in(f"#/why/{chat}/2")
+    error = {"error": {"code": "conflict", "message": HOSTILE, "details": {}}}
+    driver.page.route("**/replay", lambda route: route.fulfill(status=409, json=error))
+    driver.page.get_by_role("button", name="Run again").click()
+    expect(driver.page.locator(".outcome").filter(has_text=HOSTILE)).to_be_visible()
+
+
+def test_tools_of_a_run_are_shown_with_arguments_and_results(
+    driver: Driver, model: ScriptedOpenAI
+) -> None:
+    model.then(Answer(tool_calls=[("save_memory", {"content": HOSTILE, "kind": "core"})]))
+    _, agent = answered_chat(driver.client, ["Remember this"])
+    driver.sign_in(f"#/why/agent/{agent}")
+    driver.page.locator("main table a").first.click()
+    driver.ready()
+    expect(driver.page.get_by_role("region", name="Arguments of save_memory")).to_contain_text(
+        HOSTILE[:20]
+    )
+    expect(driver.page.get_by_role("region", name="Result of save_memory")).to_be_visible()
+    driver.check_inert()
+
+
+def test_silence_in_a_chat_leads_to_its_reason(driver: Driver, model: ScriptedOpenAI) -> None:
+    model.default = Answer("[silence]")
+    chat, _ = answered_chat(driver.client, ["Say nothing"])
+    driver.sign_in(f"#/why/{chat}/1")
+    expect(driver.page.locator("main table").first).to_contain_text("The model answered `[silence]`.")
