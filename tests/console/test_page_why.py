@@ -89,4 +89,6 @@ def test_silence_in_a_chat_leads_to_its_reason(driver: Driver, model: ScriptedOp
     model.default = Answer("[silence]")
     chat, _ = answered_chat(driver.client, ["Say nothing"])
     driver.sign_in(f"#/why/{chat}/1")
-    expect(driver.page.locator("main table").first).to_contain_text("The model answered `[silence]`.")
+    expect(driver.page.locator("main table").first).to_contain_text(
+        "The model answered `[silence]`."
+    )
