@@ -3,11 +3,12 @@
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Path
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
 from routes.audited import changes, creates, deletes, reads
 from skein.bootstrap.api import services
+from skein.models.api.base import AgentChatPage, AgentChatResource, EntityId
 from skein.models.api.directory import (
     AgentChange,
     AgentDetail,
@@ -24,6 +25,10 @@ from skein.services.common.pagination import DEFAULT_PAGE
 router = ApiRouter()
 
 VersionNumber = Annotated[int, Path(ge=1, le=LAST_VERSION, description="A version's number.")]
+WithUser = Annotated[
+    EntityId | None,
+    Query(description="The chats with this user, open and private, instead of all open chats."),
+]
 
 
 @router.post(
@@ -111,6 +116,36 @@ def restore_version(agent_id: AgentId, version: VersionNumber) -> AgentDetail:
     caller = router.caller
     agents = services().agents
     return _detail(agents.restore(caller.tenant, agent_id, version, by=caller.user_id))
+
+
+@router.get(
+    "/v1/agents/<agent_id>/chats",
+    summary="List an agent's chats, newest first",
+    tags=["agents"],
+    responses=documented(200, AgentChatPage, 400, 404),
+    middlewares=reads("chat"),
+)
+def list_agent_chats(
+    agent_id: AgentId,
+    user_id: WithUser = None,
+    *,
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+) -> AgentChatPage:
+    """No titles and no words: `GET /v1/transcripts/{chat_id}` shows them, with a reason.
+
+    Private chats are listed with `user_id` only. Discarded chats are omitted, so a page may be
+    short.
+    """
+    tenant = router.caller.tenant
+    agent = services().agents.get(tenant, agent_id)
+    if user_id is not None:
+        user_id = services().users.get(tenant, user_id).id
+    page = services().views.agent_chats(
+        tenant, agent.id, user_id=user_id, limit=limit, cursor=cursor
+    )
+    items = tuple(map(AgentChatResource.of, page.items))
+    return AgentChatPage(items=items, next_cursor=page.next_cursor)
 
 
 @router.delete(

@@ -21,6 +21,7 @@ PLAIN = {
     "GET /v1/lines/{phone}",
     "GET /v1/erasures/{erasure_id}",
     "GET /v1/agents/{agent_id}/runs",
+    "GET /v1/agents/{agent_id}/chats",
     "GET /v1/users/{user_id}/chats",
     "GET /v1/chats/{chat_id}/members",
     "GET /v1/chats/{chat_id}/messages/{seq}/reasons",

@@ -179,6 +179,14 @@ def _direct_chats(meter: Meter) -> None:
     assert len(found.items) == 1
 
 
+@patterns.named("list an agent's chats")
+def _agent_chats(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        found = world.app.views.agent_chats(TENANT, "agt_a")
+    assert len(found.items) == 1
+
+
 @patterns.named("list agents, people, lines or services")
 def _directory_list(meter: Meter) -> None:
     world = group()

@@ -277,6 +277,34 @@ class ChatPage(Resource):
     next_cursor: str | None
 
 
+class AgentChatResource(Resource):
+    """A chat of an agent as operators list it, without title and words."""
+
+    id: str
+    kind: ChatKind
+    visibility: Visibility
+    last_seq: Annotated[int, Field(description="The `seq` of the newest message; 0 without one.")]
+    last_message_at: Instant | None
+    members: Annotated[int, Field(description="Number of members, people and agents.")]
+
+    @classmethod
+    def of(cls, chat: Chat) -> Self:
+        """Build the resource of a chat."""
+        shared = {
+            name: getattr(chat, name)
+            for name in AgentChatResource.model_fields
+            if name != "members"
+        }
+        return cls(members=len(chat.roster), **shared)
+
+
+class AgentChatPage(Resource):
+    """A page of an agent's chats, newest first."""
+
+    items: tuple[AgentChatResource, ...]
+    next_cursor: str | None
+
+
 class MessageResource(Resource):
     """A message."""
 

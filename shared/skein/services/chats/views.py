@@ -1,4 +1,4 @@
-"""Read a person's chats, newest first, their messages and unread counts.
+"""Read the chats of a person or an agent, newest first, and a person's messages and unread counts.
 
 The number of reads does not depend on the length of a chat. A list takes one query and one batch, a
 chat takes one batch, and a page of messages takes one batch and one query.
@@ -38,14 +38,14 @@ WINDOW = 50  # index rows per page, two reads each: one batch
 
 
 class OwnChat(NamedTuple):
-    """A chat and the reading person's membership in it."""
+    """A chat and the membership of the person or agent whose chats are read."""
 
     chat: Chat
     membership: Membership
 
     @property
     def unread(self) -> int:
-        """The number of messages after the last one that the person has seen."""
+        """The number of messages after the last one that the member has seen."""
         return self.chat.last_seq - self.membership.seen_seq
 
     @property
@@ -100,7 +100,7 @@ class MessagesCursor(Cursor):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatViews:
-    """The service that reads chats for people who are members."""
+    """The service that reads chats, for people who are members and for operators."""
 
     table: Table
     clock: Clock
@@ -122,9 +122,15 @@ class ChatViews:
         Raises:
             Invalid: The cursor does not belong to this list.
         """
+        return self._chats_of(tenant, MemberRef(kind="user", id=user_id), limit, cursor)
+
+    def _chats_of(
+        self, tenant: str, member: MemberRef, limit: int, cursor: str | None
+    ) -> Listing[OwnChat]:
+        """List a page of the chats that the index has for a member; see `chats`."""
         at = ChatsCursor.decode(cursor) if cursor is not None else None
         after, end = (at.after, at.end) if at else (None, None)
-        relation = member_relation(tenant, MemberRef(kind="user", id=user_id))
+        relation = member_relation(tenant, member)
         rows = rows_after(self.table, relation, after, limit=WINDOW + 1, newest_first=True)
         window = [row for row in rows if end is None or row["gsi1sk"] >= end][:WINDOW]
         own = sorted(self._active(tenant, window), key=lambda seen: seen.rank, reverse=True)
@@ -153,8 +159,39 @@ class ChatViews:
         direct = tuple(own for own in page.items if own.chat.kind == "direct")
         return Listing(direct, page.next_cursor)
 
+    def agent_chats(
+        self,
+        tenant: str,
+        agent_id: str,
+        *,
+        user_id: str | None = None,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+    ) -> Listing[Chat]:
+        """List an agent's chats in the order of `chats`.
+
+        The index has an agent's open chats only. The private ones are found through a person.
+
+        Args:
+            tenant: The tenant of the chats.
+            agent_id: The agent.
+            user_id: Only the chats with this person, open and private; None for the open chats.
+            limit: The maximum number of chats; pages of the other chats of a person are empty.
+            cursor: The cursor of the previous page.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        agent = MemberRef(kind="agent", id=agent_id)
+        member = agent if user_id is None else MemberRef(kind="user", id=user_id)
+        page = self._chats_of(tenant, member, limit, cursor)
+        shared = (
+            own.chat for own in page.items if any(other.ref == agent for other in own.chat.roster)
+        )
+        return Listing(tuple(shared), page.next_cursor)
+
     def _active(self, tenant: str, rows: list[Item]) -> list[OwnChat]:
-        """Read the rows' chats, without discarded ones and those that the person has left."""
+        """Read the rows' chats, without discarded ones and those that the member has left."""
         memberships = {
             Chat.key_of(tenant, related_chat(row)): Key(row["pk"], row["sk"]) for row in rows
         }
