@@ -278,8 +278,8 @@ class RolloutOverride(Overrides):
             ge=0,
             le=100,
         ),
-        NUMBER,
         AfterValidator(_rounded),
+        NUMBER,
     ] = None
 
 
