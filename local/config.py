@@ -60,7 +60,7 @@ class Config:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Config":
-        """Read the configuration from the environment variables listed in the README.
+        """Read the configuration from the environment variables of docs/settings.md.
 
         Raises:
             BadConfigError: `SKEIN_PORT` or `SKEIN_LIVE_PORT` is not a port, `SKEIN_HOST` is not an

@@ -1,8 +1,8 @@
 """The tools of agents, by name.
 
 To add a tool, write a function with `@tool(shows_items=...)` in a module of this package, and add
-its name to `ToolName` (`skein/models/directory/agent.py`). The row "a tool" of the table in the
-README says the rest, in order.
+its name to `ToolName` (`skein/models/directory/agent.py`). CONTRIBUTING.md lists
+the other steps.
 """
 
 from collections.abc import Sequence
