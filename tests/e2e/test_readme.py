@@ -27,6 +27,19 @@ def test_commands_of_shell_page_print_what_it_shows(
     assert "Should I stretch before I run?" in model.prompts()[1][-1]["content"]
 
 
+def test_commands_of_tutorial_print_what_it_shows(start: StartStack, model: ScriptedOpenAI) -> None:
+    client = start()
+    model.say("Let us start slowly. Your knee stays between us.")
+    model.say("At the lake at 9. Ask Maya about last week.")
+    model.say("How was your training, Maya?")
+    run_page("docs/tutorial.md", client.url)
+    direct, group, plan = (str(prompt) for prompt in model.prompts())
+    assert "knee" in direct
+    assert "knee" not in group
+    assert "lake" in group
+    assert "Ask Maya how her training goes." in plan
+
+
 @pytest.mark.parametrize(
     ("shown", "printed", "same"),
     [
