@@ -184,6 +184,10 @@ class Limits:
             "a tenant's settings": ("one tenant", "several tenants; keeping them is code"),
             "a tenant's skills": ("one tenant", "several tenants; a shorter catalog"),
             "a tenant's usage of a day": ("one tenant", "`USAGE_SHARDS`, which is code"),
+            "a day's usage by agent and person": (
+                "one tenant",
+                "DynamoDB splits it by key in time; counts that it refuses are dropped (`UsageLost`)",
+            ),
             "a line": ("one line", "more lines"),
             "what is due, runs (gsi2)": (
                 "all",

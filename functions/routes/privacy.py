@@ -1,5 +1,6 @@
 """Routes of a person's export and erasure, for operators (function `admin_api`)."""
 
+from itertools import starmap
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Path
@@ -16,6 +17,7 @@ from skein.models.api.privacy import (
     KeptResource,
     PlaceResource,
 )
+from skein.models.api.usage import PersonUsageResource
 
 router = ApiRouter()
 
@@ -62,6 +64,7 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     page = services().exports.page(router.caller.tenant, user_id, cursor=cursor)
     return ExportResource(
         user=UserDetail.detailed(page.user),
+        usage=tuple(starmap(PersonUsageResource.of, page.usage.items())),
         chats=tuple(PlaceResource.of(own.chat, own.membership) for own in page.chats),
         messages=tuple(map(MessageResource.of, page.messages)),
         deliveries=tuple(map(DeliveryResource.of, page.deliveries)),

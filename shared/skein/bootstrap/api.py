@@ -152,7 +152,7 @@ class ApiServices:
         """The export of all data about a person."""
         from skein.services.privacy.export import Exports
 
-        return Exports(table=self.ports.table)
+        return Exports(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
     def goals(self) -> Goals:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from skein.models.api.base import MessageResource, Resource
 from skein.models.api.directory import UserDetail
+from skein.models.api.usage import PersonUsageResource
 from skein.models.chats.chat import Chat, ChatKind, Membership, Visibility
 from skein.models.common.base import Instant
 from skein.models.delivery.delivery import Delivery, DeliveryStatus
@@ -131,6 +132,10 @@ class ExportResource(Resource):
     """A page of all data of a person. Read pages until `next_cursor` is null."""
 
     user: UserDetail
+    usage: Annotated[
+        tuple[PersonUsageResource, ...],
+        Field(description="Use of models and SMS by day, oldest first; on the first page only."),
+    ]
     chats: tuple[PlaceResource, ...]
     messages: Annotated[
         tuple[MessageResource, ...],

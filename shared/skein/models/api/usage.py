@@ -7,7 +7,7 @@ from pydantic import Field
 
 from skein.models.api.base import Resource
 from skein.models.quotas.prices import Money
-from skein.models.quotas.usage import DayUsage, Usage
+from skein.models.quotas.usage import DayUsage, ModelUsage, Usage
 
 
 class UsageResource(Resource):
@@ -48,6 +48,22 @@ class UsageRowResource(Resource):
         """Build the resource of a row."""
         tokens = usage.of_all_models.model_dump()
         return cls(key=key, texts=usage.texts, segments=usage.segments, money=money, **tokens)
+
+
+class PersonUsageResource(Resource):
+    """What the work for a person used on one day (UTC)."""
+
+    day: date
+    models: Annotated[
+        dict[str, ModelUsage], Field(description="The calls of each model, and their tokens.")
+    ]
+    texts: Annotated[int, Field(description="SMS that the provider accepted.")]
+    segments: Annotated[int, Field(description="The segments of these SMS.")]
+
+    @classmethod
+    def of(cls, day: date, usage: Usage) -> Self:
+        """Build the resource of a day."""
+        return cls(day=day, models=usage.models, texts=usage.texts, segments=usage.segments)
 
 
 class UsageReportResource(Resource):

@@ -1,6 +1,6 @@
 """Usage of models and SMS by a tenant's agents and people, by day."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from hashlib import sha256
 from typing import NamedTuple, Self
@@ -129,6 +129,22 @@ def agent_usage_key(tenant: str, day: date, agent_id: str | None, shard: int) ->
 def user_usage_key(tenant: str, day: date, user_id: str) -> Key:
     """Return the key of a person's counter of a day."""
     return Key(usage_partition(tenant, day), f"{OF_USER}{key_part(user_id)}")
+
+
+def days_of_user_usage(tenant: str, user_ids: Iterable[str], now: datetime) -> dict[Key, date]:
+    """Return the keys of all counters of a person, with their days, oldest first.
+
+    The list begins with the oldest counter that may exist. It ends with tomorrow, because another
+    clock may be ahead.
+
+    Args:
+        tenant: The tenant.
+        user_ids: The person's id and former ids.
+        now: The current time.
+    """
+    ids = tuple(user_ids)
+    days = [now.date() - timedelta(days=ago) for ago in range(USAGE_DAYS, -2, -1)]
+    return {user_usage_key(tenant, day, user_id): day for day in days for user_id in ids}
 
 
 def model_counts(model: str, counts: Mapping[str, int]) -> tuple[dict[str, str], dict[str, int]]:

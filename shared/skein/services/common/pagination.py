@@ -16,7 +16,7 @@ from pydantic import BaseModel, StringConstraints
 from skein.errors import Conflict, Invalid
 from skein.models.common.base import Stored, Value
 from skein.models.common.ownership import MAX_KEPT, OwnedItem, Reach, owned_partition
-from skein.models.common.storage import HIGHEST_KEY, Item, Key, Page, Query
+from skein.models.common.storage import HIGHEST_KEY, MAX_BATCH_GET_KEYS, Item, Key, Page, Query
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.ports import Table
@@ -136,6 +136,14 @@ def pages(ask: Callable[[Item | None], Page]) -> Iterator[tuple[Item, ...]]:
         start = page.next_start
         if start is None:
             return
+
+
+def read_items(table: Table, keys: Sequence[Key]) -> dict[Key, Item]:
+    """Read items in batches of 100."""
+    found: dict[Key, Item] = {}
+    for start in range(0, len(keys), MAX_BATCH_GET_KEYS):
+        found |= table.get_many(keys[start : start + MAX_BATCH_GET_KEYS])
+    return found
 
 
 def items_under(

@@ -2,28 +2,27 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 
 from skein.errors import ConditionFailed
 from skein.models.chats.idempotency import OPENED
-from skein.models.common.storage import MAX_BATCH_GET_KEYS, Delete, Is, Item, Key, Write
+from skein.models.common.storage import Delete, Is, Item, Key, Write
 from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
 from skein.models.directory.user import Merge
 from skein.models.quotas.limit import Allowance, owner_of_user
-from skein.models.quotas.usage import USAGE_DAYS, user_usage_key
+from skein.models.quotas.usage import days_of_user_usage
 from skein.ports import Table
-from skein.services.common.pagination import items_under
+from skein.services.common.pagination import items_under, read_items
 from skein.services.privacy.erasure_sweep import Sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookUpEraser:
-    """The stage `rest` of an erasure: look-ups and limits."""
+    """The stage `rest` of an erasure: look-ups, limits and counters of usage."""
 
     table: Table
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Delete look-ups and limits by phone number, user id and `client_id`."""
+        """Delete look-ups, limits and counters by phone number, user id and `client_id`."""
         del after  # this stage is short and starts over
         for phone in sweep.subject.phones:
             for item in items_under(self.table, phone_partition(sweep.tenant, phone), ""):
@@ -36,17 +35,9 @@ class LookUpEraser:
                 self._delete(sweep, Delete(key))
             for item in items_under(self.table, merge.pk, OPENED):
                 self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
-            for key in self._usage(sweep, user_id):
-                self._delete(sweep, Delete(key))
-
-    def _usage(self, sweep: Sweep, user_id: str) -> Iterator[Key]:
-        """Yield the keys of the person's counters of usage, which expire after 400 days."""
-        keys = [
-            user_usage_key(sweep.tenant, sweep.now - timedelta(days=days), user_id)
-            for days in range(-1, USAGE_DAYS + 1)
-        ]
-        for first in range(0, len(keys), MAX_BATCH_GET_KEYS):
-            yield from self.table.get_many(keys[first : first + MAX_BATCH_GET_KEYS])
+        counters = days_of_user_usage(sweep.tenant, sweep.subject.ids, sweep.now)
+        for key in read_items(self.table, list(counters)):
+            self._delete(sweep, Delete(key))
 
     def _delete(self, sweep: Sweep, write: Write | None) -> None:
         if write is None:

@@ -6,6 +6,7 @@ limited, so a page can be short or even empty if most messages are other people'
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, StringConstraints
@@ -26,7 +27,8 @@ from skein.models.delivery.delivery import Delivery
 from skein.models.directory.user import User
 from skein.models.memory.memory import LIVE, OLD_REVISION, REVISION
 from skein.models.memory.reflection import REFLECTED
-from skein.ports import Table
+from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
+from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.pagination import (
     MAX_PAGE_BYTES,
@@ -34,6 +36,7 @@ from skein.services.common.pagination import (
     KeyText,
     items_under,
     pages_of_relation,
+    read_items,
 )
 
 MAX_READ = 5_000  # items read for one page
@@ -79,9 +82,14 @@ class KeptItem(NamedTuple):
 
 
 class Export(NamedTuple):
-    """One page of an export; `next_cursor` is None on the last page."""
+    """One page of an export; `next_cursor` is None on the last page.
+
+    Attributes:
+        usage: What the work for the person has used, by day (UTC); on the first page only.
+    """
 
     user: User
+    usage: dict[date, Usage]
     chats: list[OwnMembership]
     messages: list[Message]
     deliveries: list[Delivery]
@@ -97,6 +105,7 @@ class Exports:
     """Access to all data of a person."""
 
     table: Table
+    clock: Clock
 
     def page(self, tenant: str, user_id: str, *, cursor: str | None = None) -> Export:
         """Get a page of a person's data, which includes agents' answers in direct chats.
@@ -115,8 +124,9 @@ class Exports:
         user = User.from_item(item) if item is not None else None
         if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
-        page = Export(user, [], [], [], [], None)
-        size = 0
+        usage = self._usage(user) if cursor is None else {}
+        page = Export(user, usage, [], [], [], [], None)
+        size = sum(len(used.model_dump_json().encode()) for used in usage.values())
         before = at
         for read, (position, thing) in enumerate(self._things(user, at), 1):
             size += _size(thing)
@@ -125,6 +135,17 @@ class Exports:
             _put(page, thing)
             before = position
         return page
+
+    def _usage(self, user: User) -> dict[date, Usage]:
+        """Add up the counters of the person's ids by day, oldest first."""
+        days = days_of_user_usage(user.tenant, (user.id, *user.former_ids), self.clock.now())
+        found = read_items(self.table, list(days))
+        usage: dict[date, Usage] = {}
+        for key, day in days.items():
+            if key in found:
+                counted = UsageCounter.from_item(found[key]).usage
+                usage[day] = usage.get(day, Usage()) + counted
+        return usage
 
     def _things(self, user: User, at: ExportCursor) -> Iterator[tuple[ExportCursor, Thing]]:
         if at.agent is None:

@@ -11,11 +11,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from skein.models.common.storage import (
-    MAX_BATCH_GET_KEYS,
     MAX_TRANSACTION_ITEMS,
     Delete,
     Is,
-    Item,
     Key,
     Put,
     Write,
@@ -24,6 +22,7 @@ from skein.models.common.storage import (
 from skein.models.recall.block import BlockLine, assembled
 from skein.models.recall.stored import MAX_REFS, Posting, PostingRef, RecallBlock, newest_first
 from skein.ports import Clock, Table
+from skein.services.common.pagination import read_items
 
 
 class PostingKey(NamedTuple):
@@ -98,14 +97,6 @@ class BlockCommits:
                 writes.append(_posting_write(word.key, old, new, now))
         self.table.transact(writes)
         return len(writes)
-
-
-def read_items(table: Table, keys: Sequence[Key]) -> dict[Key, Item]:
-    """Read items in batches of 100."""
-    found: dict[Key, Item] = {}
-    for start in range(0, len(keys), MAX_BATCH_GET_KEYS):
-        found |= table.get_many(keys[start : start + MAX_BATCH_GET_KEYS])
-    return found
 
 
 def with_lines(block: RecallBlock, lines: Sequence[BlockLine]) -> RecallBlock | None:

@@ -32,8 +32,9 @@ from skein.ports import Clock, Embeddings, Table, Vocabulary
 from skein.services.chat_state.audience import scope_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import known_first, optimistic
+from skein.services.common.pagination import read_items
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.recall.block_commit import BlockChange, BlockCommits, read_items, with_lines
+from skein.services.recall.block_commit import BlockChange, BlockCommits, with_lines
 from skein.services.recall.rare_words import rare_stems
 from skein.services.recall.words import stems_of
 
