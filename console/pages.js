@@ -6,9 +6,10 @@
 //
 // `args` are the parts of the address after the name. `context` has `api`, `config`, `session`,
 // `announce` (says a text to screen readers) and `pages` (the names of all pages).
+import agent from "./pages/agent.js";
 import chats from "./pages/chats.js";
 import home from "./pages/home.js";
 import phone from "./pages/phone.js";
 import why from "./pages/why.js";
 
-export const pages = [home, phone, chats, why];
+export const pages = [home, phone, chats, agent, why];

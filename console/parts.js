@@ -1,7 +1,9 @@
 // Parts that several pages show: cards, figures, tables, tabs, forms, times and bars.
+import { withQuery } from "./api.js";
 import { el, fill, shape } from "./dom.js";
 import { words } from "./words.js";
 
+const PAGE = 50;
 const said = words.parts;
 const count = new Intl.NumberFormat();
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
@@ -126,4 +128,20 @@ export function bar(value, most, marked = 0) {
     shape("rect", { class: "ground", width: "100%", height: 10, rx: 3 }),
     shape("rect", { class: "value", width: share(value), height: 10, rx: 3 }),
     shape("rect", { class: "marked", width: share(marked), height: 10, rx: 3 }));
+}
+
+/** A list of an API's items in pages, with a button for the next one. */
+export async function paged(api, path, render, none = said.nothing) {
+  const list = el("ul", { class: "items" }), place = outcome();
+  let cursor = null;
+  const more = action(said.more, read, place, { hidden: true });
+  async function read() {
+    const page = await api.get(withQuery(path, { limit: PAGE, cursor }));
+    cursor = page.next_cursor;
+    more.hidden = cursor === null;
+    list.append(...page.items.map((item) => el("li", {}, render(item))));
+  }
+  await read();
+  if (list.children.length === 0 && cursor === null) return el("p", { class: "empty" }, none);
+  return el("div", { class: "stack" }, list, more, place);
 }

@@ -32,5 +32,6 @@ PLACES = (
     Place("phone", "#/phone/sms", signed_in=False),
     Place("phone", "#/phone/app", signed_in=False),
     Place("chats", "#/chats"),
+    Place("agent", "#/agent"),
     Place("why", "#/why"),
 )

@@ -15,7 +15,13 @@ IMAGES = ROOT / "docs" / "images"
 SECONDS = 1.0
 MOST_CONTROLS = 100  # before the first control of a page
 WIDE: ViewportSize = {"width": 1120, "height": 800}
-PICTURES = ("phone-sms-light", "home-light", "chats-dark", "why-light")  # of docs/console.md
+PICTURES = (
+    "phone-sms-light",
+    "home-light",
+    "chats-dark",
+    "agent-light",
+    "why-light",
+)  # of docs/console.md
 
 every_page = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.address)
 
@@ -154,7 +160,25 @@ def fill_why(driver: Driver) -> None:
     driver.page.evaluate("document.querySelector('.page > .card:nth-of-type(2)').scrollIntoView()")
 
 
-FILL = {"why": fill_why}
+def fill_agent(driver: Driver) -> None:
+    """Show memories of an agent: active ones, and one that was replaced."""
+    token, client = driver.operator(), driver.client
+    agent = client.ok("POST", "/v1/agents", {"name": "Coach"}, token=token)["id"]
+    path = f"/v1/agents/{agent}/memories"
+    for kind, text in (
+        ("core", "I keep my answers short, because most people read them on a phone."),
+        ("core", "The gym is closed on Mondays."),
+        ("journal", "Three people asked for exercises for the back this week."),
+    ):
+        made = client.ok("POST", path, {"kind": kind, "text": text}, token=token)
+        if "Mondays" in text:
+            words = {"text": "The gym is closed on Sundays."}
+            client.ok("POST", f"{path}/{made['id']}/supersede", words, token=token)
+    driver.page.evaluate(f"location.hash = '#/agent/{agent}/memories'")
+    expect(driver.page.get_by_text("Removed, replaced and faded")).to_be_visible()
+
+
+FILL = {"agent": fill_agent, "why": fill_why}
 
 
 def make_hostile(client: Client) -> None:

@@ -1,0 +1,74 @@
+// The documents of an agent with an editor, and the skills of the tenant.
+import { withQuery } from "../api.js";
+import { el, field } from "../dom.js";
+import { action, card, form, lazy, number, outcome, paged, part, when } from "../parts.js";
+import { words } from "../words.js";
+
+const said = words.pages.agent.files;
+
+export async function documents(api, agent, scope, again) {
+  const path = (id = "") => withQuery(`/v1/agents/${part(agent.id)}/documents${id && `/${part(id)}`}`, scope);
+  const list = await paged(api, path(), (head) => [
+    lazy(head.name, async () => editor(await api.get(path(head.id))), { class: "more strong" }),
+    el("p", { class: "hint" }, said.version(head.version), ", ", said.characters(number(head.characters)), ", ", when(head.updated_at),
+      head.global ? `, ${said.global}` : "", ", ",
+      head.source_run_id ? el("a", { href: `#/why/run/${part(head.source_run_id)}` }, said.fromRun) : said.fromOperator),
+  ], said.noDocuments);
+
+  function editor(document) {
+    const text = el("textarea", { rows: 14, value: document.text, spellcheck: "false" });
+    const global = el("input", { type: "checkbox", checked: document.global, id: `global-${document.id}` });
+    const place = outcome();
+    const save = async () => {
+      await api.call("PUT", path(document.id), { text: text.value, global: global.checked, version: document.version });
+      await again();
+    };
+    const remove = async () => {
+      await api.delete(path(document.id));
+      await again();
+    };
+    return [
+      form([field(said.text, text), el("div", { class: "check" }, global, el("label", { for: global.id }, said.inPrompts))], said.save, save),
+      action(said.delete, remove, place, { "aria-label": said.deleteNamed(document.name) }), place,
+    ];
+  }
+  return [card(said.documents, list), Object.keys(scope).length > 0 ? null : newDocument()];
+
+  function newDocument() {
+    const name = el("input", { required: true, maxlength: 200, autocomplete: "off" });
+    const text = el("textarea", { rows: 6 });
+    const create = async () => {
+      await api.post(path(), { name: name.value.trim(), text: text.value });
+      await again();
+    };
+    return card(said.newDocument, form([field(said.name, name), field(said.text, text)], said.create, create));
+  }
+}
+
+export async function skills(api, _agent, _scope, again) {
+  const found = await api.get("/v1/skills"); // always whole
+  const list = el("ul", { class: "items" }, found.items.map((head) => el("li", {},
+    lazy(head.name, async () => editor(await api.get(`/v1/skills/${part(head.name)}`)), { class: "more strong" }),
+    el("p", { class: "hint" }, [head.description, head.shipped ? said.shipped : said.own,
+      head.tags.length > 0 ? said.tags(head.tags.join(", ")) : "", head.modes.length > 0 ? said.modes(head.modes.join(", ")) : ""]
+      .filter(Boolean).join(", ")))));
+
+  function editor(skill) {
+    const text = el("textarea", { rows: 12, value: skill.text, spellcheck: "false" });
+    const place = outcome();
+    const save = async () => {
+      const { description, tags, modes } = skill;
+      await api.call("PUT", `/v1/skills/${part(skill.name)}`, { description, tags, modes, text: text.value });
+      await again();
+    };
+    const remove = async () => {
+      await api.delete(`/v1/skills/${part(skill.name)}`);
+      await again();
+    };
+    return [
+      form(field(said.text, text), skill.shipped ? said.replaceShipped : said.save, save),
+      skill.shipped ? null : action(said.delete, remove, place, { "aria-label": said.deleteNamed(skill.name) }), place,
+    ];
+  }
+  return card(said.skills, el("p", { class: "hint" }, said.skillsHint), list);
+}

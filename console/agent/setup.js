@@ -1,0 +1,93 @@
+// What operators set of an agent: system prompt and model with their history, tools, and a preview.
+import { withQuery } from "../api.js";
+import { difference } from "../diff.js";
+import { el, field, fill, select } from "../dom.js";
+import { action, card, form, lazy, outcome, part, when } from "../parts.js";
+import { promptCard } from "../run_view.js";
+import { words } from "../words.js";
+
+const said = words.pages.agent.setup;
+
+// ---------------------------------------------------------------------- system prompt and model
+
+export async function systemPrompt(api, agent, _scope, again) {
+  const path = `/v1/agents/${part(agent.id)}`;
+  const prompt = el("textarea", { rows: 10, value: agent.system_prompt });
+  const model = el("input", { value: agent.model ?? "", autocomplete: "off", maxlength: 200 });
+  const mode = select([["", said.ofDeployment], ["text", said.text], ["tools", said.tools]], agent.reply_mode ?? "", () => {});
+  const versions = await api.get(`${path}/versions`);
+
+  async function save() {
+    Object.assign(agent, await api.patch(path, {
+      system_prompt: prompt.value, model: model.value.trim() || null, reply_mode: mode.value || null,
+    }));
+    await again();
+  }
+  return [
+    card(said.promptAndModel, form([
+      field(said.systemPrompt, prompt), el("div", { class: "row" }, field(said.model, model, said.modelHint), field(said.replyMode, mode)),
+    ], said.save, save)),
+    card(said.history, el("ol", { class: "items" }, versions.items.map((version, place) =>
+      el("li", {}, versionOf(version, versions.items[place + 1], place === 0, restore))))),
+  ];
+
+  async function restore(version) {
+    Object.assign(agent, await api.post(`${path}/versions/${version}/restore`));
+    await again();
+  }
+}
+
+function versionOf(version, before, current, restore) {
+  const place = outcome();
+  return [
+    el("h3", {}, said.version(version.version), current ? ` (${said.current})` : ""),
+    el("p", { class: "hint" }, when(version.changed_at), " ", version.changed_by ? said.by(version.changed_by) : "",
+      version.restored_from === null ? "" : ` ${said.restoredFrom(version.restored_from)}`),
+    before === undefined ? null : lazy(said.changes, () => changed(before.configuration, version.configuration)),
+    current ? null : action(said.restore, () => restore(version.version), place,
+      { "aria-label": said.restoreVersion(version.version) }),
+    place,
+  ];
+}
+
+/** The fields of a configuration that differ, each line by line. */
+function changed(before, now) {
+  const names = Object.keys(now).filter((name) => text(before[name]) !== text(now[name]));
+  if (names.length === 0) return el("p", { class: "empty" }, said.noChange);
+  return names.map((name) => el("section", {}, el("h4", {}, name), difference(text(before[name]), text(now[name]))));
+}
+
+function text(value) { return typeof value === "string" ? value : JSON.stringify(value ?? null, null, 2); }
+
+// ---------------------------------------------------------------------- tools
+
+export async function tools(api, agent, _scope, again) {
+  const document = await api.get("/openapi.json");
+  const known = document.components.schemas.ToolName?.enum ?? [];
+  const names = [...new Set([...known, ...agent.enabled_tools])];
+  const boxes = names.map((name) => el("input", { type: "checkbox", value: name, id: `tool-${name}`,
+    checked: agent.enabled_tools.includes(name) }));
+
+  async function save() {
+    const enabled_tools = boxes.filter((box) => box.checked).map((box) => box.value);
+    Object.assign(agent, await api.patch(`/v1/agents/${part(agent.id)}`, { enabled_tools }));
+    await again();
+  }
+  return card(said.enabledTools, el("p", { class: "hint" }, agent.reply_mode === "text" ? said.textMode : said.toolsHint),
+    form(el("ul", { class: "checks" }, boxes.map((box) => el("li", {}, box, el("label", { for: box.id }, box.value)))),
+      said.save, save));
+}
+
+// ---------------------------------------------------------------------- preview
+
+export async function preview(api, agent, scope) {
+  const chat = el("input", { value: scope.chat_id ?? "", autocomplete: "off" });
+  const place = el("div", { class: "stack" });
+
+  async function look() {
+    const path = withQuery(`/v1/agents/${part(agent.id)}/context`, { chat_id: chat.value.trim() || null });
+    fill(place, promptCard(await api.get(path), said.wouldSee));
+  }
+  if (scope.chat_id) await look();
+  return [card(said.preview, el("p", { class: "hint" }, said.previewHint), form(field(said.chat, chat), said.look, look)), place];
+}

@@ -1,0 +1,164 @@
+"""The page Agents: what operators set of an agent, and what the agent keeps."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.console.driver import HOSTILE, Driver, answered_chat
+
+PARTS = (
+    "prompt", "tools", "memories", "goals", "plans", "threads", "documents", "skills", "preview",
+)  # fmt: skip
+
+
+def make_agent(driver: Driver) -> str:
+    """Create an agent that has one of everything, each with markup in its words."""
+    token = driver.operator()
+
+    def create(path: str, body: object) -> Any:
+        return driver.client.ok("POST", path, body, token=token)
+
+    body = {"name": HOSTILE[:60], "system_prompt": HOSTILE, "model": "no-such-model"}
+    agent: str = create("/v1/agents", body)["id"]
+    path = f"/v1/agents/{agent}"
+    driver.client.ok("PATCH", path, {"system_prompt": f"Second. {HOSTILE}"}, token=token)
+    create(f"{path}/memories", {"kind": "core", "text": HOSTILE})
+    create(f"{path}/goals", {"text": HOSTILE})
+    create(f"{path}/plans", {"name": HOSTILE[:60], "instruction": HOSTILE, "run_after": "2 hours"})
+    create(f"{path}/threads", {"concern": HOSTILE, "goal": HOSTILE})
+    create(f"{path}/documents", {"name": "plan.md", "text": HOSTILE})
+    return agent
+
+
+def items(driver: Driver, card: str) -> Locator:
+    """The items of a card."""
+    return driver.page.locator(".card").filter(has=driver.page.get_by_role("heading", name=card))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_part_of_an_agent_is_accessible_and_shows_markup_as_text(driver: Driver, part: str) -> None:
+    agent = make_agent(driver)
+    driver.sign_in(f"#/agent/{agent}/{part}")
+    driver.check_inert()
+    for summary in driver.page.locator("main summary").all():
+        summary.press("Enter")
+    driver.check_looks()
+
+
+def test_warning_about_the_model_stands_above_the_agent(driver: Driver) -> None:
+    driver.sign_in(f"#/agent/{make_agent(driver)}")
+    expect(driver.page.locator(".notice")).to_contain_text("does not list the model no-such-model")
+
+
+def test_system_prompt_is_changed_compared_and_rolled_back(driver: Driver) -> None:
+    driver.sign_in(f"#/agent/{make_agent(driver)}/prompt")
+    page = driver.page
+    prompt = page.get_by_label("System prompt", exact=True)
+    prompt.fill("Third.")
+    page.get_by_role("button", name="Save").press("Enter")
+    expect(page.get_by_text("Version 3 (current)")).to_be_visible()
+    page.get_by_text("Show the changes").first.press("Enter")
+    expect(page.locator(".diff .added").first).to_contain_text("Third.")
+    expect(page.locator(".diff .removed").first).to_contain_text("Second.")
+    page.get_by_role("button", name="Restore version 1").press("Enter")
+    expect(page.get_by_text("restored from version 1")).to_be_visible()
+    expect(prompt).to_have_value(HOSTILE)
+
+
+def test_tools_are_turned_on_and_off(driver: Driver) -> None:
+    agent = make_agent(driver)
+    driver.sign_in(f"#/agent/{agent}/tools")
+    page = driver.page
+    page.get_by_label("set_goal").check()
+    page.get_by_label("recall").uncheck()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_label("set_goal")).to_be_checked()
+    found = driver.client.ok("GET", f"/v1/agents/{agent}", token=driver.operator())
+    assert "set_goal" in found["enabled_tools"]
+    assert "recall" not in found["enabled_tools"]
+
+
+def test_memory_is_replaced_removed_and_restored(driver: Driver) -> None:
+    driver.sign_in(f"#/agent/{make_agent(driver)}/memories")
+    page = driver.page
+    active, ended = items(driver, "Active memories"), items(driver, "Removed, replaced")
+    expect(active).to_contain_text("from an operator")
+    active.get_by_text("Replace", exact=True).press("Enter")
+    active.get_by_label("New words").fill("Other words")
+    active.get_by_role("button", name="Replace the memory").press("Enter")
+    expect(active.locator("li")).to_contain_text(["Other words"])
+    expect(ended.locator("li")).to_contain_text([HOSTILE])
+    active.get_by_role("button", name="Remove").press("Enter")
+    expect(ended.locator("li")).to_have_count(2)
+    ended.get_by_role("button", name="Restore").first.press("Enter")
+    expect(active.locator("li")).to_have_count(1)
+    driver.check_inert()
+    assert page.locator("main li").count() == 2
+
+
+def test_goal_is_added_and_completed(driver: Driver) -> None:
+    driver.sign_in(f"#/agent/{make_agent(driver)}/goals")
+    page = driver.page
+    page.get_by_label("Text").fill("Run a marathon")
+    page.get_by_role("button", name="Add").press("Enter")
+    goal = page.locator(".items > li").filter(has_text="Run a marathon")
+    goal.get_by_role("button", name="Completed").press("Enter")
+    expect(goal).to_contain_text("completed")
+
+
+def test_plan_stands_on_the_timeline_until_it_is_canceled(driver: Driver) -> None:
+    driver.sign_in(f"#/agent/{make_agent(driver)}/plans")
+    page = driver.page
+    expect(items(driver, "What comes next").locator(".timeline li")).to_contain_text([HOSTILE])
+    page.get_by_role("button", name="Cancel").press("Enter")
+    expect(items(driver, "Ended plans")).to_contain_text("canceled")
+
+
+def test_thread_moves_over_the_board(driver: Driver) -> None:
+    driver.sign_in(f"#/agent/{make_agent(driver)}/threads")
+    page = driver.page
+    expect(page.locator(".column").first).to_contain_text("Open (1)")
+    page.get_by_role("button", name="Archive").press("Enter")
+    expect(page.locator(".column").last.locator(".ticket")).to_contain_text(HOSTILE)
+
+
+def test_document_is_edited_and_a_conflict_is_told(driver: Driver) -> None:
+    agent = make_agent(driver)
+    driver.sign_in(f"#/agent/{agent}/documents")
+    page = driver.page
+    page.get_by_text("plan.md").press("Enter")
+    text = page.locator(".items textarea")
+    expect(text).to_have_value(HOSTILE)
+    path, token = f"/v1/agents/{agent}/documents/plan.md", driver.operator()
+    driver.client.ok("PATCH", path, {"append": "more"}, token=token)
+    text.fill("new text")
+    page.get_by_role("button", name="Save").press("Enter")
+    expect(page.locator(".items .outcome").first).not_to_be_empty()
+    page.reload()
+    driver.sign_in_again()
+    page.get_by_text("plan.md").press("Enter")
+    text.fill("new text")
+    page.get_by_role("button", name="Save").press("Enter")
+    expect(page.get_by_text("version 3")).to_be_visible()
+    assert driver.client.ok("GET", path, token=token)["text"] == "new text"
+
+
+def test_preview_shows_what_the_agent_would_see_in_a_chat(driver: Driver) -> None:
+    chat, agent = answered_chat(driver.client, [HOSTILE])
+    driver.sign_in(f"#/agent/{agent}/preview")
+    driver.page.get_by_label("Id of the chat").fill(chat)
+    driver.page.get_by_role("button", name="Show the prompt").press("Enter")
+    driver.page.locator(".section summary").filter(has_text="CHAT HISTORY").press("Enter")
+    expect(driver.page.get_by_role("region", name="CHAT HISTORY")).to_contain_text(HOSTILE)
+
+
+def test_items_of_a_chat_are_found_under_whose(driver: Driver) -> None:
+    chat, agent = answered_chat(driver.client, ["Hello"])
+    driver.sign_in(f"#/agent/{agent}/memories")
+    driver.page.get_by_label("Whose").select_option("Of a chat")
+    driver.page.get_by_label("Id", exact=True).fill(chat)
+    driver.page.get_by_role("button", name="Show").press("Enter")
+    driver.ready()
+    expect(driver.page.get_by_label("Id", exact=True)).to_have_value(chat)
+    expect(driver.page.get_by_role("heading", name="New memory")).to_have_count(0)
