@@ -70,6 +70,8 @@ OTHERS = {
     "agent/reading/reader.py": "the messages of the active chat and its person, for their readers",
     "agent/turn_steps.py": "the run's own recorded prompt",
     "agent/replay.py": "a run's recorded prompt, for operators",
+    "services/runs/current_work.py": "the agents at work, for operators",
+    "services/runs/tool_warnings.py": "whether a run called a tool, for operators",
     "agent/training_export.py": "a completed thread, for operators",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
     "services/feed/live_changes.py": "numbers and ids of what has changed",

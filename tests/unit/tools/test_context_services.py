@@ -20,6 +20,7 @@ NOT_FOR_TOOLS = {
     "chat_admin": "people and operators change chats",
     "views": "it shows a person their chats; an agent reads own_chats",
     "consolidation_requests": "operators request consolidations",
+    "current_work": "operators look at the agents that are at work",
     "erasures": "operators request erasures",
     "exports": "operators request exports",
     "manual_trigger": "people trigger agents by hand",
