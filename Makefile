@@ -42,6 +42,7 @@ LOAD := .cache/load/.installed
 MUTATION := .cache/mutation/.installed
 HOOKS := .cache/hooks/.installed
 REHEARSE := .cache/rehearse/.installed
+GENERATORS := .cache/generators/node/.installed
 RUNTIME_CLIENT := .cache/runtime-client/.installed
 
 .PHONY: help
@@ -82,6 +83,10 @@ test-kills: $(DEVELOPMENT) $(FILES) ## Kill the local stack 200 times under load
 .PHONY: test-slow
 test-slow: $(DEVELOPMENT) $(FILES) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
 	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or hypothesis" --ignore tests/console $(ARGS)
+
+.PHONY: generators
+generators: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Run code generators on the OpenAPI document, and talk through their clients (three minutes; needs npm)
+	@SKEIN_REQUIRE_GENERATORS=1 $(BIN)/python -m pytest -m slow tests/e2e/test_generators.py $(or $(ARGS),-n 2)
 
 .PHONY: times
 times: $(DEVELOPMENT) $(FILES) ## Run the tests of `make test` and print the CPU time of each suite
@@ -224,6 +229,7 @@ lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal requirements/mutation.in -o requirements/mutation.txt
 	@$(COMPILE) --universal requirements/hooks.in -o requirements/hooks.txt
 	@$(COMPILE) --universal requirements/rehearse.in -o requirements/rehearse.txt
+	@$(COMPILE) --universal requirements/generators.in -o requirements/generators.txt
 	@$(COMPILE) --universal requirements/runtime-client.in -o requirements/runtime-client.txt
 	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
 	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
@@ -290,6 +296,13 @@ $(HOOKS): requirements/hooks.txt
 
 $(REHEARSE): requirements/rehearse.txt
 	$(call install,.cache/rehearse)
+
+.cache/generators/.installed: requirements/generators.txt
+	$(call install,.cache/generators)
+
+$(GENERATORS): tests/e2e/generators/package-lock.json .cache/generators/.installed
+	@$(PYTHON) -m tools.generators install
+	@touch $@
 
 $(RUNTIME_CLIENT): requirements/runtime-client.txt
 	$(call install,.cache/runtime-client)

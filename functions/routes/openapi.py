@@ -56,6 +56,7 @@ TAGS = {
 POWERTOOLS_SCHEMAS = ("HTTPValidationError", "ResponseValidationError", "ValidationError")
 METHODS = frozenset({"get", "put", "post", "patch", "delete"})
 NOT_MODIFIED = "304"
+JSON = "application/json"
 # With these statuses, API Gateway itself may answer, and it cannot be told to use Skein's shape.
 BY_GATEWAY = frozenset({"401", "403", "413", "429", "500", "503"})
 GATEWAY_ERROR = {
@@ -173,6 +174,7 @@ def document() -> dict[str, Any]:
         known.update(entries)
     _add_webhook(merged)
     _name_enums(merged)
+    _name_maps(merged["components"]["schemas"])
     _simplify_fields(merged)
     used = {tag for operation in _operations(merged) for tag in operation["tags"]}
     merged["tags"] = [{"name": tag, "description": TAGS[tag]} for tag in sorted(used)]
@@ -233,6 +235,14 @@ def _responses(found: Mapping[str, Any]) -> dict[str, Any]:
 def _successful(status: str, response: dict[str, Any]) -> dict[str, Any]:
     if status in {"204", NOT_MODIFIED}:
         response.pop("content", None)
+    for media_type, content in response.get("content", {}).items():
+        if media_type != JSON:
+            # A body of lines is text for a generated client, and not an object.
+            content["schema"] = {
+                "type": "string",
+                "contentMediaType": media_type,
+                "contentSchema": content["schema"],
+            }
     return response
 
 
@@ -308,6 +318,23 @@ def literal_names() -> dict[tuple[object, ...], str]:
         if get_origin(value) is Literal:
             names.setdefault(get_args(value), alias)
     return names
+
+
+def _name_maps(schemas: dict[str, Any]) -> None:
+    """Replace each object in a nullable field by a reference to a schema with a name.
+
+    Code generators would name such a type by a number: `UserChangeProfileType0`.
+
+    Args:
+        schemas: The schemas of the document, by name.
+    """
+    for name, schema in list(schemas.items()):
+        for field, described in schema.get("properties", {}).items():
+            for position, choice in enumerate(described.get("anyOf", ())):
+                if choice.get("type") == "object":
+                    named = f"{name}{field.title().replace('_', '')}"
+                    schemas[named] = {"title": named, **choice}
+                    described["anyOf"][position] = {"$ref": f"#/components/schemas/{named}"}
 
 
 def _simplify_fields(document: dict[str, Any]) -> None:

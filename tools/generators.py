@@ -1,0 +1,179 @@
+"""Code generators that read the OpenAPI document, as `make generators` runs them.
+
+`python -m tools.generators install` installs the generators for TypeScript with npm.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "tests" / "e2e" / "generators"
+HOME = ROOT / ".cache" / "generators"
+PYTHON = HOME / "bin"
+NODE = HOME / "node"
+MANIFESTS = ("package.json", "package-lock.json")
+SECONDS = 120
+
+
+class GeneratorError(RuntimeError):
+    """A generator is missing, failed or warned; the message has its output."""
+
+
+def missing() -> str | None:
+    """Return why the generators cannot run here, in one line; None if they can."""
+    if shutil.which("node") is None:
+        return "the generators for TypeScript need Node, and there is no `node` on the path"
+    if not (PYTHON / "openapi-python-client").is_file() or not (NODE / "node_modules").is_dir():
+        return "the generators are not installed: run `make generators`"
+    return None
+
+
+def install() -> None:
+    """Install the generators for TypeScript in the locked versions.
+
+    Raises:
+        GeneratorError: npm is missing or failed.
+    """
+    npm = shutil.which("npm")
+    if npm is None:
+        raise GeneratorError("the generators for TypeScript need npm, and there is no `npm` here")
+    NODE.mkdir(parents=True, exist_ok=True)
+    for name in MANIFESTS:
+        shutil.copyfile(SOURCES / name, NODE / name)
+    run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], NODE)
+
+
+def run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder, and return its output and errors.
+
+    Raises:
+        GeneratorError: The command failed.
+    """
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": f"{PYTHON}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONWARNINGS": "error",
+            "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true",
+            "REDOCLY_TELEMETRY": "off",
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise GeneratorError(f"{' '.join(command)}:\n{done.stdout}{done.stderr}".strip())
+    return done
+
+
+def node(tool: str, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run an installed command of Node in a folder, and return its output and errors.
+
+    Raises:
+        GeneratorError: The command failed.
+    """
+    return run([str(NODE / "node_modules" / ".bin" / tool), *arguments], folder)
+
+
+def lint(document: Path) -> list[str]:
+    """Return the warnings that Redocly has about a document.
+
+    Raises:
+        GeneratorError: The document is not valid; the message has all problems.
+    """
+    done = node("redocly", "lint", "--format=json", str(document), folder=document.parent)
+    problems = json.loads(done.stdout)["problems"]
+    return [f"{problem['ruleId']}: {problem['message']}" for problem in problems]
+
+
+def generate_python_client(document: Path, package: Path) -> None:
+    """Generate a package with openapi-python-client.
+
+    Raises:
+        GeneratorError: The generator failed or warned.
+    """
+    run(
+        [
+            str(PYTHON / "openapi-python-client"),
+            *("generate", "--fail-on-warning", "--meta", "none"),
+            *("--path", str(document), "--output-path", str(package)),
+            *("--config", str(SOURCES / "openapi-python-client.yaml")),
+        ],
+        document.parent,
+    )
+
+
+def generate_models(document: Path, module: Path, kind: str = "pydantic_v2.BaseModel") -> None:
+    """Generate a module with datamodel-code-generator.
+
+    Args:
+        document: The OpenAPI document.
+        module: The file to write.
+        kind: The base of the generated classes, as the generator names it.
+
+    Raises:
+        GeneratorError: The generator failed or warned.
+    """
+    run(
+        [
+            str(PYTHON / "datamodel-codegen"),
+            *("--input", str(document), "--input-file-type", "openapi", "--output", str(module)),
+            *("--output-model-type", kind, "--target-python-version", "3.11"),
+            *("--formatters", "builtin", "--disable-timestamp", "--use-union-operator"),
+            *("--use-standard-collections", "--use-schema-description", "--use-annotated"),
+        ],
+        document.parent,
+    )
+
+
+def generate_types(document: Path, module: Path) -> None:
+    """Generate a module with openapi-typescript.
+
+    Raises:
+        GeneratorError: The generator failed or warned.
+    """
+    done = node("openapi-typescript", str(document), "-o", str(module), folder=document.parent)
+    _refuse_warnings(done)
+
+
+def generate_hey_client(document: Path, folder: Path) -> None:
+    """Generate a client with @hey-api/openapi-ts.
+
+    Raises:
+        GeneratorError: The generator failed or warned.
+    """
+    arguments = ("-i", str(document), "-o", str(folder), "--no-log-file")
+    _refuse_warnings(node("openapi-ts", *arguments, folder=document.parent))
+
+
+def _refuse_warnings(done: subprocess.CompletedProcess[str]) -> None:
+    output = done.stdout + done.stderr
+    if "warn" in output.lower() or "\u26a0" in output:
+        raise GeneratorError(output)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command; return the exit status."""
+    commands = {"install": install}
+    if len(arguments) != 1 or arguments[0] not in commands:
+        print(f"usage: python -m tools.generators {'|'.join(commands)}", file=sys.stderr)
+        return 2
+    try:
+        commands[arguments[0]]()
+    except GeneratorError as error:
+        print(f"generators: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
