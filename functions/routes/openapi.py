@@ -175,6 +175,7 @@ def document() -> dict[str, Any]:
     _add_webhook(merged)
     _name_enums(merged)
     _name_maps(merged["components"]["schemas"])
+    _merge_nulls(merged)
     _simplify_fields(merged)
     used = {tag for operation in _operations(merged) for tag in operation["tags"]}
     merged["tags"] = [{"name": tag, "description": TAGS[tag]} for tag in sorted(used)]
@@ -335,6 +336,20 @@ def _name_maps(schemas: dict[str, Any]) -> None:
                     named = f"{name}{field.title().replace('_', '')}"
                     schemas[named] = {"title": named, **choice}
                     described["anyOf"][position] = {"$ref": f"#/components/schemas/{named}"}
+
+
+def _merge_nulls(document: dict[str, Any]) -> None:
+    """Replace each choice between a type and null by a list of both types.
+
+    Some code generators make a type with a number for each choice that has constraints: `Title1`.
+    """
+    for schema in [each for each in _holders(document) if isinstance(each, dict)]:
+        match schema.get("anyOf"):
+            case [{"type": str(kind), **rest}, {"type": "null"}]:
+                schema.pop("anyOf")
+                given = dict(schema)
+                schema.clear()
+                schema.update({**rest, **given, "type": [kind, "null"]})
 
 
 def _simplify_fields(document: dict[str, Any]) -> None:

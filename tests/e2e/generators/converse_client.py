@@ -12,8 +12,6 @@ from skein_api.models import ChatKind, MemberKind, MemberRequest, NewAgent, NewC
 url = os.environ["URL"]
 token = os.environ["TOKEN"]
 client = AuthenticatedClient(base_url=url, token=token, raise_on_unexpected_status=True)
-    base_url=url, token=os.environ["TOKEN"], raise_on_unexpected_status=True
-)
 agent = create_agent.sync(client=client, body=NewAgent(name="Coach"))
 coach = MemberRequest(kind=MemberKind.AGENT, id=agent.id)
 chat = create_chat.sync(client=client, body=NewChat(kind=ChatKind.DIRECT, members=[coach]))
