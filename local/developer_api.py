@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 from local.authorizer import Authorizer
 from local.clock import TurnableClock
 from local.clock_control import ClockControl
+from local.due_events import MAX_EVENTS, DueEvents
 from local.errors import BadRequestError, RestlessError
 from local.events import Request, Response, error_answer, json_response
 from local.sms_log import Sms, SmsLog
@@ -41,6 +42,7 @@ class DeveloperApi:
         sms_log: Contains the SMS in both directions.
         clock: The local clock.
         clock_control: Advances the clock and drains the queues.
+        due_events: Lists the events that fire at a later time.
         config: The response of `GET /local/config`, without the time.
         on_sms: Called with sender, recipient and body of each SMS to a line.
     """
@@ -50,6 +52,7 @@ class DeveloperApi:
     sms_log: SmsLog
     clock: TurnableClock
     clock_control: ClockControl
+    due_events: DueEvents
     config: Mapping[str, str]
     on_sms: Callable[[str, str, str], None]
 
@@ -67,8 +70,11 @@ class DeveloperApi:
             return error_answer(503, "unavailable", str(error), details=error.report)
 
     def _config(self, _values: Values) -> object:
+        return {**self.config, **self._time()}
+
+    def _time(self) -> Values:
         ahead = self.clock.ahead.total_seconds()
-        return {**self.config, "now": rfc3339(self.clock.now()), "offset_seconds": ahead}
+        return {"now": rfc3339(self.clock.now()), "offset_seconds": ahead}
 
     def _token(self, body: Values) -> object:
         scope = body.get("scope", DEFAULT_SCOPE)
@@ -144,6 +150,13 @@ class DeveloperApi:
             raise BadRequestError("`advance_seconds` must be between 0 and ten years.")
         return self.clock_control.advance(timedelta(seconds=seconds))
 
+    def _due(self, query: Values) -> object:
+        limit = _whole(query, "limit") if "limit" in query else MAX_EVENTS
+        if not 1 <= limit <= MAX_EVENTS:
+            raise BadRequestError(f"`limit` must be from 1 to {MAX_EVENTS}.")
+        items, more = self.due_events.first(limit)
+        return {**self._time(), "items": items, "more": more}
+
     def _drain(self, _values: Values) -> object:
         return self.clock_control.drain()
 
@@ -183,6 +196,7 @@ CALLS: dict[tuple[str, str], LocalCall] = {
     ("GET", "sms"): LocalCall(DeveloperApi._sms_list, ("from", "to")),
     ("GET", "phone"): LocalCall(DeveloperApi._phone, ("number", "line", "after", "wait")),
     ("POST", "clock"): LocalCall(DeveloperApi._turn, ("advance_seconds", "reset")),
+    ("GET", "due"): LocalCall(DeveloperApi._due, ("limit",)),
     ("POST", "drain"): LocalCall(DeveloperApi._drain),
 }
 

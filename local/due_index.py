@@ -1,4 +1,4 @@
-"""The due index as the clock control reads it: what is due next, without doing anything."""
+"""The due index as the local stack reads it: what is due next, without doing anything."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -40,6 +40,12 @@ class DueIndex:
         }
         found = {part: self.table.query(query).items for part, query in queries.items()}
         return {part: due_at(items[0]) for part, items in found.items() if items}
+
+    def earliest_pointers(self, kind: DueKind, limit: int) -> Iterator[Item]:
+        """Yield the earliest `limit` due pointers of each shard of a kind."""
+        for shard in range(DUE_SHARDS):
+            query = Query(due_partition(kind, shard), index="gsi2", limit=limit)
+            yield from self.table.query(query).items
 
     def pointers(self, kind: DueKind, *, until: datetime | None = None) -> Iterator[Item]:
         """Yield the due pointers of a kind, shard by shard.

@@ -24,6 +24,7 @@ from local.cors import Cors, own_origins
 from local.demo import LINE, TENANT, make_demo
 from local.developer_api import PREFIX as DEVELOPER_PREFIX
 from local.developer_api import DeveloperApi
+from local.due_events import DueEvents
 from local.due_index import DueIndex
 from local.engine import Engine, engine_of
 from local.environment import AUDIENCE, LocalSecrets, StackEnvironment, lambda_environment
@@ -288,6 +289,7 @@ class Stack:
             sms_log=sms_log,
             clock=clock,
             clock_control=clock_control,
+            due_events=DueEvents(adapters.table, due_index),
             config={
                 "twilio_account_sid": account["account_sid"],
                 "twilio_auth_token": account["auth_token"],

@@ -49,6 +49,10 @@ def test_examples_of_the_page_return_the_documented_fields(
     url = start().url
     calls = documented_calls()
     listing = calls.pop(("GET", "sms"))  # last, when the answer has arrived
+    operator = Client(url).token("operator", "admin")
+    agent = Client(url).ok("POST", "/v1/agents", {"name": "Planner"}, token=operator)
+    plan = {"name": "Report", "instruction": "Report.", "run_after": "1 week"}
+    Client(url).ok("POST", f"/v1/agents/{agent['id']}/plans", plan, token=operator)
     for call, described in [*calls.items(), (("GET", "sms"), listing)]:
         answer = _run(described.example, url)
         assert set(_fields(answer, described.response)) == described.response, call
@@ -79,6 +83,7 @@ def test_token_with_a_bad_name_is_refused(client: Client, name: object) -> None:
         ("POST", "/local/token", {"sub": "ann", "tenant": "demo", "scopes": "admin"}),
         ("POST", "/local/token?sub=ann", {"sub": "ann", "tenant": "demo"}),
         ("POST", "/local/drain", {"seconds": 5}),
+        ("GET", "/local/due?until=tomorrow", None),
     ],
 )
 def test_local_call_with_an_unknown_name_is_refused(
@@ -87,3 +92,10 @@ def test_local_call_with_an_unknown_name_is_refused(
     answer = client.call(method, path, body)
     assert (answer.status, answer.json["error"]["code"]) == (400, "invalid")
     assert "is unknown. The names are " in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize("limit", ["0", "101", "-1", "many"])
+def test_list_of_events_with_a_bad_limit_is_refused(client: Client, limit: str) -> None:
+    answer = client.call("GET", f"/local/due?limit={limit}")
+    assert (answer.status, answer.json["error"]["code"]) == (400, "invalid")
+    assert "`limit` must be" in answer.json["error"]["message"]
