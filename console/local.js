@@ -38,3 +38,6 @@ export function phoneSms(number, line, after, signal) {
   const wait = after === null ? null : 20;
   return localCall("GET", withQuery("phone", { number, line, after, wait }), undefined, signal);
 }
+
+/** Return the clock, and the events that will fire, earliest first. */
+export function dueEvents() { return localCall("GET", "due"); }

@@ -10,6 +10,14 @@ import agent from "./pages/agent.js";
 import chats from "./pages/chats.js";
 import home from "./pages/home.js";
 import phone from "./pages/phone.js";
+import time from "./pages/time.js";
 import why from "./pages/why.js";
 
-export const pages = [home, phone, chats, agent, why];
+export const pages = [
+  home,
+  phone,
+  chats,
+  agent,
+  why,
+  time,
+];

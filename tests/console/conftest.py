@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,15 @@ def model(_model: ScriptedOpenAI) -> ScriptedOpenAI:
 
 @pytest.fixture(scope="session")
 def _url(_model: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with stack(_model, tmp_path_factory.mktemp("console")) as url:
+        yield url
+
+
+@contextmanager
+def stack(model: ScriptedOpenAI, folder: Path) -> Iterator[str]:
+    """Start a stack whose data is in a new folder, and yield its URL."""
     process = LocalProcess(
-        tmp_path_factory.mktemp("console") / "data",
-        environment={"OPENAI_BASE_URL": _model.base_url, **NO_LIMITS},
+        folder / "data", environment={"OPENAI_BASE_URL": model.base_url, **NO_LIMITS}
     )
     try:
         yield process.wait_until_ready()

@@ -34,4 +34,5 @@ PLACES = (
     Place("chats", "#/chats"),
     Place("agent", "#/agent"),
     Place("why", "#/why"),
+    Place("time", "#/time", signed_in=False),
 )

@@ -21,6 +21,7 @@ PICTURES = (
     "chats-dark",
     "agent-light",
     "why-light",
+    "time-light",
 )  # of docs/console.md
 
 every_page = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.address)
@@ -178,7 +179,21 @@ def fill_agent(driver: Driver) -> None:
     expect(driver.page.get_by_text("Removed, replaced and faded")).to_be_visible()
 
 
-FILL = {"agent": fill_agent, "why": fill_why}
+def fill_time(driver: Driver) -> None:
+    """Give the demo's agent a plan in two hours, and look at what will fire."""
+    operator = driver.operator()
+    [agent, *_] = driver.client.ok("GET", "/v1/agents?limit=1", token=operator)["items"]
+    plan = {"name": "Morning report", "instruction": "Report.", "run_after": "2 hours"}
+    driver.client.ok("POST", f"/v1/agents/{agent['id']}/plans", plan, token=operator)
+    driver.page.get_by_role("button", name="Look again").click()
+    expect(driver.page.locator(".events li").first).to_be_visible()
+
+
+FILL = {
+    "agent": fill_agent,
+    "why": fill_why,
+    "time": fill_time,
+}
 
 
 def make_hostile(client: Client) -> None:
