@@ -186,7 +186,7 @@ class Limits:
             "a tenant's usage of a day": ("one tenant", "`USAGE_SHARDS`, which is code"),
             "a day's usage by agent and person": (
                 "one tenant",
-                "DynamoDB splits it by key in time; counts that it refuses are dropped (`UsageLost`)",
+                "DynamoDB splits it by key; counts that it refuses are dropped (`UsageLost`)",
             ),
             "a line": ("one line", "more lines"),
             "what is due, runs (gsi2)": (
