@@ -7,13 +7,14 @@ private chats, a request names the person or the chat.
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler import Response
-from aws_lambda_powertools.event_handler.openapi.params import Path
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import StringConstraints
 
 from routes.app import AgentId, ApiRouter, ChatId, Limit, PageCursor, documented, no_content
 from routes.audited import changes, creates, deletes, reads
 from routes.scope import OfChat, OfUser, reach_of
 from skein.bootstrap.api import services
+from skein.errors import Invalid
 from skein.models.api.documents import (
     DocumentChange,
     DocumentHead,
@@ -32,6 +33,14 @@ DocumentId = Annotated[
     str,
     StringConstraints(min_length=1, max_length=200),
     Path(description="The id of a document, or its name if the name is valid in a path."),
+]
+SearchText = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=1_000,
+        description="The text to find documents by. One page of the best matches, best first.",
+    ),
 ]
 
 
@@ -57,7 +66,14 @@ def _create(folder: Folder, new: NewDocument) -> DocumentResource:
     return _shown(folder, new.name)
 
 
-def _list(folder: Folder, limit: int, cursor: str | None) -> DocumentPage:
+def _list(folder: Folder, q: str | None, limit: int, cursor: str | None) -> DocumentPage:
+    if q is not None:
+        if cursor is not None:
+            raise Invalid("a search has only one page")
+        reach = DocumentReach(folders=(folder,))
+        found = services().document_search.search(reach, q, limit=limit)
+        heads = (DocumentHead.of(each.document) for each in found.items)
+        return DocumentPage(items=tuple(heads), next_cursor=None)
     page = services().documents.list(folder, limit=limit, cursor=cursor)
     items = tuple(map(DocumentHead.of, page.items))
     return DocumentPage(items=items, next_cursor=page.next_cursor)
@@ -106,7 +122,7 @@ def create_document_of_agent(agent_id: AgentId, new: NewDocument) -> DocumentRes
 
 @router.get(
     "/v1/agents/<agent_id>/documents",
-    summary="List an agent's documents, without their texts",
+    summary="List or search an agent's documents, without their texts",
     tags=["documents"],
     responses=documented(200, DocumentPage, 400, 404),
     middlewares=reads("document"),
@@ -116,11 +132,12 @@ def list_documents_of_agent(
     *,
     user_id: OfUser = None,
     chat_id: OfChat = None,
+    q: SearchText = None,
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> DocumentPage:
-    """The order is stable."""
-    return _list(_of_agent(agent_id, user_id, chat_id), limit, cursor)
+    """The order is stable. With `q`, the documents that match come best first."""
+    return _list(_of_agent(agent_id, user_id, chat_id), q, limit, cursor)
 
 
 @router.get(
@@ -209,7 +226,7 @@ def create_document_of_chat(chat_id: ChatId, new: NewDocument) -> DocumentResour
 
 @router.get(
     "/v1/chats/<chat_id>/documents",
-    summary="List a chat's documents, without their texts",
+    summary="List or search a chat's documents, without their texts",
     tags=["documents"],
     responses=documented(200, DocumentPage, 400, 404),
     middlewares=reads("document"),
@@ -217,11 +234,12 @@ def create_document_of_chat(chat_id: ChatId, new: NewDocument) -> DocumentResour
 def list_documents_of_chat(
     chat_id: ChatId,
     *,
+    q: SearchText = None,
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> DocumentPage:
-    """The order is stable."""
-    return _list(_of_chat(chat_id), limit, cursor)
+    """The order is stable. With `q`, the documents that match come best first."""
+    return _list(_of_chat(chat_id), q, limit, cursor)
 
 
 @router.get(

@@ -155,6 +155,7 @@ def _all_words(seen: Seen) -> Sequence[str]:
 DEEDS: dict[MoveKind, Deed] = {
     "look": _all(
         _once("list_documents", limit=50),
+        _once("list_documents", query="know code", limit=50),
         _once("search_memories", query="know code", limit=50),
         _once("read_messages"),
     ),

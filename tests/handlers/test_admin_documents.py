@@ -198,6 +198,18 @@ def test_the_audit_holds_a_documents_id_and_not_its_name(admin: Client) -> None:
     ]
 
 
+@BOTH
+def test_documents_with_a_query_come_best_first(admin: Client, documents: str) -> None:
+    for name, text in [("cake.md", "Flour and sugar."), ("tour.md", "We drive to Rome by car.")]:
+        admin.post(documents, {"name": name, "text": text})
+    found = admin.get(documents, q="Rome").body
+    assert [item["name"] for item in found["items"]] == ["tour.md"]
+    assert found["next_cursor"] is None
+    assert "text" not in found["items"][0]
+    assert admin.get(documents, q="Rome", cursor="eA").status == 400
+    assert admin.get(documents, q="").status == 422
+
+
 # ---------------------------------------------------------------------- skills
 
 

@@ -296,6 +296,17 @@ def _list_within_reach(meter: Meter) -> None:
         world.app.documents.shown(DocumentReach(folders=folders), limit=20)
 
 
+@patterns.named("search the documents within an agent's reach")
+def _search_within_reach(meter: Meter) -> None:
+    world = group()
+    folders = (
+        Folder(tenant=TENANT, chat_id="chat_1"),
+        Folder(tenant=TENANT, agent_id=COACH.id),
+    )
+    with meter(world):
+        world.app.document_search.search(DocumentReach(folders=folders), "plan", limit=20)
+
+
 @patterns.named("rename a person")
 def _rename_person(meter: Meter) -> None:
     world = group()

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from skein.services.runs.manual_trigger import ManualTrigger
     from skein.services.runs.queries import RunViews
     from skein.services.runs.tool_warnings import ToolWarnings
+    from skein.services.workspace.document_search import DocumentSearch
     from skein.services.workspace.documents import Documents
     from skein.services.workspace.pinning import Pins
     from skein.services.workspace.skills import Skills
@@ -134,6 +135,15 @@ class ApiServices:
         from skein.services.workspace.documents import Documents
 
         return Documents(table=self.ports.table, clock=self.ports.clock, ids=self.ports.ids)
+
+    @lazy
+    def document_search(self) -> DocumentSearch:
+        """The service by which operators search documents."""
+        from skein.services.common.text_search import EmbeddingCache
+        from skein.services.workspace.document_search import DocumentSearch
+
+        meanings = EmbeddingCache(lambda: self.ports.text_embeddings)
+        return DocumentSearch(table=self.ports.table, meanings=meanings)
 
     @lazy
     def erasures(self) -> Erasures:

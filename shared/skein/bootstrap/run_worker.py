@@ -31,6 +31,7 @@ from skein.services.runs.completion import RunCompletion
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.lease import RunLeases
 from skein.services.runs.queries import OwnRuns
+from skein.services.workspace.document_search import DocumentSearch
 from skein.services.workspace.documents import Documents
 from skein.services.workspace.skills import Skills
 from skein.services.workspace.threads import Threads
@@ -111,6 +112,7 @@ class RunWorker:
             memory_search=MemorySearch(table=table, clock=clock, meanings=meanings),
             recall=lambda: self.prompting.recall_reader.recall,
             documents=Documents(table=table, clock=clock, ids=ids),
+            document_search=DocumentSearch(table=table, meanings=meanings),
             skills=Skills(table=table, clock=clock),
             threads=Threads(table=table, clock=clock, ids=ids, settings=settings),
         )

@@ -129,6 +129,44 @@ def test_document_list_continues_after_the_cursor() -> None:
     assert sorted(name for page in names for name in page) == [f"doc-{n}" for n in range(8)]
 
 
+def test_document_search_returns_exact_words_first_then_meaning() -> None:
+    world = talking(does("list_documents", query="vehicle"))
+    given_document(world, OWN, "garage.md", "We bought a used car and a truck.")
+    given_document(world, OWN, "rules.md", "Each vehicle needs a permit.")
+    given_document(world, OWN, "cake.md", "Mix flour with sugar and butter.")
+    [(status, found)] = told(world)
+    assert status == "done"
+    assert re.findall(r"^- (\S+) ", found, re.MULTILINE) == ["rules.md", "garage.md"]
+
+
+def test_document_search_finds_a_passage_and_tells_its_place() -> None:
+    text = "\n".join(["The weather was fine today."] * 100 + ["The code of the safe is 4711."])
+    world = talking(does("list_documents", query="4711"), does("list_documents", query="zebra 9"))
+    given_document(world, OF_CHAT, "log", text)
+    (_, found), nothing = told(world)
+    [line] = found.splitlines()
+    place = re.search(r"of the active chat; from character ([\d,]+) on$", line)
+    assert place is not None
+    start = int(place[1].replace(",", ""))
+    assert text.index("4711") - 1_000 < start < text.index("4711")
+    assert nothing == ("done", "no documents found")
+
+
+def test_document_search_finds_names_and_only_what_the_readers_may_see() -> None:
+    world = talking(does("list_documents", query="budget figures"))
+    given_document(world, HIS, "budget of Husam", "figures")
+    given_document(world, OWN, "budget.csv", "")
+    theirs = Author(audience=HUSAM_ALONE)
+    given_document(world, OWN, "budget of theirs", "budget figures", author=theirs)
+    [(_, found)] = told(world)
+    assert re.findall(r"^- (\S+) ", found, re.MULTILINE) == ["budget.csv"]
+
+
+def test_document_search_has_no_second_page() -> None:
+    world = talking(does("list_documents", query="x", after="0:doc_"))
+    assert told(world) == [("correctable", "error: after: a search has only one page")]
+
+
 def test_a_long_document_is_read_on_from_where_it_was_cut() -> None:
     world = talking(
         does("read_document", name="long"),

@@ -50,6 +50,7 @@ from skein.services.runs.claim import Claim
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.queries import OwnRuns
 from skein.services.workspace.document_edits import Author
+from skein.services.workspace.document_search import DocumentSearch
 from skein.services.workspace.documents import Documents
 from skein.services.workspace.skills import Skills
 from skein.services.workspace.threads import Threads
@@ -77,6 +78,7 @@ class ToolServices:
     memory_search: MemorySearch
     recall: Callable[[], Recall]
     documents: Documents
+    document_search: DocumentSearch
     skills: Skills
     threads: Threads
 

@@ -17,6 +17,7 @@ from skein.agent.tools.arguments import (
     ListPosition,
     MediaType,
     Offset,
+    Query,
     SkillName,
     Version,
 )
@@ -48,11 +49,14 @@ AsRead = Annotated[Version | None, Field(description="Fails if the version diffe
 @tool(shows_items=True)
 def list_documents(
     call: ToolContext,
+    query: Query | None = None,
     limit: Count = 20,
     after: Annotated[ListPosition | None, Field(description="Where the last list ended.")] = None,
 ) -> str:
-    """List documents. Of two with one name, tools use the first."""
+    """List or search documents. Of two with one name, tools use the first."""
     reach = document_reach(call)
+    if query is not None:
+        return _search(call, reach, query, limit, after)
     page = call.tool_services.documents.shown(reach, limit=limit, after=_position(reach, after))
     lines: list[str] = []
     for folder, documents in groupby(page.documents.items(), key=lambda each: each[0].folder):
@@ -251,6 +255,26 @@ def _home(call: ToolContext, *, in_chat: bool) -> Folder:
         raise Failed("a chat document can be created only in the chat that triggered this run")
     _check_chat(call, reading.chat)
     return Folder(tenant=run.tenant, chat_id=reading.chat.id)
+
+
+def _search(
+    call: ToolContext, reach: DocumentReach, query: str, limit: int, after: str | None
+) -> str:
+    """Render the documents that match a query, best first.
+
+    Raises:
+        Correctable: There is a cursor; a search has one page.
+    """
+    if after is not None:
+        raise Correctable("after: a search has only one page")
+    found = call.tool_services.document_search.search(reach, query, limit=limit)
+    lines = []
+    for folder, document, offset in found.items:
+        where = f"; from character {offset:,} on" if offset else ""
+        lines.append(f"- {_row(document)}, {_kept(reach, reach.folders[folder])}{where}")
+    if not found.complete:
+        lines.append("[there are more documents than one search reads]")
+    return "\n".join(lines) or "no documents found"
 
 
 def _position(reach: DocumentReach, after: str | None) -> tuple[int, str] | None:

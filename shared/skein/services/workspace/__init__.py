@@ -3,6 +3,7 @@
 __all__ = [
     "document_edits",
     "document_names",
+    "document_search",
     "documents",
     "pinning",
     "skill_selection",

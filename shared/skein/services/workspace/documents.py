@@ -63,13 +63,20 @@ def list_documents(
         limit: Maximum number of documents.
         after: The last position of the previous page.
     """
-    found = list(islice(_shown(table, reach, after), limit + 1))
+    found = list(islice(shown_documents(table, reach, after), limit + 1))
     return DocumentPage(dict(found[:limit]), len(found) > limit)
 
 
-def _shown(
-    table: Table, reach: DocumentReach, after: ListPosition | None
+def shown_documents(
+    table: Table, reach: DocumentReach, after: ListPosition | None = None
 ) -> Iterator[tuple[ListPosition, Document]]:
+    """Yield the documents within reach that may be shown, with their positions.
+
+    Args:
+        table: The table that stores the documents.
+        reach: The folders, and the place that decides which documents may be shown.
+        after: The position after which to start; None starts with the first document.
+    """
     for number, folder in enumerate(reach.folders):
         behind = folder.key(after.id).sk if after and number == after.folder else None
         if after is not None and number < after.folder:
