@@ -200,6 +200,12 @@ pause: $(RUNNING) ## Begin or end pauses of a stack (STACK=, RUNS=1, TEXTS=1, BA
 		$(if $(ENV),--env $(ENV)) $(if $(LOCAL),--local) \
 		runs=$(RUNS) texts=$(TEXTS) background=$(BACKGROUND)
 
+.PHONY: restore-erasures
+restore-erasures: $(RUNNING) ## Apply the erasure register to a stack's table (STACK=, ENV=, TABLE=, REGISTER=, WAIT=0; LOCAL=1)
+	@PYTHONPATH=shared:. $(BIN)/python -m tools.restore_erasures $(if $(STACK),--stack $(STACK)) \
+		$(if $(ENV),--env $(ENV)) $(if $(LOCAL),--local) $(if $(TABLE),--table $(TABLE)) \
+		$(if $(REGISTER),--register $(REGISTER)) $(if $(filter 0,$(WAIT)),--first-sweep)
+
 .PHONY: permissions
 permissions: $(RUNNING) ## Write the table of the functions' permissions: docs/security.md
 	@PYTHONPATH=shared $(BIN)/python -m tools.permissions

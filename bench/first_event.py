@@ -116,6 +116,13 @@ def use_first_app(told: dict[str, Any]) -> None:
             return table
 
         @cached_property
+        def erasure_register(self) -> "Table":
+            _ = super().erasure_register
+            from tests.fakes.table import MemoryTable
+
+            return MemoryTable(self.clock)
+
+        @cached_property
         def queues(self) -> "Queues":
             _ = super().queues
             from tests.fakes.system import MemoryQueues

@@ -139,6 +139,7 @@ class _Story:
             SETTINGS,
             clock=self._clock,
             table=self._table,
+            erasure_register=MemoryTable(self._clock),
             queues=self._queues,
             sms=MemorySms(self._clock),
             sockets=FakeSockets(),

@@ -44,6 +44,7 @@ class Stand:
         self._watched = watched
         self.ports: dict[str, object] = {
             "table": self.table,
+            "erasure_register": table(self.clock),
             "tokens": tokens,
             "clock": self.clock,
             "queues": self.queues,

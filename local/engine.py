@@ -18,6 +18,7 @@ class Adapters(NamedTuple):
     """The ports that an engine implements."""
 
     table: Table
+    erasure_register: Table
     vectors: VectorIndex
     queues: Queues
     secrets: Secrets

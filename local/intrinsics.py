@@ -9,6 +9,7 @@ from local.errors import BadTemplateError
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 TABLE_NAME = "skein"
+REGISTER_NAME = "skein-erasures"
 PSEUDO_PARAMETERS: Mapping[str, Any] = {
     "AWS::AccountId": ACCOUNT,
     "AWS::NoValue": None,

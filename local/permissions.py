@@ -91,10 +91,15 @@ class Permissions:
 
 @dataclass(frozen=True)
 class PermittedTable:
-    """A `Table` that refuses the calls that the running function may not make."""
+    """A `Table` that refuses the calls that the running function may not make.
+
+    Attributes:
+        resource: The logical id of the table, if it is not the main table.
+    """
 
     table: Table
     permissions: Permissions
+    resource: str | None = None
 
     def get(self, key: Key) -> Item | None:
         """See `skein.ports.Table`."""
@@ -123,7 +128,7 @@ class PermittedTable:
         self.table.transact(writes)
 
     def _check(self, action: str, index: str | None = None) -> None:
-        table = self.permissions.table
+        table = self.resource or self.permissions.table
         self.permissions.check(action, table if index is None else f"{table}/{index}")
 
 

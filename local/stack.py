@@ -47,7 +47,7 @@ from local.reporting import ModelApi, ReportingModel
 from local.schedules import Schedules
 from local.server import Server
 from local.sms_log import SmsLog
-from local.template import Template
+from local.template import REGISTER, Template
 from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio_sandbox import TwilioSandbox
 from local.twilio_webhooks import TwilioWebhooks
@@ -225,6 +225,7 @@ class Stack:
                 settings,
                 clock=clock,
                 table=table,
+                erasure_register=PermittedTable(adapters.erasure_register, permissions, REGISTER),
                 vectors=PermittedVectors(adapters.vectors, permissions),
                 queues=PermittedQueues(adapters.queues, permissions),
                 secrets=secrets,

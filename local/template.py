@@ -18,6 +18,7 @@ from local.intrinsics import Resolver
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE = ROOT / "template.yaml"
+REGISTER = "ErasureRegister"  # the logical id of the table of the erasure register
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class Template:
         The vector index is left out, which DynamoDB Local does not know.
 
         Raises:
-            BadTemplateError: The template does not declare exactly one table.
+            BadTemplateError: The template does not declare exactly one table besides the register.
         """
         logical_id, properties = self._table
         indexes = [
@@ -174,6 +175,15 @@ class Template:
         }
 
     @cached_property
+    def register(self) -> dict[str, Any]:
+        """The arguments of `create_table` for the erasure register, except the name."""
+        properties = dict(self.resources("AWS::DynamoDB::Table")).get(REGISTER)
+        if properties is None:
+            raise BadTemplateError(f"the template has no table {REGISTER}")
+        names = ("AttributeDefinitions", "KeySchema", "BillingMode")
+        return {name: properties[name] for name in names}
+
+    @cached_property
     def vectors(self) -> dict[str, Any]:
         """The arguments of `create_table` for an engine that knows vector indexes, too.
 
@@ -185,7 +195,8 @@ class Template:
 
     @cached_property
     def _table(self) -> tuple[str, dict[str, Any]]:
-        tables = list(self.resources("AWS::DynamoDB::Table"))
+        every = self.resources("AWS::DynamoDB::Table")
+        tables = [(name, properties) for name, properties in every if name != REGISTER]
         if len(tables) != 1:
             raise BadTemplateError(f"the template must define one table, not {len(tables)}")
         logical_id, properties = tables[0]

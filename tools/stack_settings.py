@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from local.aws.engine import ENDPOINT_FILE
 from local.config import Config
 from local.environment import CREDENTIALS
-from local.intrinsics import TABLE_NAME
+from local.intrinsics import REGISTER_NAME, TABLE_NAME
 from local.sqlite.database import Database
-from local.sqlite.engine import FILE
+from local.sqlite.engine import FILE, REGISTER_FILE
 from local.sqlite.table import SqliteTable
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
@@ -26,6 +26,9 @@ from skein.services.config.stack_settings import StackSettingsService
 from skein.settings import Settings
 
 LOCAL = "--local"
+LOCAL_REGISTER = "--local-register"
+LOCAL_FILES = {LOCAL: FILE, LOCAL_REGISTER: REGISTER_FILE}
+LOCAL_NAMES = {LOCAL: TABLE_NAME, LOCAL_REGISTER: REGISTER_NAME}
 
 
 def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> StackOverrides:
@@ -43,9 +46,9 @@ def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> StackOverri
 
 
 def open_table(name: str) -> Table:
-    """Return the table of a deployment, or of the local stack for `--local`."""
+    """Return the table of a deployment, or of the local stack for `LOCAL` and `LOCAL_REGISTER`."""
     clock = SystemClock()
-    return _local_table(clock) if name == LOCAL else _table(Settings(), name, clock)
+    return _local_table(name, clock) if name in LOCAL_FILES else _table(Settings(), name, clock)
 
 
 def main() -> None:
@@ -64,13 +67,13 @@ def _table(settings: Settings, name: str, clock: Clock) -> Table:
     return DynamoTable(dynamo_client(Aws(settings)), name, clock)
 
 
-def _local_table(clock: Clock) -> Table:
+def _local_table(name: str, clock: Clock) -> Table:
     config = Config.from_environment(os.environ)
     if config.engine == "sqlite":
-        return SqliteTable(Database(config.data_dir / FILE), clock)
+        return SqliteTable(Database(config.data_dir / LOCAL_FILES[name]), clock)
     os.environ.update(CREDENTIALS)
     endpoint = (config.data_dir / "aws" / ENDPOINT_FILE).read_text(encoding="utf-8")
-    return _table(Settings(aws_endpoint_url=endpoint), TABLE_NAME, clock)
+    return _table(Settings(aws_endpoint_url=endpoint), LOCAL_NAMES[name], clock)
 
 
 if __name__ == "__main__":

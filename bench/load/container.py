@@ -77,6 +77,7 @@ def wire(setup: Setup, storm: Storm) -> None:
         settings,
         clock=clock,
         table=adapters.table,
+        erasure_register=adapters.erasure_register,
         vectors=adapters.vectors,
         queues=adapters.queues,
         secrets=LocalSecrets(adapters.secrets, MODEL_KEY),
@@ -97,6 +98,7 @@ def _adapters(setup: Setup, settings: Settings, clock: Clock, storm: Storm) -> A
     keep_delays(sqs, clock, setup.delays, sent=lambda: None)
     return Adapters(
         table=DynamoTable(dynamodb, settings.table_name, clock),
+        erasure_register=DynamoTable(dynamodb, settings.erasure_register_name, clock),
         vectors=DynamoVectorIndex(dynamodb, settings.table_name, settings.vector_index, clock),
         queues=SqsQueues(sqs, settings.queue_urls()),
         secrets=SecretsManager(secrets_client(aws), clock),

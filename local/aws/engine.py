@@ -23,8 +23,8 @@ from local.engine import Adapters
 from local.environment import CREDENTIALS, TWILIO_SECRET, new_twilio_account
 from local.feed import FeedSource
 from local.inbox import PolledQueue
-from local.intrinsics import ACCOUNT, REGION, TABLE_NAME, queue_arn, table_arn
-from local.template import Template
+from local.intrinsics import ACCOUNT, REGION, REGISTER_NAME, TABLE_NAME, queue_arn, table_arn
+from local.template import REGISTER, Template
 from skein.adapters.attributes import unmarshal_item
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client
@@ -110,6 +110,7 @@ class AwsEngine:
             dynamodb.meta.events.register(f"after-call.dynamodb.{operation}", self._has_changed)
         return Adapters(
             table=DynamoTable(dynamodb, settings.table_name, clock),
+            erasure_register=DynamoTable(dynamodb, settings.erasure_register_name, clock),
             vectors=DynamoVectorIndex(dynamodb, settings.table_name, settings.vector_index, clock),
             queues=SqsQueues(sqs, settings.queue_urls()),
             secrets=SecretsManager(secrets_client(aws), clock),
@@ -172,13 +173,18 @@ class AwsEngine:
     def _make_table(self, template: Template) -> dict[str, str]:
         logical_id, schema = template.table
         client: DynamoDBClient = self._client("dynamodb", self.dynamodb_url)
-        with _unless("ResourceInUseException"):
-            client.create_table(TableName=TABLE_NAME, **schema)
+        for name, definition in ((TABLE_NAME, schema), (REGISTER_NAME, template.register)):
+            with _unless("ResourceInUseException"):
+                client.create_table(TableName=name, **definition)
         stream = schema.get("StreamSpecification")
         if stream and "LatestStreamArn" not in client.describe_table(TableName=TABLE_NAME)["Table"]:
             # The folder has the table of an earlier version.
             client.update_table(TableName=TABLE_NAME, StreamSpecification=stream)
-        return {logical_id: TABLE_NAME, f"{logical_id}.Arn": table_arn(TABLE_NAME)}
+        return {
+            logical_id: TABLE_NAME,
+            f"{logical_id}.Arn": table_arn(TABLE_NAME),
+            REGISTER: REGISTER_NAME,
+        }
 
     def _make_queues(self, template: Template) -> dict[str, str]:
         sqs, names = self._sqs(), {}

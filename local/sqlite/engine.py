@@ -1,4 +1,4 @@
-"""The engine of `make run`: one SQLite file, and no other process."""
+"""The engine of `make run`: SQLite files, and no other process."""
 
 import json
 import logging
@@ -10,18 +10,19 @@ from local.environment import TWILIO_SECRET, KeptSecrets, new_twilio_account
 from local.feed import FeedSource
 from local.files import read_whole, write_whole
 from local.inbox import PolledQueue
-from local.intrinsics import TABLE_NAME, queue_arn, table_arn
+from local.intrinsics import REGISTER_NAME, TABLE_NAME, queue_arn, table_arn
 from local.sqlite.changes import SqliteChanges
 from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues, messages_in
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
-from local.template import Template
+from local.template import REGISTER, Template
 from skein.models.common.storage import Item
 from skein.ports import Clock
 from skein.settings import Settings
 
 FILE = "skein.db"
+REGISTER_FILE = "erasures.db"  # apart from the table, so that a restored file does not change it
 ACCOUNT_FILE = "twilio.json"
 # No AWS client is used; one that is used by mistake reaches nobody.
 NOWHERE = "http://127.0.0.1:9"
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 class SqliteEngine:
-    """Engine on one SQLite file. See `local.engine.Engine`.
+    """Engine on one SQLite file, and one for the erasure register. See `local.engine.Engine`.
 
     Args:
         folder: The data folder.
@@ -43,6 +44,7 @@ class SqliteEngine:
         self._file = folder / FILE
         self._old_data = folder / "aws" / "state" / "dynamodb.json"
         self.database = Database(self._file)
+        self.register = Database(folder / REGISTER_FILE)
         self._account = folder / ACCOUNT_FILE
 
     def start(self, template: Template) -> dict[str, str]:
@@ -53,10 +55,15 @@ class SqliteEngine:
                 self._old_data.parent,
             )
         self.database.create()
+        self.register.create()
         if not self._account.exists():
             write_whole(self._account, json.dumps(new_twilio_account()).encode())
         table = template.table[0]
-        names = {table: TABLE_NAME, f"{table}.Arn": table_arn(TABLE_NAME)}
+        names = {
+            table: TABLE_NAME,
+            f"{table}.Arn": table_arn(TABLE_NAME),
+            REGISTER: REGISTER_NAME,
+        }
         for queue in template.queues:
             names[queue.logical_id] = names[f"{queue.logical_id}.QueueName"] = queue.logical_id
             names[f"{queue.logical_id}.Arn"] = queue_arn(queue.logical_id)
@@ -65,11 +72,13 @@ class SqliteEngine:
     def stop(self) -> None:
         """See `local.engine.Engine`."""
         self.database.close()
+        self.register.close()
 
     def adapters(self, settings: Settings, clock: Clock) -> Adapters:
         """See `local.engine.Engine`; works in other processes, too, without a start."""
         return Adapters(
             table=SqliteTable(self.database, clock, changed=self._has_changed),
+            erasure_register=SqliteTable(self.register, clock),
             vectors=SqliteVectors(self.database, clock),
             queues=SqliteQueues(self.database, clock, settings.queue_urls(), sent=self._sent),
             secrets=KeptSecrets({TWILIO_SECRET: self.twilio_account()}),

@@ -43,6 +43,9 @@ class Settings(BaseModel):
         str, Field(description="Name of the stack, the dimension `service` of its metrics.")
     ] = "skein"
     table_name: Annotated[str, Field(description="Name of the DynamoDB table.")] = "skein"
+    erasure_register_name: Annotated[
+        str, Field(description="Name of the DynamoDB table of the erasure register.")
+    ] = "skein-erasures"
     vector_index: Annotated[
         str, Field(description="Name of the table's vector index; unset if it has none.")
     ] = ""

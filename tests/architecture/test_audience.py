@@ -92,6 +92,7 @@ OTHERS = {
     "services/privacy/erasure_messages.py": "what is taken away",
     "services/privacy/erasure_agent_data.py": "what is taken away",
     "services/privacy/erasure_memberships.py": "what is taken away",
+    "services/privacy/erasure_restore.py": "what is taken away",
     "services/privacy/erasure_runs.py": "what is taken away",
     "services/privacy/erasure_run_search.py": "what is taken away",
     "services/privacy/export.py": "what is the person's own, for operators",

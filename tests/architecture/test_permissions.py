@@ -100,6 +100,13 @@ def test_function_that_does_not_use_the_table_has_no_permission_for_it() -> None
     assert not [each for each in PERMISSIONS["Feed"] if each.resource == "Table"]
 
 
+def test_only_the_erasure_worker_uses_the_erasure_register_and_it_only_adds() -> None:
+    granted = {n: {a for a, r in PERMISSIONS[n] if r == "ErasureRegister"} for n in FUNCTIONS}
+    assert {name: actions for name, actions in granted.items() if actions} == {
+        "ErasureWorker": {"dynamodb:PutItem"}
+    }
+
+
 def test_only_the_tick_and_the_finders_query_the_due_index() -> None:
     reading = {n for n in FUNCTIONS if ("dynamodb:Query", "Table/gsi2") in PERMISSIONS[n]}
     assert reading == {"ConsolidationFinder", "ReflectionFinder", "Tick"}

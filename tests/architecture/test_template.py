@@ -11,7 +11,7 @@ import pytest
 
 from local.event_filters import EventFilters
 from local.permissions import permissions_of
-from local.template import ROOT, Function, Template
+from local.template import REGISTER, ROOT, Function, Template
 from skein.adapters.rules import VECTORS
 from skein.models.recall.vector_search import DIMENSIONS
 from skein.services.outbox.due_scanner import ALL_SHARDS, shards_of
@@ -167,6 +167,24 @@ def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:
     indexes = create["GlobalSecondaryIndexes"]
     assert [index["IndexName"] for index in indexes] == ["gsi1", "gsi2"]
     assert all(index["Projection"] == {"ProjectionType": "KEYS_ONLY"} for index in indexes)
+
+
+def test_erasure_register_is_kept_and_protected_as_the_table_is() -> None:
+    resource = TEMPLATE.document["Resources"][REGISTER]
+    table = resource["Properties"]
+    assert resource["DeletionPolicy"] == "RetainExceptOnCreate"
+    assert resource["UpdateReplacePolicy"] == "Retain"
+    assert "Condition" not in resource  # a stack with a restored table has one, too
+    protected = table["DeletionProtectionEnabled"]
+    assert TEMPLATE.resolve(protected, {}) is True
+    assert TEMPLATE.resolve(protected, {"TableDeletionProtection": "off"}) is False
+    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert table["SSESpecification"] == {"SSEEnabled": True}
+    assert "TimeToLiveSpecification" not in table
+    outputs = TEMPLATE.document["Outputs"]
+    assert outputs["ErasureRegisterName"]["Value"] == {"Ref": REGISTER}
+    worker = properties("ErasureWorker")["Environment"]["Variables"]
+    assert worker["SKEIN_ERASURE_REGISTER_NAME"] == {"Ref": REGISTER}
 
 
 def table_references(value: Any) -> Iterator[str]:

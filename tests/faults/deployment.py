@@ -26,7 +26,7 @@ import summary_worker
 import tick
 import upkeep_worker
 from local.permissions import Permissions, PermittedQueues, PermittedTable
-from local.template import Template
+from local.template import REGISTER, Template
 from skein import bootstrap
 from skein.bootstrap import App, build_app
 from skein.errors import SkeinError
@@ -49,6 +49,7 @@ FADING_WITHIN = timedelta(days=1)
 
 PORTS = {
     "table": ("get", "get_many", "query", "write", "transact"),
+    "erasure_register": ("write",),
     "vectors": ("nearest",),
     "queues": ("send",),
     "sms": ("send", "find"),
@@ -196,6 +197,9 @@ class Deployment(World):
         ports = {name: getattr(self.app.ports, name) for name in PORTS}
         ports["queues"] = PermittedQueues(self.lineages, permissions())
         ports["table"] = PermittedTable(self.app.ports.table, permissions())
+        ports["erasure_register"] = PermittedTable(
+            self.app.ports.erasure_register, permissions(), REGISTER
+        )
         fused = {
             name: self.fuse.guard(ports[name], name, methods) for name, methods in PORTS.items()
         }

@@ -10,6 +10,7 @@ from skein.models.common.storage import Key, Query
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.privacy.erasure import Erasure
+from skein.services.privacy.erasure_register import ErasureRegister
 from tests.fakes.table import MemoryTable
 from tests.faults.deployment import Strike, deaths, named
 from tests.faults.sampling import Share, pairs
@@ -28,14 +29,17 @@ class Erasing(World):
     """A person with a chat by text, one in a group, and a goal made of their words."""
 
     def __post_init__(self) -> None:
-        self.fuse, inner = Fuse(), MemoryTable()
-        self.overrides = {"table": self.fuse.guard(inner, "table", METHODS)}
+        self.fuse, inner, register = Fuse(), MemoryTable(), MemoryTable()
+        self.overrides = {
+            "table": self.fuse.guard(inner, "table", METHODS),
+            "erasure_register": self.fuse.guard(register, "erasure_register", METHODS),
+        }
         self.model = ScriptedModel.saying(
             calls(("set_goal", {"text": f"Find {MARK}"}), ("send_message", {"text": "Noted"})),
             default=calls("end_run"),
         )
         super().__post_init__()
-        self.table = inner
+        self.table, self.register = inner, register
         actor(self)
         self.line()
         self.app.users.create(TENANT, NewUser(id=ZOE.id, name=ZOE.name, phones=(NUMBER,)))
@@ -113,6 +117,8 @@ class Erasing(World):
         assert traces(self) == {}
         assert [m.text for m in self.messages(OPEN) if m.sender.ref == BEN.ref] == ["Good morning"]
         assert self.left() == expected
+        [entry] = ErasureRegister(table=self.register).entries()
+        assert (entry.erasure_id, entry.user_ids) == (erasure.id, (ZOE.id,))
 
 
 @cache

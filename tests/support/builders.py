@@ -89,6 +89,7 @@ class World:
         self.clock = FixedClock(NOON)
         self.ids = SequentialIds()
         self.table = MemoryTable(self.clock)
+        self.register = MemoryTable(self.clock)
         self.queues = MemoryQueues(self.clock)
         self.metrics = MemoryMetrics()
         self.sms = MemorySms(self.clock)
@@ -102,6 +103,7 @@ class World:
                 "clock": self.clock,
                 "ids": self.ids,
                 "table": self.table,
+                "erasure_register": self.register,
                 "vectors": getattr(table, "vectors", self.table.vectors),
                 "queues": self.queues,
                 "metrics": self.metrics,

@@ -233,20 +233,20 @@ class Rehearsal:
         return f"{len(self.host.invoked)} functions ran: {', '.join(sorted(self.host.invoked))}"
 
     def teardown(self) -> str:
-        """Teardown: the page's commands delete the stack, then the table."""
+        """Teardown: the page's commands delete the stack, then the tables."""
         removal, data = blocks()["Taking it down"]
-        table = self._outputs["TableName"]
+        tables = {self._outputs["TableName"], self._outputs["ErasureRegisterName"]}
         dynamodb = self.client("dynamodb")
         self.shell.run(removal, seconds=DEPLOY_SECONDS)
-        if table not in dynamodb.list_tables()["TableNames"]:
-            raise RehearsalError("the table went with the stack")
+        if not tables <= set(dynamodb.list_tables()["TableNames"]):
+            raise RehearsalError("a table went with the stack")
         self.shell.run(data, seconds=COMMAND_SECONDS)
-        if table in dynamodb.list_tables()["TableNames"]:
-            raise RehearsalError("the table is still there")
+        if tables & set(dynamodb.list_tables()["TableNames"]):
+            raise RehearsalError("a table is still there")
         left = self._functions()
         if left:
             raise RehearsalError(f"{len(left)} functions are left")
-        return "the stack is gone; the table stayed until it was deleted"
+        return "the stack is gone; both tables stayed until they were deleted"
 
     def steps(self) -> Iterator[Callable[[], str]]:
         """Return all steps in order."""

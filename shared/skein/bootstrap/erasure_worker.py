@@ -7,6 +7,7 @@ from skein.services.privacy.erasure_agent_data import KeptEraser
 from skein.services.privacy.erasure_look_ups import LookUpEraser
 from skein.services.privacy.erasure_memberships import MembershipErasure
 from skein.services.privacy.erasure_messages import ChatEraser, DeletedMessageEraser
+from skein.services.privacy.erasure_register import ErasureRegister
 from skein.services.privacy.erasure_run_search import RunSearch
 from skein.services.privacy.erasure_runs import RunEraser
 from skein.services.privacy.erasure_worker import Eraser
@@ -36,6 +37,7 @@ def build_eraser(ports: Ports) -> Eraser:
         table=table,
         clock=clock,
         dispatch=dispatch,
+        register=ErasureRegister(table=ports.erasure_register),
         memberships=MembershipErasure(table=table, clock=clock, completion=completion),
         chats=ChatEraser(table=table, runs=runs, blocks=blocks),
         messages=DeletedMessageEraser(table=table, runs=runs, search=search, blocks=blocks),

@@ -44,6 +44,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "clock": "system",
     "ids": "system",
     "table": "dynamodb",
+    "erasure_register": "dynamodb",
     "vectors": "dynamodb_vectors",
     "queues": "sqs",
     "model": "openai_model",
@@ -139,6 +140,13 @@ class Ports:
         from skein.adapters.dynamodb import DynamoTable
 
         return DynamoTable(self.dynamodb, self.settings.table_name, self.clock)
+
+    @lazy
+    def erasure_register(self) -> Table:
+        """The table of the erasure register."""
+        from skein.adapters.dynamodb import DynamoTable
+
+        return DynamoTable(self.dynamodb, self.settings.erasure_register_name, self.clock)
 
     @lazy
     def vectors(self) -> VectorIndex:

@@ -3,4 +3,5 @@
 __all__ = [
     "audit",
     "erasure",
+    "registered_erasure",
 ]

@@ -1,9 +1,11 @@
 """Erasure worker: sweeps over all data of a person or a deleted message, counted in a report.
 
 Each sweep runs the same stages. Each step is idempotent and progress is saved, so another worker
-can continue after a crash or at the deadline. The second sweep starts after every function that
-was at work during the first one has ended, and erases what those functions still wrote. If a later
-sweep stops a run or closes a membership, one more follows, up to `MAX_SWEEPS` in total.
+can continue after a crash or at the deadline. Each worker adds the erasure to the register before
+it erases anything, so an erasure that is done is always in the register. The second sweep starts
+after every function that was at work during the first one has ended, and erases what those
+functions still wrote. If a later sweep stops a run or closes a membership, one more follows, up to
+`MAX_SWEEPS` in total.
 """
 
 import logging
@@ -33,6 +35,7 @@ from skein.services.privacy.erasure_agent_data import KeptEraser
 from skein.services.privacy.erasure_look_ups import LookUpEraser
 from skein.services.privacy.erasure_memberships import MembershipErasure
 from skein.services.privacy.erasure_messages import ChatEraser, DeletedMessageEraser
+from skein.services.privacy.erasure_register import ErasureRegister
 from skein.services.privacy.erasure_run_search import RunSearch
 from skein.services.privacy.erasure_sweep import Sweep, SweepCounts, nobody
 
@@ -54,6 +57,7 @@ class Eraser:
         table: Table,
         clock: Clock,
         dispatch: Dispatch,
+        register: ErasureRegister,
         memberships: MembershipErasure,
         chats: ChatEraser,
         messages: DeletedMessageEraser,
@@ -65,6 +69,7 @@ class Eraser:
         self._table = table
         self._clock = clock
         self._dispatch = dispatch
+        self._register = register
         self._connections = connections
         self._memberships = memberships
         self._stages: dict[ErasureStage, Stage] = {
@@ -135,6 +140,7 @@ class Eraser:
         subject = self._subject(erasure) if of_person else nobody(erasure)
         if subject is None:
             return
+        self._register.record(erasure, subject)
         sweep = Sweep(
             erasure, subject, self._erased_chats(erasure), SweepCounts(), self._clock.now()
         )

@@ -17,7 +17,7 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Missing, Put, Update, Write
 from skein.models.privacy.erasure import DeletedMessage, Erasure
 from skein.ports import Clock, Ids, Table
-from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_memberships import FORGOTTEN
@@ -98,21 +98,40 @@ class MessageDeletion:
             requested_at=now,
             message=DeletedMessage(chat_id=chat_id, seq=seq, posted_at=message.created_at),
         )
-        unanswered = [each for each in snapshot.agents if _answers_only(each, chat, seq)]
-        writes: list[Write] = [
-            Update(message.key, set=deleted(message), condition=Is("kind", message.kind)),
-            _chat_changed(chat, seq, now),
-            Put(erasure.key, erasure.to_item(now), Missing()),
-            *(write for each in snapshot.agents for write in _agent_changed(each, chat, seq, now)),
-        ]
-        try:
-            self.table.transact(writes)
-        except Ambiguous:
-            raise ConditionFailed(frozenset()) from None  # retry: the transaction may be committed
-        for each in unanswered:
-            if each.queued_run is not None:
-                log_canceled(each.queued_run.run_id, Reason.MESSAGE_DELETED)
+        commit_deletion(self.table, snapshot, message, erasure, now)
         return erasure
+
+
+def commit_deletion(
+    table: Table, snapshot: ChatSnapshot, message: Message, erasure: Erasure, now: datetime
+) -> None:
+    """Take the words from a message and from what prompts show, and store the erasure.
+
+    Args:
+        table: The table.
+        snapshot: The chat of the message.
+        message: The message as stored, not deleted yet.
+        erasure: The erasure of the message.
+        now: The current time, at which the erasure is due.
+
+    Raises:
+        ConditionFailed: The chat or the message has changed, or the outcome is unknown.
+    """
+    chat, seq = snapshot.chat, message.seq
+    unanswered = [each for each in snapshot.agents if _answers_only(each, chat, seq)]
+    writes: list[Write] = [
+        Update(message.key, set=deleted(message), condition=Is("kind", message.kind)),
+        _chat_changed(chat, seq, now),
+        Put(erasure.key, erasure.to_item(now), Missing()),
+        *(write for each in snapshot.agents for write in _agent_changed(each, chat, seq, now)),
+    ]
+    try:
+        table.transact(writes)
+    except Ambiguous:
+        raise ConditionFailed(frozenset()) from None  # retry: the transaction may be committed
+    for each in unanswered:
+        if each.queued_run is not None:
+            log_canceled(each.queued_run.run_id, Reason.MESSAGE_DELETED)
 
 
 def _chat_changed(chat: Chat, seq: int, now: datetime) -> Update:

@@ -1,0 +1,202 @@
+"""Apply the erasure register to a table, after a restore has brought erased data back.
+
+`PYTHONPATH=shared python -m tools.restore_erasures [--stack NAME] [--env NAME] [--table NAME]
+[--register NAME] [--first-sweep] [--local]`, with the credentials of an operator who may read and
+write both tables. The tool carries out the erasures itself, so the table need not belong to the
+stack yet. It can be stopped and started again at any time; workers of the stack may help.
+
+An erasure has two sweeps with 16 minutes between them. `--first-sweep` ends after the first one,
+and leaves the second one to the stack that uses the table. `--local` reaches the stack that
+`make run` serves.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from skein.bootstrap.erasure_worker import build_eraser
+from skein.bootstrap.ports import Ports
+from skein.bootstrap.restored_erasures import build_erasure_register, build_restored_erasures
+from skein.models.outbox.jobs import ErasureJob, Job
+from skein.models.privacy.erasure import Erasure
+from skein.models.privacy.registered_erasure import RegisteredErasure
+from skein.settings import Settings
+from tools.deploy import BadNameError, Target
+from tools.deploy_checks import FailedCheckError, aws
+from tools.stack_settings import LOCAL, LOCAL_REGISTER, open_table
+
+TURN = timedelta(minutes=5)  # the longest lease of one erasure
+PAUSE_SECONDS = 10
+
+
+class Unconnected:
+    """Queues, connections and metrics of a tool: none.
+
+    The tick sends the jobs of everything that is due, and connections end within two hours.
+    """
+
+    def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
+        """See `skein.ports.Queues`; the jobs are left to the tick."""
+
+    def push(self, connection_id: str, text: str) -> None:
+        """See `skein.ports.Sockets`; no frame is sent."""
+
+    def close(self, connection_id: str) -> None:
+        """See `skein.ports.Sockets`; the gateway ends the connection."""
+
+    def count(
+        self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None
+    ) -> None:
+        """See `skein.ports.Metrics`; nothing is counted."""
+
+
+class IncompleteError(Exception):
+    """Something of an erased person is left in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names of the table and the register."""
+
+    table: str
+    register: str
+
+
+class Restoration:
+    """The application of the register to a table.
+
+    Args:
+        ports: The table and the register.
+        report: Receives lines of progress.
+        sleep: Waits for the next look.
+    """
+
+    def __init__(
+        self,
+        ports: Ports,
+        *,
+        report: Callable[[str], None] = print,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._ports = ports
+        self._report = report
+        self._sleep = sleep
+        self._register = build_erasure_register(ports)
+        self._restored = build_restored_erasures(ports)
+        self._eraser = build_eraser(ports)
+
+    def run(self, *, first_sweep: bool = False) -> Counter[str]:
+        """Apply all entries, carry out their erasures, and check the result.
+
+        Args:
+            first_sweep: Whether to end when every erasure has had its first sweep.
+
+        Returns:
+            The number of entries by outcome.
+
+        Raises:
+            IncompleteError: An erasure is done, but something of it is left.
+        """
+        entries = list(self._register.entries())
+        self._report(f"{len(entries)} erasures in the register")
+        open_entries, outcomes = entries, Counter[str]()
+        while open_entries:
+            outcomes_of = {entry: self._restored.apply(entry) for entry in open_entries}
+            for entry, outcome in outcomes_of.items():
+                if outcome != "at_work":
+                    outcomes[outcome] += 1
+                    self._prove(entry, outcome)
+            open_entries = [one for one in open_entries if outcomes_of[one] == "at_work"]
+            resting = [entry for entry in open_entries if self._sweep(entry)]
+            if first_sweep and len(resting) == len(open_entries):
+                outcomes["swept_once"] += len(resting)
+                break
+            if len(resting) == len(open_entries) and open_entries:
+                self._report(f"{len(open_entries)} at work, waiting for the next sweep")
+                self._sleep(PAUSE_SECONDS)
+        return outcomes
+
+    def _sweep(self, entry: RegisteredErasure) -> bool:
+        """Continue an erasure; return whether it rests, or another worker has it."""
+        before = self._erasure(entry)
+        if before is None:
+            return False
+        job = ErasureJob(tenant=entry.tenant, erasure_id=entry.erasure_id)
+        self._eraser.carry_on(job, deadline=self._ports.clock.now() + TURN)
+        after = self._erasure(entry)
+        if after is not None and after != before:
+            counts = json.dumps(after.sweeps[-1].counts, sort_keys=True)
+            self._report(f"{entry.erasure_id} {after.stage}, sweep {len(after.sweeps)}: {counts}")
+        return after == before or (after is not None and after.stage == "resting")
+
+    def _erasure(self, entry: RegisteredErasure) -> Erasure | None:
+        item = self._ports.table.get(Erasure.key_of(entry.tenant, entry.erasure_id))
+        return Erasure.from_item(item) if item else None
+
+    def _prove(self, entry: RegisteredErasure, outcome: str) -> None:
+        if outcome == "another_person":
+            self._report(f"{entry.erasure_id} {outcome}: the id belongs to a newer record")
+            return
+        found = self._restored.remains(entry)
+        if found:
+            raise IncompleteError(f"{entry.erasure_id} is {outcome}, but there is {found[0]}")
+        self._report(f"{entry.erasure_id} {outcome}: nothing is left")
+
+
+def names_of(stack: str, run: Callable[[Sequence[str]], str] = aws) -> Names:
+    """Return the names of a stack's table and register, from the outputs of the stack.
+
+    Raises:
+        FailedCheckError: There is no such stack, or the `aws` command failed.
+    """
+    answer = json.loads(run(["cloudformation", "describe-stacks", "--stack-name", stack]))
+    outputs = {one["OutputKey"]: one["OutputValue"] for one in answer["Stacks"][0]["Outputs"]}
+    return Names(str(outputs["TableName"]), str(outputs["ErasureRegisterName"]))
+
+
+def ports_of(names: Names) -> Ports:
+    """Return the ports of a table and a register, with nothing else of a stack."""
+    none = Unconnected()
+    settings = Settings(table_name=names.table, erasure_register_name=names.register)
+    return Ports(
+        settings,
+        table=open_table(names.table),
+        erasure_register=open_table(names.register),
+        queues=none,
+        sockets=none,
+        metrics=none,
+    )
+
+
+def _names(options: argparse.Namespace) -> Names:
+    if options.local:
+        return Names(LOCAL, LOCAL_REGISTER)
+    if options.table and options.register:
+        return Names(options.table, options.register)
+    target = Target.of(stack=options.stack, environment=options.env, confirm=False)
+    found = names_of(target.stack)
+    return Names(options.table or found.table, options.register or found.register)
+
+
+def main(argv: Sequence[str]) -> None:
+    """Run the command with the arguments of the command line."""
+    parser = argparse.ArgumentParser(prog="tools.restore_erasures")
+    for name in ("--stack", "--env", "--table", "--register"):
+        parser.add_argument(name, default="")
+    parser.add_argument("--local", action="store_true")
+    parser.add_argument("--first-sweep", action="store_true")
+    options = parser.parse_args(argv)
+    try:
+        restoration = Restoration(ports_of(_names(options)))
+        print(json.dumps(restoration.run(first_sweep=options.first_sweep)))
+    except (BadNameError, FailedCheckError, IncompleteError) as error:
+        raise SystemExit(f"the erasures were not restored: {error}") from error
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
