@@ -28,7 +28,7 @@ from skein.models.live import connection
 from skein.models.memory import consolidation, memory, reflection
 from skein.models.outbox import due
 from skein.models.planning import goal, plan
-from skein.models.privacy import audit, erasure
+from skein.models.privacy import audit, erasure, registered_erasure
 from skein.models.quotas import limit
 from skein.models.quotas.usage import agent_usage_key, user_usage_key
 from skein.models.recall import stored
@@ -451,6 +451,9 @@ KEYS: dict[str, Key] = {
     "`ReflectionRecord`": reflection.ReflectionRecord.key_of(TENANT, AGENT, None, "{record}"),
     "`Erasure`": erasure.Erasure.key_of(TENANT, "{erasure}"),
     "`Subject`": erasure.Subject.key_of(TENANT, "{erasure}"),
+    "`RegisteredErasure` in the erasure register": (
+        registered_erasure.RegisteredErasure.key_of("{shard}", TENANT, "{erasure}")
+    ),
     "`ErasedChat`": erasure.ErasedChat.key_of(TENANT, "{erasure}", CHAT),
     "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
     "`OpeningRecord`": idempotency.OpeningRecord.key_of(TENANT, "{id}", "{client}"),

@@ -46,15 +46,20 @@ class RegisteredErasure(Stored):
         )
 
     @staticmethod
-    def partition(shard: int) -> str:
+    def partition(shard: int | str) -> str:
         """Return the partition key of a shard."""
         return f"REGISTER#{shard}"
 
+    @classmethod
+    def key_of(cls, shard: int | str, tenant: str, erasure_id: str) -> Key:
+        """Return the key of an entry; the entries of a shard sort by time."""
+        return Key(cls.partition(shard), f"{key_part(erasure_id)}#{key_part(tenant)}")
+
     @property
     def key(self) -> Key:
-        """The key of this entry; the entries of a shard sort by time."""
+        """The key of this entry."""
         shard = stable_hash(self.erasure_id) % REGISTER_SHARDS
-        return Key(self.partition(shard), f"{key_part(self.erasure_id)}#{key_part(self.tenant)}")
+        return self.key_of(shard, self.tenant, self.erasure_id)
 
     def to_item(self) -> Item:
         """Return the entry as table attributes."""
