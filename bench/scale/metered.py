@@ -6,7 +6,7 @@ applied here, and `tests/unit/test_scale_units.py` holds their sum to what the e
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bench.scale.units import (
@@ -18,6 +18,7 @@ from bench.scale.units import (
     write_units,
 )
 from skein.models.common.storage import Check, Item, Key, Page, Query, Write
+from skein.models.recall.vector_search import VectorSearch
 from skein.ports import Clock
 from tests.fakes.table import MemoryTable
 
@@ -32,6 +33,25 @@ class Charge:
     writes: float = 0
 
 
+class MeteredVectors:
+    """The `VectorIndex` of a `MeteredTable`.
+
+    Args:
+        table: The table in memory, with its vectors.
+        charge: Counts a call with its charges.
+    """
+
+    def __init__(self, table: MemoryTable, charge: Callable[[str, Iterable[Charge]], None]) -> None:
+        self._inner = table.vectors
+        self._charge = charge
+
+    def nearest(self, search: VectorSearch) -> list[Item]:
+        """See `skein.ports.VectorIndex`."""
+        found = self._inner.nearest(search)
+        self._charge("nearest", [])
+        return found
+
+
 class MeteredTable:
     """A `Table` in memory.
 
@@ -42,10 +62,12 @@ class MeteredTable:
         charges: What was consumed so far.
         calls: How often each method was called.
         stored: By how many bytes the table has grown.
+        vectors: The vector index of the table. Its searches count as calls, without units.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._inner = MemoryTable(clock)
+        self.vectors = MeteredVectors(self._inner, self._charge)
         self._lock = threading.Lock()
         self.charges: list[Charge] = []
         self.calls: Counter[str] = Counter()

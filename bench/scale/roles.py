@@ -5,7 +5,8 @@ import re
 ROLES = {
     "a chat": r"[^#]+#CHAT#[^#]+",
     "an agent, open things": r"[^#]+#AGENT#[^#]+",
-    "an agent, things for one audience": r"[^#]+#AGENT#[^#]+#AUD#.+",
+    "an agent, things for one audience": r"[^#]+#AGENT#[^#]+#AUD#.+(?<!#WORDS)",
+    "an agent's postings of one scope": r"[^#]+#AGENT#[^#]+(#AUD#.+)?#WORDS",
     "an agent's chats (gsi1)": r"[^#]+#MEMBER#agent#.+",
     "an agent's runs of a day (gsi1)": r"[^#]+#RUNS#.+",
     "a person": r"[^#]+#USER#.+",

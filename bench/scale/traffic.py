@@ -32,6 +32,7 @@ from skein.models.outbox.jobs import (
     LiveEvent,
     PushJob,
     QueueName,
+    RecallJob,
     RunJob,
     SummaryJob,
     UpkeepJob,
@@ -334,6 +335,8 @@ class Traffic:
         chat.create(MESSAGES, filled_by_transactions(stand.table))
         chat.check(chat.turn())
         chat.rest()
+        job = RecallJob(tenant=TENANT, chat_id="chat_1")
+        stand.app.recall_worker.take(job, deadline=stand.clock.now() + ROOM)
         return stand, chat
 
     @contextmanager

@@ -149,6 +149,7 @@ def test_the_document_has_what_a_turn_consumes(turn: Activity) -> None:
 def test_a_turn_falls_to_its_own_chat_agent_person_and_tenant(turn: Activity) -> None:
     assert set(turn.shares) >= {"a chat", "an agent, open things", "what is due, runs (gsi2)"}
     assert turn.of("a chat").writes > turn.writes / 2
+    assert turn.of("an agent's postings of one scope").reads > 0
     assert turn.of("a line").writes == 0
     with pytest.raises(ValueError, match="without a role"):
         role_of("acme#SOMETHING#new")
