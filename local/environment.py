@@ -20,7 +20,12 @@ AUDIENCE = "skein-local"
 CONSOLE_CLIENT = "skein-console"
 LOOPBACK = "127.0.0.1,localhost"
 OWN_NAMES = {"LiveApi": "local"}  # references that only URLs need, which are local ones here
-CHOOSABLE = {"SKEIN_DEFAULT_MODEL": "DefaultModel", "SKEIN_LIGHT_MODEL": "LightModel"}
+CHOOSABLE = {
+    "SKEIN_DEFAULT_MODEL": "DefaultModel",
+    "SKEIN_LIGHT_MODEL": "LightModel",
+    "SKEIN_EMBEDDINGS_MODEL": "EmbeddingsModel",
+    "SKEIN_FORMER_EMBEDDINGS_MODEL": "FormerEmbeddingsModel",
+}
 # These variables would point an SDK to other endpoints or credentials.
 MISLEADING = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL")
 

@@ -1,0 +1,52 @@
+"""The environment of the local functions: settings of the user reach the functions."""
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from local.environment import CHOOSABLE, StackEnvironment
+from local.sqlite.engine import SqliteEngine
+from local.template import Template
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
+    """The table's and the queues' names in a local stack."""
+    engine = SqliteEngine(tmp_path_factory.mktemp("stack"))
+    yield engine.start(Template.load())
+    engine.stop()
+
+
+def environment(names: Mapping[str, str], **chosen: str) -> StackEnvironment:
+    return StackEnvironment(
+        base_url="http://127.0.0.1:1",
+        aws_url="http://127.0.0.1:2",
+        model_url=None,
+        names=names,
+        live_url="ws://127.0.0.1:3",
+        chosen=chosen,
+    )
+
+
+@pytest.mark.parametrize("name", CHOOSABLE)
+def test_model_of_the_user_reaches_the_functions(name: str, names: Mapping[str, str]) -> None:
+    template = Template.load()
+    chosen = environment(names, **{name: "other-model"})
+    assert chosen.variables(template)[name] == "other-model"
+    assert chosen.skein(template)[name] == "other-model"
+
+
+def test_embeddings_model_of_the_user_reaches_the_settings(names: Mapping[str, str]) -> None:
+    settings = environment(
+        names,
+        SKEIN_EMBEDDINGS_MODEL="text-embedding-3-small",
+        SKEIN_FORMER_EMBEDDINGS_MODEL="static",
+    ).settings(Template.load())
+    assert settings.embeddings_model == "text-embedding-3-small"
+    assert settings.former_embeddings_model == "static"
+
+
+def test_models_of_the_template_can_all_be_chosen(names: Mapping[str, str]) -> None:
+    variables = environment(names).variables(Template.load())
+    known = {name for name in variables if name.endswith("_MODEL")}
+    assert known == set(CHOOSABLE)
