@@ -3,7 +3,7 @@
 
 const ATTRIBUTES = new Set([
   "action", "alt", "autocomplete", "checked", "class", "cols", "colspan", "datetime", "dir", "disabled",
-  "for", "height", "hidden", "id", "inputmode", "lang", "max", "maxlength", "method", "min", "name",
+  "for", "height", "hidden", "id", "inputmode", "lang", "max", "maxlength", "method", "min", "minlength", "name",
   "open", "placeholder", "readonly", "required", "role", "rows", "scope", "selected", "spellcheck",
   "step", "tabindex", "title", "type", "value", "width",
 ]);
@@ -98,4 +98,14 @@ export function button(text, action, given = {}) {
     }
   });
   return made;
+}
+
+/** Save a text as a file of the person's computer. */
+export function download(name, text) {
+  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // after the browser has read it
 }

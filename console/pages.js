@@ -9,14 +9,18 @@
 import agent from "./pages/agent.js";
 import chats from "./pages/chats.js";
 import home from "./pages/home.js";
+import people from "./pages/people.js";
 import phone from "./pages/phone.js";
 import time from "./pages/time.js";
+import transcripts from "./pages/transcripts.js";
 import why from "./pages/why.js";
 
 export const pages = [
   home,
   phone,
   chats,
+  people,
+  transcripts,
   agent,
   why,
   time,

@@ -148,9 +148,13 @@ class Driver:
 
 
 def answered_chat(
-    client: Client, texts: Sequence[str], *, agent: Mapping[str, object] | None = None
+    client: Client,
+    texts: Sequence[str],
+    *,
+    agent: Mapping[str, object] | None = None,
+    person: str = OPERATOR,
 ) -> tuple[str, str]:
-    """Have an agent answer messages in a new chat of the operator.
+    """Have an agent answer messages in a new chat of a person.
 
     Returns:
         The ids of the chat and of the agent.
@@ -159,10 +163,11 @@ def answered_chat(
     made = client.ok(
         "POST", "/v1/agents", {"reply_mode": "text", "name": "Coach", **(agent or {})}, token=token
     )
+    own = client.token(person, "chat admin")
     body = {"kind": "direct", "members": [{"kind": "agent", "id": made["id"]}]}
-    chat = client.ok("POST", "/v1/chats", body, token=token)["id"]
+    chat = client.ok("POST", "/v1/chats", body, token=own)["id"]
     for text in texts:
         message = {"text": text, "client_id": uuid4().hex}
-        client.ok("POST", f"/v1/chats/{chat}/messages", message, token=token)
+        client.ok("POST", f"/v1/chats/{chat}/messages", message, token=own)
         client.ok("POST", "/local/drain")
     return chat, made["id"]

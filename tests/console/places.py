@@ -34,5 +34,7 @@ PLACES = (
     Place("chats", "#/chats"),
     Place("agent", "#/agent"),
     Place("why", "#/why"),
+    Place("people", "#/people"),
+    Place("transcripts", "#/transcripts"),
     Place("time", "#/time", signed_in=False),
 )

@@ -22,6 +22,8 @@ PICTURES = (
     "agent-light",
     "why-light",
     "time-light",
+    "people-light",
+    "transcripts-light",
 )  # of docs/console.md
 
 every_page = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.address)
@@ -179,6 +181,33 @@ def fill_agent(driver: Driver) -> None:
     expect(driver.page.get_by_text("Removed, replaced and faded")).to_be_visible()
 
 
+def fill_people(driver: Driver) -> None:
+    """Show a person whose agent has written a field of the profile."""
+    client, token = driver.client, driver.operator()
+    ann = {
+        "name": "Ann Lee",
+        "time_zone": "Europe/Rome",
+        "profile": {"goals": "Run ten kilometers"},
+    }
+    client.ok(
+        "POST", "/v1/users", {"id": "ann-lee", "phones": ["+15005550171"], **ann}, token=token
+    )
+    own = client.token("ann-lee")
+    chat, _ = answered_chat(client, ["What is a good exercise?"], person="ann-lee")
+    client.ok("PATCH", "/v1/me", {"time_zone": "Europe/Lisbon"}, token=own)
+    driver.page.evaluate("location.hash = '#/people/ann-lee'")
+    expect(driver.page.get_by_role("link", name=chat)).to_be_visible()
+
+
+def fill_transcripts(driver: Driver) -> None:
+    """Show a chat, after a reason."""
+    chat, _ = answered_chat(driver.client, ["What is a good exercise for my back?", "And my legs?"])
+    driver.page.evaluate(f"location.hash = '#/transcripts/{chat}'")
+    driver.page.get_by_label("Why do you read this chat?").fill("Support case 4711")
+    driver.page.get_by_role("button", name="Show the chat").click()
+    expect(driver.page.locator(".bubble").first).to_be_visible()
+
+
 def fill_time(driver: Driver) -> None:
     """Give the demo's agent a plan in two hours, and look at what will fire."""
     operator = driver.operator()
@@ -193,6 +222,8 @@ FILL = {
     "agent": fill_agent,
     "why": fill_why,
     "time": fill_time,
+    "people": fill_people,
+    "transcripts": fill_transcripts,
 }
 
 

@@ -1,0 +1,216 @@
+// The people of a tenant: a list, a person's record with its sources, export, and erasure up to its proof.
+import { withQuery } from "../api.js";
+import { download, el, field, fill } from "../dom.js";
+import { action, card, facts, form, number, outcome, part, table, when } from "../parts.js";
+import { words } from "../words.js";
+
+const PAGE = 100, MOST_SEARCHED = 1000, LOOK_MS = 3_000;
+const PHONE = /^\+?[0-9 ()-]{5,}$/;
+const ERASURE = "erasure";
+const said = words.pages.people;
+
+async function show(main, [userId, kind, erasureId], context) {
+  if (userId === undefined) return showList(main, context);
+  if (kind === ERASURE) return showErasure(main, userId, erasureId ?? "", context);
+  return showPerson(main, userId, context);
+}
+
+// ---------------------------------------------------------------------- the list
+
+async function showList(main, { api }) {
+  const place = el("div", { class: "stack" });
+  const text = el("input", { type: "search", autocomplete: "off", maxlength: 200 });
+  const search = form([field(said.search, text, said.searchHint)], said.find, async () => {
+    const found = text.value.trim() === "" ? null : await find(api, text.value.trim());
+    if (found === null) {
+      await first();
+      return "";
+    }
+    fill(place, people(found));
+    return said.found(number(found.length));
+  });
+
+  async function first(cursor = null, before = []) {
+    const page = await api.get(withQuery("/v1/users", { limit: PAGE, cursor }));
+    const items = [...before, ...page.items];
+    const failure = outcome();
+    fill(place, people(items), page.next_cursor === null ? null
+      : action(words.parts.more, () => first(page.next_cursor, items), failure), failure);
+  }
+
+  await first();
+  fill(main, el("h1", {}, said.name), search, place);
+  return null;
+}
+
+/** Return the people with a number, or those whose name or id has a text. */
+async function find(api, text) {
+  if (PHONE.test(text)) {
+    const phone = `+${text.replace(/[^0-9]/g, "")}`;
+    return (await api.get(withQuery("/v1/users", { phone }))).items;
+  }
+  const wanted = text.toLowerCase();
+  const all = await api.items("/v1/users", MOST_SEARCHED);
+  return all.filter((user) => user.id.toLowerCase().includes(wanted) || user.name.toLowerCase().includes(wanted));
+}
+
+function people(users) {
+  return table(said.list, [said.person, said.id, said.phones, said.zone], users.map((user) => [
+    el("a", { href: `#/people/${part(user.id)}` }, user.name || user.id), user.id, user.phones.join(", "), user.time_zone ?? "",
+  ]), said.none);
+}
+
+// ---------------------------------------------------------------------- a person
+
+async function showPerson(main, userId, context) {
+  const { api } = context;
+  const path = `/v1/users/${part(userId)}`;
+  const [user, chats, agents] = await Promise.all([api.get(path), api.get(`${path}/chats?limit=${PAGE}`),
+    api.items("/v1/agents", MOST_SEARCHED)]);
+  const names = new Map(agents.map((agent) => [agent.id, agent.name]));
+  const record = el("div", { class: "stack" }), undone = outcome();
+  const draw = (current) => fill(record, recordOf(current, names), changesOf(current, names, async (change) => {
+    draw(await api.post(`${path}/profile-changes/${part(change.id)}/undo`));
+    return said.undone(change.field);
+  }, undone));
+  draw(user);
+  const exported = outcome();
+  fill(main,
+    el("p", {}, el("a", { href: "#/people" }, said.all)),
+    el("h1", {}, user.name || user.id),
+    record, undone,
+    card(said.chats, table(said.chats, [said.chat, said.agent, said.line, said.phone, said.messages], chats.items.map((chat) => [
+      el("a", { href: `#/transcripts/${part(chat.chat_id)}` }, chat.chat_id),
+      names.get(chat.agent_id) ?? chat.agent_id ?? words.parts.none, chat.line ?? "", chat.phone ?? "", number(chat.last_seq),
+    ])), chats.next_cursor === null ? null : el("p", { class: "hint" }, said.newestChats(PAGE))),
+    card(said.exporting, el("p", {}, said.aboutExport),
+      action(said.export, () => exportOf(api, user, exported), exported), exported),
+    erasing(api, user));
+  return null;
+}
+
+/** What is stored of a person, with where each value comes from. */
+function recordOf(user, names) {
+  const quiet = user.quiet_hours === null ? null : said.hours(user.quiet_hours.from, user.quiet_hours.to);
+  const rows = [["name", user.name], ["time_zone", user.time_zone], ...Object.entries(user.profile)];
+  return [
+    card(said.record, facts([[said.id, user.id], [said.phones, user.phones.join(", ")], [said.quiet, quiet],
+      [said.strangers, user.strangers_may_add ? said.yes : said.no]])),
+    card(said.profile, table(said.profile, [said.field, said.value, said.source],
+      rows.map(([name, value]) => [name, textOf(value), value === null ? "" : sourceOf(user, name, names)]))),
+  ];
+}
+
+/** The newest change of a field that was not undone; undefined if operators or tokens set its value. */
+function currentChange(user, name) {
+  return user.profile_changes.find((change) => change.field === name && change.undone_at === null);
+}
+
+function sourceOf(user, name, names) {
+  const change = currentChange(user, name);
+  return change === undefined ? said.byOperator : sourceText(change, names);
+}
+
+function sourceText({ source }, names) {
+  if (source === null) return said.byPerson;
+  return [said.madeBy[source.made_by] ?? source.made_by, " ",
+    said.from(names.get(source.agent_id) ?? source.agent_id, source.seqs.join(", ")), " ",
+    el("a", { href: `#/transcripts/${part(source.chat_id)}` }, said.toChat),
+    source.run_id === null ? null : [" ", el("a", { href: `#/why/run/${part(source.run_id)}` }, said.toRun)]];
+}
+
+function changesOf(user, names, undo, place) {
+  const newest = new Set(user.profile_changes.map((change) => currentChange(user, change.field)));
+  return card(said.changes, table(said.changes, [said.at, said.field, said.before, said.value, said.source, said.undoing],
+    user.profile_changes.map((change) => [
+      when(change.at), change.field, textOf(change.before), textOf(change.value), sourceText(change, names),
+      change.undone_at !== null ? said.isUndone
+        : change.source !== null && newest.has(change)
+          ? action(said.undo, () => undo(change), place, { "aria-label": said.undoOf(change.field) }) : "",
+    ]), said.noChanges));
+}
+
+function textOf(value) {
+  if (value === null || value === undefined) return words.parts.none;
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+// ---------------------------------------------------------------------- export and erasure
+
+/** Read all pages of an export, and save them as one JSON file. */
+async function exportOf(api, user, place) {
+  const whole = { user: null, chats: [], messages: [], deliveries: [], kept: [] };
+  let cursor = null;
+  do {
+    const page = await api.get(withQuery(`/v1/users/${part(user.id)}/export`, { cursor }));
+    whole.user ??= page.user;
+    for (const name of ["chats", "messages", "deliveries", "kept"]) whole[name].push(...page[name]);
+    cursor = page.next_cursor;
+    place.textContent = said.reading(number(whole.messages.length));
+  } while (cursor !== null);
+  download(`export-${user.id}.json`, JSON.stringify(whole, null, 2));
+  return said.exported(number(whole.chats.length), number(whole.messages.length));
+}
+
+/** The request for an erasure, which a person confirms with the id. */
+function erasing(api, user) {
+  const id = el("input", { autocomplete: "off", required: true, spellcheck: "false" });
+  return card(said.erasing, el("details", { class: "more" }, el("summary", {}, said.erase),
+    el("p", {}, said.aboutErasure),
+    form([field(said.confirm(user.id), id)], said.eraseNow, async () => {
+      if (id.value.trim() !== user.id) return said.otherId;
+      const erasure = await api.delete(`/v1/users/${part(user.id)}`);
+      location.hash = `#/people/${part(user.id)}/${ERASURE}/${part(erasure.id)}`;
+      return "";
+    })));
+}
+
+async function showErasure(main, userId, erasureId, { api, config, announce }) {
+  const path = `/v1/erasures/${part(erasureId)}`;
+  const place = el("div", { class: "stack" });
+  let timer = null, ended = false, stage = null;
+
+  async function look() {
+    const erasure = await api.get(path);
+    if (ended) return;
+    fill(place, progress(erasure, config));
+    if (stage !== null && stage !== erasure.stage) announce(said.stages[erasure.stage] ?? erasure.stage);
+    stage = erasure.stage;
+    if (erasure.finished_at === null) timer = setTimeout(() => look().catch(failed), LOOK_MS);
+  }
+  function failed(error) {
+    fill(place, el("p", { class: "notice", role: "alert" }, error.message));
+    timer = setTimeout(() => look().catch(failed), LOOK_MS);
+  }
+
+  await look();
+  fill(main, el("p", {}, el("a", { href: "#/people" }, said.all)), el("h1", {}, said.erasureOf(userId)), place);
+  return () => {
+    ended = true;
+    clearTimeout(timer);
+  };
+}
+
+function progress(erasure, config) {
+  const done = erasure.finished_at !== null;
+  const kinds = [...new Set(erasure.sweeps.flatMap((sweep) => Object.keys(sweep.counts)))].sort();
+  return [
+    card(done ? said.proof : said.atWork,
+      el("p", { class: done ? "good" : "state" }, done ? said.isErased : said.stages[erasure.stage] ?? erasure.stage),
+      facts([[said.id, erasure.id], [said.requestedBy, erasure.requested_by], [said.requestedAt, when(erasure.requested_at)],
+        [said.sweepAgain, erasure.sweep_again_at && when(erasure.sweep_again_at)],
+        [said.finished, erasure.finished_at && when(erasure.finished_at)]]),
+      !done && config.local && erasure.sweep_again_at ? el("p", {}, el("a", { href: "#/time" }, said.turnClock)) : null,
+      el("p", { class: "hint" }, erasure.backups)),
+    card(said.counts, table(said.counts, [said.kind, ...erasure.sweeps.map((sweep, at) => said.sweep(at + 1))],
+      kinds.map((name) => [name.replaceAll("_", " "), ...erasure.sweeps.map((sweep) => number(sweep.counts[name] ?? 0))]))),
+    done ? savedProof(erasure) : null,
+  ];
+}
+
+function savedProof(erasure) {
+  const place = outcome();
+  return el("div", {}, action(said.save, () => download(`${erasure.id}.json`, JSON.stringify(erasure, null, 2)), place), place);
+}
+
+export default { name: "people", needs: "admin", show };

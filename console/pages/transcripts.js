@@ -1,0 +1,144 @@
+// Chats for operators: the chats of an agent, and one chat, which is shown for a reason that is audited.
+import { withQuery } from "../api.js";
+import { el, field, fill, select } from "../dom.js";
+import { action, form, number, outcome, part, table, when } from "../parts.js";
+import { WindowList } from "../window_list.js";
+import { words } from "../words.js";
+
+const PAGE = 50, MESSAGES = 100, MOST_AGENTS = 1000, FORBIDDEN = 403;
+const AGENT = "agent";
+const said = words.pages.transcripts;
+
+async function show(main, [first, agentId, userId], context) {
+  if (first === undefined || first === AGENT) return showChats(main, agentId, userId, context);
+  return showChat(main, first, context);
+}
+
+// ---------------------------------------------------------------------- the chats of an agent
+
+async function showChats(main, agentId, userId, { api }) {
+  const agents = await api.items("/v1/agents", MOST_AGENTS);
+  const current = agentId ?? agents[0]?.id;
+  const place = el("div", { class: "stack" });
+  if (current !== undefined) await more(null, []);
+  const go = (agent, user) => { location.hash = `#/transcripts/${AGENT}/${part(agent)}${user ? `/${part(user)}` : ""}`; };
+  const person = el("input", { value: userId ?? "", autocomplete: "off" });
+  fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about),
+    agents.length === 0 ? el("p", { class: "empty" }, said.noAgent) : [
+      field(said.agent, select(agents.map((each) => [each.id, each.name]), current, (id) => go(id, userId))),
+      form([field(said.person, person, said.personHint)], said.list, () => go(current, person.value.trim()), { class: "row" }),
+    ], place);
+  return null;
+
+  async function more(cursor, before) {
+    const page = await api.get(withQuery(`/v1/agents/${part(current)}/chats`, { user_id: userId, limit: PAGE, cursor }));
+    const chats = [...before, ...page.items], failure = outcome();
+    fill(place, table(said.chats, [said.chat, said.newest, said.kind, said.visibility, said.members, said.messages],
+      chats.map((chat) => [
+        el("a", { href: `#/transcripts/${part(chat.id)}` }, chat.id), when(chat.last_message_at),
+        said.kinds[chat.kind] ?? chat.kind, said.visibilities[chat.visibility] ?? chat.visibility,
+        number(chat.members), number(chat.last_seq),
+      ]), userId ? said.noneWith : said.none),
+      page.next_cursor === null ? null : action(words.parts.more, () => more(page.next_cursor, chats), failure), failure);
+  }
+}
+
+// ---------------------------------------------------------------------- one chat
+
+/** Ask for a reason; nothing of the chat is read before. */
+async function showChat(main, chatId, context) {
+  const reason = el("input", { required: true, minlength: 3, maxlength: 300, autocomplete: "off" });
+  const place = el("div", { class: "stack" });
+  const ask = form([field(said.reason, reason, said.reasonHint)], said.read, async () => {
+    const transcript = new Transcript(context, chatId, reason.value.trim());
+    try {
+      await transcript.start(place);
+    } catch (error) {
+      fill(place);
+      if (error.status === FORBIDDEN) return `${said.forbidden} ${error.message}`;
+      throw error;
+    }
+    ask.hidden = true;
+    return "";
+  });
+  fill(main, el("p", {}, el("a", { href: "#/transcripts" }, said.back)),
+    el("h1", {}, said.oneChat), el("p", { class: "about" }, chatId), ask, place);
+  return null;
+}
+
+class Transcript {
+  #context;
+  #path;
+  #reason;
+  #chat;
+  #messages = []; // all that were read, oldest first
+  #list;
+
+  constructor(context, chatId, reason) {
+    this.#context = context;
+    this.#chat = chatId;
+    this.#path = `/v1/transcripts/${part(chatId)}`;
+    this.#reason = reason;
+    this.#list = new WindowList(words.conversation.messages, (item) => this.#row(item), () => this.#older());
+  }
+
+  /** Read the newest messages, and show the chat in a place. */
+  async start(place) {
+    const page = await this.#page({});
+    this.#messages = page.items;
+    const failure = outcome();
+    fill(place,
+      el("h2", {}, page.title ?? said.untitled),
+      el("p", { class: "hint" }, said.facts(said.kinds[page.kind] ?? page.kind, said.visibilities[page.visibility] ?? page.visibility)),
+      el("p", {}, said.with(page.members.map((member) => member.name || member.id).join(", "))),
+      el("p", { class: "hint" }, said.audited(this.#reason)),
+      el("div", { class: "conversation" }, this.#list.root,
+        el("div", {}, action(said.newer, () => this.#newer(), failure), failure)));
+    this.#list.reset(this.#items(page.items));
+  }
+
+  #page(query) {
+    return this.#context.api.get(withQuery(this.#path, { reason: this.#reason, limit: MESSAGES, ...query }));
+  }
+
+  async #older() {
+    const before = this.#messages[0]?.seq ?? 1;
+    if (before <= 1) return [];
+    const { items } = await this.#page({ before });
+    this.#messages.unshift(...items);
+    return this.#items(items);
+  }
+
+  async #newer() {
+    const last = this.#messages.at(-1);
+    const { items } = await this.#page({ after: last?.seq ?? 0 });
+    this.#messages.push(...items);
+    if (last) this.#list.update(...this.#items([last]));
+    this.#list.append(this.#items(items));
+    return said.got(number(items.length));
+  }
+
+  /** The items of messages; `silent` if no agent wrote next after a person. */
+  #items(messages) {
+    const next = new Map(this.#messages.map((message, at) => [message.seq, this.#messages[at + 1]]));
+    const isBy = ({ kind, sender }, by) => kind === "text" && sender.kind === by;
+    return messages.map((message) => {
+      const after = next.get(message.seq);
+      return { key: `${message.seq}`, message, silent: isBy(message, "user") && !(after && isBy(after, "agent")) };
+    });
+  }
+
+  #row({ message, silent }) {
+    const { sender, kind, seq } = message;
+    if (kind === "deleted" || kind === "erased") return el("li", { class: "notice" }, words.conversation[kind]);
+    const name = sender.name || sender.id;
+    const why = sender.kind === "agent" ? words.conversation.whyOf(name) : silent ? said.whySilent(seq) : null;
+    return el("li", { class: `bubble ${sender.kind === "agent" ? "mine" : "theirs"}`, "data-silent": silent },
+      el("p", { class: "sender" }, name),
+      el("p", { class: "text" }, message.text),
+      el("p", { class: "meta" }, when(message.created_at), silent ? el("span", {}, said.silent) : null,
+        why === null ? null : el("a", { href: `#/why/${part(this.#chat)}/${seq}`, "aria-label": why }, words.conversation.why)));
+  }
+}
+
+export default { name: "transcripts", needs: "admin", show };

@@ -1,0 +1,151 @@
+"""The page People: a person's record with its sources, export, and erasure up to its proof."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.conftest import stack
+from tests.console.driver import HOSTILE, Driver
+from tests.support.scripted_openai import ScriptedOpenAI
+
+PHONE = "+15005550177"
+HOUR = 3600
+
+
+@pytest.fixture(scope="module")
+def _url(_model: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A stack of its own, whose clock may be turned."""
+    with stack(_model, tmp_path_factory.mktemp("people")) as url:
+        yield url
+
+
+def person(driver: Driver, user_id: str, **fields: object) -> None:
+    """Create a person."""
+    new = {"id": user_id, "name": user_id, **fields}
+    driver.client.ok("POST", "/v1/users", new, token=driver.operator())
+
+
+def chat_of(driver: Driver, user_id: str, text: str) -> str:
+    """Have a person write to a new agent that keeps profiles; return the chat's id."""
+    client = driver.client
+    agent = client.ok(
+        "POST",
+        "/v1/agents",
+        {"name": HOSTILE[:60], "enabled_tools": ["update_profile"], "reply_mode": "text"},
+        token=driver.operator(),
+    )
+    token = client.token(user_id)
+    body = {"kind": "direct", "members": [{"kind": "agent", "id": agent["id"]}]}
+    chat: str = client.ok("POST", "/v1/chats", body, token=token)["id"]
+    path = f"/v1/chats/{chat}/messages"
+    client.ok("POST", path, {"text": text, "client_id": "1"}, token=token)
+    client.ok("POST", "/local/drain")
+    return chat
+
+
+def test_people_are_found_by_name_id_and_number(driver: Driver) -> None:
+    person(driver, "usr_found", name=HOSTILE, phones=[PHONE])
+    person(driver, "usr_other")
+    driver.sign_in("#/people")
+    page = driver.page
+    rows = page.locator("tbody tr")
+    for text in ("IMG SRC", "usr_FOUND", PHONE, "1 500 555 0177"):
+        page.get_by_label("Name, id or phone number").fill(text)
+        page.get_by_role("button", name="Search").click()
+        expect(page.get_by_role("status").first).to_have_text("Found: 1")
+        expect(rows).to_have_count(1)
+        expect(rows).to_contain_text(HOSTILE)
+    page.get_by_label("Name, id or phone number").fill("nobody at all")
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_contain_text("There are no such people.")
+    page.get_by_label("Name, id or phone number").fill("")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="usr_other").click()
+    driver.ready()
+    expect(page.locator("h1")).to_have_text("usr_other")
+
+
+def test_profile_shows_sources_and_an_agents_change_is_undone(
+    driver: Driver, model: ScriptedOpenAI
+) -> None:
+    person(driver, "usr_profile", profile={"goals": "Rest"})
+    model.call_tools(("update_profile", {"field": "goals", "value": HOSTILE}))
+    chat = chat_of(driver, "usr_profile", f"My goal is {HOSTILE}")
+    client = driver.client
+    zone = {"time_zone": "Europe/Rome"}
+    client.ok("PATCH", "/v1/me", zone, token=client.token("usr_profile"))
+    driver.sign_in("#/people/usr_profile")
+    page = driver.page
+    profile = page.get_by_role("region", name="Profile", exact=True)
+    expect(profile.locator("tr", has_text="goals")).to_contain_text("Tool update_profile")
+    expect(profile.locator("tr", has_text="goals")).to_contain_text("messages 1")
+    expect(profile.locator("tr", has_text="goals").locator("td").first).to_have_text(HOSTILE)
+    expect(profile.locator("tr", has_text="time_zone")).to_contain_text("The person, in the app")
+    link = profile.get_by_role("link", name="Chat")
+    expect(link).to_have_attribute("href", f"#/transcripts/{chat}")
+    driver.check_looks()
+    page.get_by_role("button", name="Undo the change of goals").press("Enter")
+    expect(page.locator("main")).to_contain_text("The field goals has its former value.")
+    expect(profile.locator("tr", has_text="goals").locator("td").first).to_have_text("Rest")
+    expect(page.get_by_role("region", name="Changes of the profile")).to_contain_text("Undone")
+    stored = client.ok("GET", "/v1/users/usr_profile", token=driver.operator())
+    assert stored["profile"]["goals"] == "Rest"
+    driver.check_inert()
+
+
+def test_export_is_saved_as_one_file(driver: Driver, tmp_path: Path) -> None:
+    person(driver, "usr_export")
+    chat = chat_of(driver, "usr_export", HOSTILE)
+    driver.sign_in("#/people/usr_export")
+    page = driver.page
+    expect(page.get_by_role("region", name="Direct chats")).to_contain_text(chat)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Export as a file").click()
+    assert download.value.suggested_filename == "export-usr_export.json"
+    download.value.save_as(tmp_path / "export.json")
+    saved = json.loads((tmp_path / "export.json").read_text(encoding="utf-8"))
+    assert saved["user"]["id"] == "usr_export"
+    assert [each["chat_id"] for each in saved["chats"]] == [chat]
+    assert HOSTILE in [each["text"] for each in saved["messages"]]
+    expect(page.locator("main")).to_contain_text("Exported. Chats: 1")
+
+
+def test_erasure_needs_the_id_and_is_followed_up_to_its_proof(driver: Driver) -> None:
+    person(driver, "usr_erased", name=HOSTILE)
+    chat_of(driver, "usr_erased", "Forget me")
+    driver.sign_in("#/people/usr_erased")
+    page = driver.page
+    page.get_by_text("Erase this person").click()
+    confirm = page.get_by_label("To confirm, write the id usr_erased")
+    confirm.fill("usr_other")
+    page.get_by_role("button", name="Erase for ever").click()
+    expect(page.locator("main")).to_contain_text("Nothing was erased.")
+    assert driver.client.ok("GET", "/v1/users/usr_erased", token=driver.operator())
+    confirm.fill("usr_erased")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Erasure of usr_erased")
+    expect(page.locator("main")).to_contain_text("Waiting for the second sweep", timeout=30_000)
+    driver.check_looks()
+    driver.client.ok("POST", "/local/clock", {"advance_seconds": HOUR})
+    expect(page.locator("main")).to_contain_text("The erasure is complete.", timeout=30_000)
+    expect(page.get_by_role("region", name="Erased items, by kind")).to_contain_text("messages")
+    driver.check_looks()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save the report").click()
+    assert download.value.suggested_filename.startswith("era_")
+    assert driver.client.call("GET", "/v1/users/usr_erased", token=driver.operator()).status == 404
+
+
+def test_erasure_that_does_not_exist_is_told(driver: Driver) -> None:
+    driver.sign_in("#/people/usr_x/erasure/era_none")
+    expect(driver.page.get_by_role("alert")).to_be_visible()
+    driver.errors.clear()  # the console logs the error itself
+
+
+def test_page_of_a_person_that_does_not_exist_is_told(driver: Driver) -> None:
+    driver.sign_in("#/people/usr_nobody")
+    expect(driver.page.get_by_role("alert")).to_be_visible()
+    driver.errors.clear()  # the console logs the error itself
