@@ -153,7 +153,7 @@ def list_agent_chats(
     summary="Delete an agent",
     tags=["agents"],
     status_code=204,
-    responses=documented(204, None, 404),
+    responses=documented(204, None, 404, 503),
     middlewares=deletes("agent"),
 )
 def delete_agent(agent_id: AgentId) -> Response[None]:

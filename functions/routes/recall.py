@@ -67,7 +67,7 @@ def rebuild_all() -> RebuildResource:
     middlewares=changes("recall"),
 )
 def rebuild_agent(agent_id: AgentId) -> RebuildResource:
-    """The index of the agent's chats is brought up to date. Recall answers meanwhile."""
+    """Brings the index of the agent's chats up to date. A deleted agent leaves the index."""
     rebuilds = services().recall_rebuilds
     return RebuildResource.of(rebuilds.request(router.caller.tenant, agent_id=agent_id))
 

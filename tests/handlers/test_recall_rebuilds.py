@@ -160,3 +160,38 @@ def test_discarded_chat_leaves_the_index(world: World) -> None:
     world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     world.drain()
     assert indexed(world) == set()
+
+
+def test_deleted_agent_leaves_the_index(world: World, admin: Client) -> None:
+    admin.post("/v1/recall/rebuild", {})
+    world.drain()
+    assert indexed(world) == EVERY
+    assert admin.delete("/v1/agents/agt_a").status == 204
+    world.drain()
+    assert indexed(world) == {each for each in EVERY if each[1] == "agt_b"}
+
+
+def test_deletion_that_is_repeated_sends_the_lost_job_again(world: World, admin: Client) -> None:
+    admin.post("/v1/recall/rebuild", {})
+    world.drain()
+    send = world.queues.send
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Unavailable("down")
+
+    world.queues.send = refuse  # type: ignore[method-assign]
+    assert admin.delete("/v1/agents/agt_a").status == 503
+    world.queues.send = send  # type: ignore[method-assign]
+    assert admin.delete("/v1/agents/agt_a").status == 204
+    world.drain()
+    assert indexed(world) == {each for each in EVERY if each[1] == "agt_b"}
+
+
+def test_rebuild_of_a_deleted_agent_takes_it_out_of_the_index(world: World, admin: Client) -> None:
+    admin.post("/v1/recall/rebuild", {})
+    world.drain()
+    admin.delete("/v1/agents/agt_a")
+    world.queues.sent.clear()  # as if the job was lost
+    assert admin.post("/v1/agents/agt_a/recall/rebuild", {}).status == 202
+    world.drain()
+    assert indexed(world) == {each for each in EVERY if each[1] == "agt_b"}

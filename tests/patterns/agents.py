@@ -201,19 +201,26 @@ def _make_agent(meter: Meter) -> None:
         world.app.agents.create(TENANT, NewAgent(name="Coach"))
 
 
-@patterns.named("change or delete an agent")
+@patterns.named("change an agent")
 def _change_agent(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.agents.change(TENANT, "agt_a", AgentChange(system_prompt="Be brief."))
 
 
-@patterns.named("change or delete a listed agent")
+@patterns.named("change a listed agent")
 def _change_listed_agent(meter: Meter) -> None:
     world = group()
     world.app.agents.change(TENANT, "agt_a", AgentChange(listed=True))
     with meter(world):
         world.app.agents.change(TENANT, "agt_a", AgentChange(description="Coaches people"))
+
+
+@patterns.named("delete an agent")
+def _delete_agent(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.agents.delete(TENANT, "agt_a")
 
 
 @patterns.named("list the directory")

@@ -92,6 +92,7 @@ class ApiServices:
             clock=self.ports.clock,
             ids=self.ports.ids,
             renaming=self.renaming,
+            dispatch=self.dispatch,
         )
 
     @lazy

@@ -87,7 +87,7 @@ class RunWorker:
         meanings = EmbeddingCache(lambda: ports.text_embeddings)
         self.tool_services = ToolServices(
             clock=clock,
-            agents=Agents(table=table, clock=clock, ids=ids, renaming=renaming),
+            agents=Agents(table=table, clock=clock, ids=ids, renaming=renaming, dispatch=dispatch),
             users=Users(table=table, clock=clock, ids=ids, renaming=renaming),
             profiles=Profiles(table=table, clock=clock),
             lines=Lines(table=table, clock=clock),

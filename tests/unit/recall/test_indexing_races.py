@@ -119,6 +119,19 @@ def test_deleted_agent_gets_no_messages_and_loses_those_of_the_range(world: Inde
     assert world.postings() == {}
 
 
+def test_agent_that_is_deleted_during_a_job_leaves_the_index(world: Indexed) -> None:
+    def delete() -> None:
+        world.app.agents.delete(TENANT, "agt_a")
+        world.queues.sent.clear()  # as if its own job came before the blocks were written
+
+    SLOW.meanwhile.append(delete)
+    world.index()
+    assert world.seqs() == [1, 2]
+    index_again(world)
+    assert world.seqs() == []
+    assert world.postings() == {}
+
+
 def test_discard_whose_job_was_lost_leaves_the_index_by_the_feed(world: Indexed) -> None:
     world.index()
     world.attach_feed()

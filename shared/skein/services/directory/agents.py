@@ -26,6 +26,7 @@ from skein.models.directory.agent import (
     versions_partition,
 )
 from skein.models.directory.user import User
+from skein.models.outbox.jobs import RecallJob
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import (
@@ -35,6 +36,7 @@ from skein.services.common.pagination import (
     list_relation,
 )
 from skein.services.directory.display_names import Renaming
+from skein.services.outbox.dispatch import Dispatch
 
 if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.
@@ -52,6 +54,7 @@ class Agents:
     clock: Clock
     ids: Ids
     renaming: Renaming
+    dispatch: Dispatch
 
     def create(self, tenant: str, new: "NewAgent") -> Agent:
         """Create an agent."""
@@ -223,10 +226,12 @@ class Agents:
     def delete(self, tenant: str, agent_id: str) -> None:
         """Delete an agent (idempotent); its runs are canceled when they are claimed.
 
-        A deleted agent is not listed any more, but stays in the rosters of its chats.
+        A deleted agent is not listed any more, but stays in the rosters of its chats. A job takes
+        its blocks out of the index of recall; a repeated deletion sends the job again.
 
         Raises:
             NotFound: The agent never existed.
+            Transient: The agent is deleted, but the queue did not accept the job.
         """
 
         def attempt() -> None:
@@ -237,6 +242,7 @@ class Agents:
                 self._commit(write, _entry_changed(agent, revised))
 
         optimistic(self.clock, attempt)
+        self.dispatch.send_surely([RecallJob(tenant=tenant, agent_id=agent_id)])
 
     def directory(
         self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None

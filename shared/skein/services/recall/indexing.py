@@ -167,13 +167,18 @@ class RecallIndexing:
             self.dispatch.send_surely([RecallJob(tenant=job.tenant, chat_id=job.chat_id)])
 
     def _is_outdated(self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None]) -> bool:
-        """Tell whether blocks were written by memberships or a scope that hold no more.
+        """Tell whether blocks were written that no longer follow from memberships and scope.
+
+        An agent that was deleted meanwhile counts, too.
 
         A change after this check is in the feed, whose job then finds what was written here.
         """
         chat = snapshot.chat
         current = read_snapshot(self.table, chat.tenant, chat.id, closed=True)
-        return _basis(snapshot, agents) != _basis(current, agents)
+        if _basis(snapshot, agents) != _basis(current, agents):
+            return True
+        indexed = [agent_id for agent_id, member in agents.items() if member is not None]
+        return bool(self._deleted(chat, indexed))
 
     def _begins_with_another_model(
         self,
@@ -202,9 +207,13 @@ class RecallIndexing:
             partition = chat_partition(chat.tenant, chat.id)
             if self.table.query(Query.under(partition, prefix, limit=1)).items:
                 agents[agent_id] = None
-        found = read_items(self.table, [Agent.key_of(chat.tenant, each) for each in agents])
-        deleted = {agent.id for agent in map(Agent.from_item, found.values()) if agent.deleted_at}
+        deleted = self._deleted(chat, agents)
         return {each: None if each in deleted else member for each, member in agents.items()}
+
+    def _deleted(self, chat: Chat, agent_ids: Iterable[str]) -> set[str]:
+        """Return the agents that were deleted."""
+        found = read_items(self.table, [Agent.key_of(chat.tenant, each) for each in agent_ids])
+        return {agent.id for agent in map(Agent.from_item, found.values()) if agent.deleted_at}
 
     def _index_chunk(
         self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None], numbers: range

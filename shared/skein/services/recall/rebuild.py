@@ -37,8 +37,10 @@ class RecallRebuilds:
     ) -> RecallJob:
         """Request a rebuild for a chat, for an agent or, without both, for a tenant (idempotent).
 
+        The rebuild of a deleted agent takes its blocks out of the index.
+
         Raises:
-            NotFound: The chat or the agent does not exist, or the agent was deleted.
+            NotFound: The chat or the agent never existed.
             Conflict: The chat is discarded; it is no longer in the index.
             Transient: The queue did not accept the job.
         """
@@ -48,10 +50,8 @@ class RecallRebuilds:
                 raise NotFound("chat not found")
             if Chat.from_item(item).discarded_at is not None:
                 raise Conflict("the chat is discarded")
-        if agent_id is not None:
-            item = self.table.get(Agent.key_of(tenant, agent_id))
-            if item is None or Agent.from_item(item).deleted_at is not None:
-                raise NotFound("agent not found")
+        if agent_id is not None and self.table.get(Agent.key_of(tenant, agent_id)) is None:
+            raise NotFound("agent not found")
         job = RecallJob(tenant=tenant, chat_id=chat_id, agent_id=agent_id)
         self.dispatch.send_surely([job])
         return job
@@ -88,12 +88,18 @@ class RecallRebuild:
         """Yield the chats of each agent, then of each person, with the position to go on after."""
         stage, _, after = (job.after or AGENTS).partition(" ")
         if stage == AGENTS:
-            for agent_id in self._ids(agents_relation(job.tenant), after):
-                if job.agent_id in {None, agent_id}:
-                    yield f"{AGENTS} {agent_id}", list(self._without_people(job.tenant, agent_id))
+            for agent_id in self._agents(job, after):
+                yield f"{AGENTS} {agent_id}", list(self._without_people(job.tenant, agent_id))
             after = ""
         for user_id in self._ids(users_relation(job.tenant), after):
             yield f"{PEOPLE} {user_id}", list(self._of_person(job.tenant, user_id))
+
+    def _agents(self, job: RecallJob, after: str) -> Iterator[str]:
+        """Yield the ids of a job's agents; a deleted agent is in no list."""
+        if job.agent_id is None:
+            yield from self._ids(agents_relation(job.tenant), after)
+        elif job.agent_id > after:
+            yield job.agent_id
 
     def _ids(self, relation: str, after: str) -> Iterator[str]:
         for rows in pages_of_relation(self.table, relation, after=after or None):
