@@ -251,6 +251,7 @@ def test_only_these_routes_take_no_token() -> None:
         ("GET", "/console"),
         ("GET", "/console/"),
         ("GET", "/console/{proxy+}"),
+        ("GET", "/docs"),
         ("GET", "/healthz"),
         ("GET", "/openapi.json"),
         ("POST", "/webhooks/services/{service_id}"),

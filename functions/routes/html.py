@@ -1,0 +1,47 @@
+"""HTML elements as text, with all content escaped."""
+
+import re
+from html import escape
+
+
+class Html(str):
+    """Text that is HTML already, and that `element` does not escape."""
+
+    __slots__ = ()
+
+
+Content = Html | str | None
+
+CODE = re.compile(r"`([^`]+)`")
+
+
+def element(name: str, *content: Content, **attributes: str) -> Html:
+    """Build an element; plain text is escaped, and None is omitted.
+
+    Args:
+        name: The name of the element.
+        content: Its children.
+        attributes: Its attributes; `class_` stands for `class`, `aria_label` for `aria-label`.
+    """
+    shown = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for key, value in sorted(attributes.items())
+    )
+    return Html(f"<{name}{shown}>{join(*content)}</{name}>")
+
+
+def join(*content: Content, by: str = "") -> Html:
+    """Join contents; plain text is escaped, and None is omitted."""
+    found = (part for part in content if part is not None)
+    return Html(by.join(part if isinstance(part, Html) else escape(part) for part in found))
+
+
+def inline(text: str) -> Html:
+    """Escape a text; words in backticks become code."""
+    parts = CODE.split(text)
+    return join(*(element("code", part) if odd % 2 else part for odd, part in enumerate(parts)))
+
+
+def paragraphs(text: str) -> Html:
+    """Escape a text with empty lines between its paragraphs; words in backticks become code."""
+    return join(*(element("p", inline(part)) for part in text.split("\n\n") if part.strip()))
