@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import api_docs
 from routes.docs_page import page, render
@@ -30,7 +30,7 @@ def small(**changes: Any) -> dict[str, Any]:
 
 def test_docs_page_is_served_as_html_under_a_strict_policy() -> None:
     World()
-    answer = api_docs.handler({**recorded("api_docs"), "rawPath": "/docs"}, Context())
+    answer = api_docs.handler({**recorded("api_docs"), "rawPath": "/docs"}, cast("Any", Context()))
     assert answer["statusCode"] == 200
     assert answer["headers"]["content-type"] == "text/html; charset=utf-8"
     style = re.search(r"<style>(.*?)</style>", answer["body"], re.DOTALL)
