@@ -40,6 +40,25 @@ def test_commands_of_tutorial_print_what_it_shows(start: StartStack, model: Scri
     assert "Ask Maya how her training goes." in plan
 
 
+def test_commands_of_second_agent_print_what_the_page_shows(
+    start: StartStack, model: ScriptedOpenAI
+) -> None:
+    client = start()
+    told = {"text": "Rice and fruit, three hours before."}
+    model.call_tools(("send_message", told)).say("")
+    run_page("docs/how-to/second-agent.md", client.url)
+    assert "You plan meals for athletes." in str(model.prompts()[0])
+
+
+def test_commands_of_erasure_print_what_the_page_shows(
+    start: StartStack, model: ScriptedOpenAI
+) -> None:
+    client = start()
+    model.say("Hello Ben!")
+    run_page("docs/how-to/erase.md", client.url)
+    assert client.texts() == []
+
+
 @pytest.mark.parametrize(
     ("shown", "printed", "same"),
     [
