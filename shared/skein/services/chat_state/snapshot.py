@@ -58,6 +58,18 @@ class ChatSnapshot(NamedTuple):
         return [m for m in self.members if m.active and m.member.kind == "agent"]
 
 
+def read_chat(table: Table, tenant: str, chat_id: str) -> Chat:
+    """Read a chat without its memberships.
+
+    Raises:
+        NotFound: The chat does not exist in this tenant.
+    """
+    item = table.get(Chat.key_of(tenant, chat_id))
+    if item is None:
+        raise NotFound("chat not found")
+    return Chat.from_item(item)
+
+
 def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = False) -> ChatSnapshot:
     """Read a chat snapshot in one query, independent of the number of messages.
 

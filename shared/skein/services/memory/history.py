@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from skein.errors import Conflict, Invalid, NotFound
-from skein.models.chats.chat import Chat
+from skein.errors import Conflict, Invalid
 from skein.models.common.base import Value, rfc3339
 from skein.models.common.ownership import Reach
 from skein.models.common.storage import Is, Item, Query, Update
@@ -12,7 +11,7 @@ from skein.models.memory.consolidation import Consolidation, ConsolidationRecord
 from skein.models.memory.reflection import HISTORY_DAYS, REFLECTED, ReflectionRecord
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.ports import Clock, Table
-from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chat_state.snapshot import read_chat, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import (
     DEFAULT_PAGE,
@@ -86,16 +85,14 @@ class ConsolidationRequests:
             NotFound: The chat does not exist.
             Invalid: The cursor does not belong to this list.
         """
-        key = Chat.key_of(tenant, chat_id)
-        if self.table.get(key) is None:
-            raise NotFound("chat not found")
+        chat = read_chat(self.table, tenant, chat_id)
         first = ConsolidationRecord.key_of(tenant, chat_id, "").sk
         after = RowCursor.key_in(cursor, "consolidations")
         if after is not None and not after.startswith(first):
             raise Invalid(FOREIGN)  # the partition also holds messages, runs and more
         page = self.table.query(
             Query(
-                key.pk,
+                chat.key.pk,
                 first=first,
                 last=after or f"{first}~",
                 limit=limit + 2,

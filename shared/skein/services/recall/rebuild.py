@@ -15,6 +15,7 @@ from skein.models.directory.agent import Agent, agents_relation
 from skein.models.directory.user import users_relation
 from skein.models.outbox.jobs import RecallJob
 from skein.ports import Clock, Table
+from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.pagination import pages_of_relation
 from skein.services.outbox.dispatch import Dispatch
 
@@ -44,12 +45,8 @@ class RecallRebuilds:
             Conflict: The chat is discarded; it is no longer in the index.
             Transient: The queue did not accept the job.
         """
-        if chat_id is not None:
-            item = self.table.get(Chat.key_of(tenant, chat_id))
-            if item is None:
-                raise NotFound("chat not found")
-            if Chat.from_item(item).discarded_at is not None:
-                raise Conflict("the chat is discarded")
+        if chat_id is not None and read_chat(self.table, tenant, chat_id).discarded_at is not None:
+            raise Conflict("the chat is discarded")
         if agent_id is not None and self.table.get(Agent.key_of(tenant, agent_id)) is None:
             raise NotFound("agent not found")
         job = RecallJob(tenant=tenant, chat_id=chat_id, agent_id=agent_id)

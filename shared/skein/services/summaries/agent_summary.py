@@ -58,7 +58,7 @@ class AgentSummaries:
         if member is None:
             return
         at = agent_renewal_at(chat, member, self.settings)
-        if at is None or at > self.clock.now() or not self.summarizer.may_ask(job.tenant):
+        if not self.summarizer.may_renew(job.tenant, at, self.clock.now()):
             return
         since = summed_up_from(chat)
         earlier = member.summary if member.summary and member.summary.from_seq >= since else None

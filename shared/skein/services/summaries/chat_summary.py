@@ -17,6 +17,7 @@ from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.history_window import pinned
 from skein.services.chat_state.sessions import summed_up_from
+from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic
 from skein.services.summaries import model as texts
 from skein.services.summaries.agent_summary import said, stored_state
@@ -85,9 +86,9 @@ class ChatSummaries:
         self._settle(chat, summary or None)
 
     def _claim(self, job: SummaryJob) -> Chat | None:
-        chat = self._read(job.tenant, job.chat_id)
+        chat = read_chat(self.table, job.tenant, job.chat_id)
         at, now = chat_renewal_at(chat, self.settings), self.clock.now()
-        if at is None or at > now or not self.summarizer.may_ask(job.tenant):
+        if not self.summarizer.may_renew(job.tenant, at, now):
             return None
         state = chat.record_state or SummaryState()
         claimed = state.model_copy(update={"claimed_at": now})
@@ -107,7 +108,7 @@ class ChatSummaries:
             )
 
         def attempt() -> None:
-            fresh = self._read(chat.tenant, chat.id)
+            fresh = read_chat(self.table, chat.tenant, chat.id)
             # Compared as stored, because the table keeps milliseconds and the clock has more.
             unchanged = stored_state(fresh.record_state) == stored_state(claimed)
             if not unchanged or fresh.epoch != chat.epoch:
@@ -126,12 +127,6 @@ class ChatSummaries:
             optimistic(self.clock, attempt)
         except NotFound:
             logger.info("chat summary skipped: chat not found", extra={"chat_id": chat.id})
-
-    def _read(self, tenant: str, chat_id: str) -> Chat:
-        item = self.table.get(Chat.key_of(tenant, chat_id))
-        if item is None:
-            raise NotFound("chat not found")
-        return Chat.from_item(item)
 
     def _write(self, chat: Chat, change: dict[str, Any], *, record_state: SummaryState) -> Chat:
         version = chat.version + 1

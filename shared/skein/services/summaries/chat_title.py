@@ -16,6 +16,7 @@ from skein.models.outbox.jobs import SummaryJob
 from skein.models.summaries.summary import MadeTitle, SummaryState
 from skein.ports import Clock, Table
 from skein.services.chat_state.sessions import summed_up_from
+from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.summaries import model as texts
 from skein.services.summaries.agent_summary import said
@@ -75,9 +76,9 @@ class ChatTitles:
         self._settle(chat, {"title": title, "made_title": made, "title_state": None})
 
     def _claim(self, job: SummaryJob) -> Chat | None:
-        chat = self._read(job.tenant, job.chat_id)
+        chat = read_chat(self.table, job.tenant, job.chat_id)
         at, now = title_renewal_at(chat, self.settings), self.clock.now()
-        if at is None or at > now or not self.summarizer.may_ask(job.tenant):
+        if not self.summarizer.may_renew(job.tenant, at, now):
             return None
         state = chat.title_state or SummaryState()
         claimed, write = revise(chat, {"title_state": state.model_copy(update={"claimed_at": now})})
@@ -92,7 +93,7 @@ class ChatTitles:
         """
 
         def attempt() -> None:
-            fresh = self._read(chat.tenant, chat.id)
+            fresh = read_chat(self.table, chat.tenant, chat.id)
             stored = chat.attributes().get("title_state")
             unchanged = fresh.attributes().get("title_state") == stored and not fresh.named
             since = summed_up_from(fresh) == summed_up_from(chat)
@@ -106,9 +107,3 @@ class ChatTitles:
             optimistic(self.clock, attempt)
         except NotFound:
             logger.info("title skipped: chat not found", extra={"chat_id": chat.id})
-
-    def _read(self, tenant: str, chat_id: str) -> Chat:
-        item = self.table.get(Chat.key_of(tenant, chat_id))
-        if item is None:
-            raise NotFound("chat not found")
-        return Chat.from_item(item)

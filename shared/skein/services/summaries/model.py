@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from skein.errors import ModelRejected, Transient
 from skein.models.chats.chat import Chat, Message
@@ -59,8 +60,16 @@ class Summarizer:
     metrics: Metrics
     settings: Settings
 
-    def may_ask(self, tenant: str) -> bool:
-        """Tell whether the tenant's budget for background work has tokens left today."""
+    def may_renew(self, tenant: str, at: datetime | None, now: datetime) -> bool:
+        """Tell whether a renewal is due, and the tenant's budget of today has tokens left.
+
+        Args:
+            tenant: The tenant, whose budget for background work is asked.
+            at: When the renewal is due; None for never.
+            now: The current time.
+        """
+        if at is None or at > now:
+            return False
         try:
             self.budget.check(tenant)
         except OverBudget:

@@ -11,6 +11,7 @@ from skein.models.common.storage import Item, Key, Missing, Put, Write
 from skein.models.memory.memory import touched
 from skein.models.workspace.document import Document, DocumentEffect, DocumentReach, Folder
 from skein.ports import Clock, Ids, Table
+from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import check_document_change, optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition
 from skein.services.workspace.document_edits import (
@@ -113,10 +114,8 @@ class Documents:
         Raises:
             NotFound: The chat does not exist.
         """
-        folder = Folder(tenant=tenant, chat_id=chat_id)
-        if self.table.get(chat_key(folder)) is None:
-            raise NotFound("chat not found")
-        return folder
+        chat = read_chat(self.table, tenant, chat_id)
+        return Folder(tenant=tenant, chat_id=chat.id)
 
     def list(
         self, folder: Folder, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
