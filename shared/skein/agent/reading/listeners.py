@@ -32,10 +32,9 @@ def keys_of_listeners(run: Run, chat: Chat | None, prefetched: PrefetchedItems) 
     default = "text" if chat.kind == "direct" else "tools"
     if agent is not None and (agent.get("reply_mode") or default) != "text":
         return []
-    people = [member.id for member in chat.roster if member.kind == "user"]
-    if len(people) > MAX_PEOPLE:
+    if len(chat.people) > MAX_PEOPLE:
         return []
-    return [PersonConnections.key_of(chat.tenant, person) for person in people]
+    return [PersonConnections.key_of(chat.tenant, person) for person in chat.people]
 
 
 def found_listeners(chat: Chat | None, found: Mapping[Key, Item], now: datetime) -> tuple[str, ...]:
@@ -48,8 +47,8 @@ def found_listeners(chat: Chat | None, found: Mapping[Key, Item], now: datetime)
     """
     if chat is None:
         return ()
-    people = [member.id for member in chat.roster if member.kind == "user"]
-    items = {person: found.get(PersonConnections.key_of(chat.tenant, person)) for person in people}
+    keys = {person: PersonConnections.key_of(chat.tenant, person) for person in chat.people}
+    items = {person: found.get(key) for person, key in keys.items()}
     return tuple(
         person
         for person, item in items.items()

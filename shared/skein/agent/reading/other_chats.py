@@ -31,7 +31,7 @@ class OwnChat:
 
     def has(self, person: NamedMember) -> bool:
         """Tell whether a person is a member of the chat."""
-        return any(member.ref == person.ref for member in self.chat.roster)
+        return self.chat.has(person.ref)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,10 +137,15 @@ class AgentChange(Request):
     settings: Overridden | None = None
 
 
-class AgentResource(Resource):
-    """An agent."""
+class IdentifiedAgent(Resource):
+    """The id of an agent, which is its first field."""
 
     id: str
+
+
+class AgentConfiguration(Resource):
+    """The fields of an agent that operators set."""
+
     name: str
     system_prompt: str
     model: str | None
@@ -155,6 +160,11 @@ class AgentResource(Resource):
     description: str | None
     listed: bool
     settings: dict[str, Any]
+
+
+class AgentResource(AgentConfiguration, IdentifiedAgent):
+    """An agent."""
+
     created_at: Instant
 
     @classmethod
@@ -184,25 +194,6 @@ class AgentDetail(AgentResource):
     def with_warnings(cls, agent: Agent, warnings: tuple[AgentWarning, ...]) -> Self:
         """Build the resource of an agent with its warnings."""
         return cls(**dict(AgentResource.of(agent)), warnings=warnings)
-
-
-class AgentConfiguration(Resource):
-    """The fields of an agent that operators set."""
-
-    name: str
-    system_prompt: str
-    model: str | None
-    reply_mode: ReplyMode | None
-    history_format: HistoryFormat | None
-    enabled_tools: tuple[str, ...]
-    summary_instruction: str | None
-    profile_fields: tuple[str, ...]
-    time_zone: str
-    max_prompt_tokens: int | None
-    max_concurrent_runs: int | None
-    description: str | None
-    listed: bool
-    settings: dict[str, Any]
 
 
 class AgentVersionResource(Resource):

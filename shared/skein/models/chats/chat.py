@@ -240,8 +240,16 @@ class Chat(Stored):
         """The people who can read the chat now; everyone, if the chat is open."""
         if self.visibility == "open":
             return OPEN
-        people = sorted(member.id for member in self.roster if member.kind == "user")
-        return Audience(open=False, people=tuple(people))
+        return Audience(open=False, people=tuple(sorted(self.people)))
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """The ids of the people in the chat, in the order of the roster."""
+        return tuple(member.id for member in self.roster if member.kind == "user")
+
+    def has(self, ref: MemberRef) -> bool:
+        """Return whether a person or an agent is a member of the chat."""
+        return any(member.ref == ref for member in self.roster)
 
     def as_now(self, message: "Message") -> "Message":
         """Return a message with its sender's current id and name.

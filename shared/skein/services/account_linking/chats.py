@@ -57,7 +57,7 @@ def replace_member(
 
 
 def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Update]:
-    there = any(member.ref == new.ref for member in chat.roster)
+    there = chat.has(new.ref)
     roster = tuple(
         new if member.ref == old else member
         for member in chat.roster

@@ -48,9 +48,8 @@ def scope_of(chat: Chat | None) -> str | None:
     """
     if chat is None or chat.visibility == "open":
         return None
-    people = [member.id for member in chat.roster if member.kind == "user"]
-    if chat.kind == "direct" and len(people) == 1:
-        return f"user:{people[0]}"
+    if chat.kind == "direct" and len(chat.people) == 1:
+        return f"user:{chat.people[0]}"
     return f"chat:{chat.id}"
 
 

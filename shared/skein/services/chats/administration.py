@@ -404,7 +404,7 @@ def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> E
     if item is None:
         return EarlierChat(None, chat_id)
     chat = Chat.from_item(item)
-    if all(member.ref != by for member in chat.roster):
+    if not chat.has(by):
         raise Conflict("this client_id belongs to a chat that the caller has left")
     return EarlierChat(chat, chat.id)
 

@@ -185,9 +185,7 @@ class ChatViews:
         agent = MemberRef(kind="agent", id=agent_id)
         member = agent if user_id is None else MemberRef(kind="user", id=user_id)
         page = self._chats_of(tenant, member, limit, cursor)
-        shared = (
-            own.chat for own in page.items if any(other.ref == agent for other in own.chat.roster)
-        )
+        shared = (own.chat for own in page.items if own.chat.has(agent))
         return Listing(tuple(shared), page.next_cursor)
 
     def _active(self, tenant: str, rows: list[Item]) -> list[OwnChat]:

@@ -8,7 +8,6 @@ from skein.errors import ModelRejected, SkeinError, Transient
 from skein.models.chats.chat import Chat
 from skein.models.directory.agent import Agent
 from skein.models.memory.memory import Memory, MemoryKind
-from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage, well_formed
 from skein.ports import LanguageModel
 from skein.prompts import render
@@ -16,6 +15,7 @@ from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import quoted
 from skein.services.memory.profile_extraction import AskedProfile, ProfileDraft
 from skein.services.memory.writes import MemoryDraft
+from skein.services.quotas.background_calls import complete_in_background
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
@@ -136,17 +136,16 @@ class Extractor:
             answer_schema=schema_with(profile),
         )
         try:
-            answer = self.model.complete(request)
+            answer = complete_in_background(
+                self.model,
+                self.usage,
+                request,
+                tenant=agent.tenant,
+                agent_id=agent.id,
+                spread_by=chat.id,
+            )
         except (Transient, ModelRejected) as error:
             raise ExtractionFailed(str(error), TokenUsage()) from error
-        self.usage.add(
-            agent.tenant,
-            answer.usage,
-            spread_by=chat.id,
-            model=answer.model,
-            payer=Payer(agent.id),
-            background=True,
-        )
         found = json_object_in(answer.text, {"journal", "core"})
         entries = entries_in(found, known.core)
         if entries is None:

@@ -21,7 +21,6 @@ from skein.models.memory.memory import REFLECTION_LEAD, Memory, touched
 from skein.models.memory.reflection import ReflectionRecord
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ReflectionJob
-from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
 from skein.ports import Clock, Ids, LanguageModel, Metrics, Table, TokenCounter
 from skein.prompts import render
@@ -31,6 +30,7 @@ from skein.services.common.pagination import items_under
 from skein.services.common.quoting import quoted
 from skein.services.memory.store import core_in_budget, searchable_memories
 from skein.services.memory.writes import double_of, superseded
+from skein.services.quotas.background_calls import complete_in_background
 from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
 from skein.settings import Settings
 
@@ -175,18 +175,17 @@ class Reflection:
             answer_schema=SCHEMA,
         )
         try:
-            answer = self.model.complete(request)
+            answer = complete_in_background(
+                self.model,
+                self.usage,
+                request,
+                tenant=job.tenant,
+                agent_id=agent.id,
+                spread_by=agent.id,
+            )
         except (Transient, ModelRejected) as error:
             self._failed(job, fading, type(error).__name__, TokenUsage())
             return 0
-        self.usage.add(
-            job.tenant,
-            answer.usage,
-            spread_by=agent.id,
-            model=answer.model,
-            payer=Payer(agent.id),
-            background=True,
-        )
         chosen = promoted_in(answer.text, fading)
         if chosen is None:
             self._failed(job, fading, "the answer could not be parsed", answer.usage)

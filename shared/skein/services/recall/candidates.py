@@ -324,8 +324,7 @@ def _of_one_person(one: Chat, other: Chat) -> bool:
     """Tell whether two chats are direct chats that a person has in common."""
     if one.kind != "direct" or other.kind != "direct":
         return False
-    people = [{who.id for who in chat.roster if who.kind == "user"} for chat in (one, other)]
-    return not people[0].isdisjoint(people[1])
+    return not set(one.people).isdisjoint(other.people)
 
 
 def is_of(person: str, sender_id: str, name: str) -> bool:

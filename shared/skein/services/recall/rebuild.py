@@ -105,17 +105,17 @@ class RecallRebuild:
     def _without_people(self, tenant: str, agent_id: str) -> Iterator[Chat]:
         relation = member_relation(tenant, MemberRef(kind="agent", id=agent_id))
         for chat in self._chats(tenant, relation):
-            if not _people(chat):
+            if not chat.people:
                 yield chat
 
     def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
         """Yield the chats of which this person is the first, and former ones without people."""
         member = MemberRef(kind="user", id=user_id)
         for chat in self._chats(tenant, member_relation(tenant, member)):
-            if _people(chat)[:1] == [user_id]:
+            if chat.people[:1] == (user_id,):
                 yield chat
         for chat in self._chats(tenant, past_relation(tenant, user_id)):
-            if not _people(chat):
+            if not chat.people:
                 yield chat
 
     def _chats(self, tenant: str, relation: str) -> Iterator[Chat]:
@@ -123,7 +123,3 @@ class RecallRebuild:
             keys = [Chat.key_of(tenant, related_chat(row)) for row in rows]
             found = self.table.get_many(list(dict.fromkeys(keys))) if keys else {}
             yield from (Chat.from_item(found[key]) for key in keys if key in found)
-
-
-def _people(chat: Chat) -> list[str]:
-    return [member.id for member in chat.roster if member.kind == "user"]

@@ -9,13 +9,13 @@ from skein.errors import ModelRejected, Transient
 from skein.models.chats.chat import Chat, Message
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import SummaryJob
-from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import ModelMessage, ModelRequest, well_formed
 from skein.models.summaries.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
 from skein.ports import LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import behind_bars, label
+from skein.services.quotas.background_calls import complete_in_background
 from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
 from skein.settings import Settings
 
@@ -102,18 +102,17 @@ class Summarizer:
             answer_schema=schema,
         )
         try:
-            answer = self.model.complete(request)
+            answer = complete_in_background(
+                self.model,
+                self.usage,
+                request,
+                tenant=job.tenant,
+                agent_id=job.agent_id,
+                spread_by=job.chat_id,
+            )
         except (Transient, ModelRejected) as error:
             self._failed(job, str(error))
             return None
-        self.usage.add(
-            job.tenant,
-            answer.usage,
-            spread_by=job.chat_id,
-            model=answer.model,
-            payer=Payer(job.agent_id),
-            background=True,
-        )
         summary = fit(answer.text)
         if summary is None:
             self._failed(job, "the answer was unusable")
