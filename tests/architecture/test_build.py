@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import platform
 import re
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from local.template import TEMPLATE, Template
 from skein.adapters.static_embeddings import LAYER_FOLDER, TOKENS, WEIGHTS
 from tests.support.scripted_openai import ScriptedOpenAI
-from tools import deploy, layer, runtime_python, size
+from tools import debian_python, deploy, layer, runtime_python, size
 
 # A finder that knows nothing of the packages and folders that the layer leaves out.
 PRUNED = """
@@ -206,6 +207,8 @@ def test_pruning_keeps_what_runs(tmp_path: Path) -> None:
 def test_no_build_contains_a_fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The layer is built without its dependencies; a function's folder is shipped as it is."""
     (tmp_path / "dependencies").mkdir()
+    here = "{}.{}".format(*sys.version_info[:2])
+    monkeypatch.setattr(layer, "runtime_version", lambda _template: here)
     monkeypatch.setattr(
         layer, "dependencies", lambda _version, _platforms: tmp_path / "dependencies"
     )
@@ -225,7 +228,7 @@ def test_no_build_contains_a_fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_layer_is_built_for_the_runtime_that_the_template_names() -> None:
-    assert layer.runtime_version(TEMPLATE.read_text(encoding="utf-8")) == "3.11"
+    assert layer.runtime_version(TEMPLATE.read_text(encoding="utf-8")) == "3.13"
 
 
 @pytest.mark.parametrize("text", ["", "  Runtime: python3.11\n  Runtime: python3.12\n"])
@@ -346,16 +349,65 @@ def interpreter(path: Path, version: str) -> str:
 
 
 def test_build_uses_the_python_of_the_runtime(tmp_path: Path) -> None:
-    newer = interpreter(tmp_path / "python3.12", "3.12")
-    exact = interpreter(tmp_path / "python-of-the-runtime", "3.11")
-    assert runtime_python.find([newer, exact], "3.11") == exact
-    assert runtime_python.find(["no-such-python", exact], "3.11") == exact
+    newer = interpreter(tmp_path / "python3.14", "3.14")
+    exact = interpreter(tmp_path / "python-of-the-runtime", "3.13")
+    assert runtime_python.find([newer, exact], "3.13") == exact
+    assert runtime_python.find(["no-such-python", exact], "3.13") == exact
 
 
-def test_build_without_the_python_of_the_runtime_is_an_error(tmp_path: Path) -> None:
-    newer = interpreter(tmp_path / "python3.12", "3.12")
-    with pytest.raises(runtime_python.NoRuntimePythonError, match=r"needs Python 2\.7"):
-        runtime_python.find([newer], "2.7")
+def test_build_without_the_python_of_the_runtime_installs_it_from_debian(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = interpreter(tmp_path / "python3.14", "3.14")
+    installed: list[str] = []
+
+    def install(version: str) -> Path:
+        installed.append(version)
+        return tmp_path / "python2.7"
+
+    monkeypatch.setattr(debian_python, "install", install)
+    assert runtime_python.find_or_install([newer], "2.7") == str(tmp_path / "python2.7")
+    assert installed == ["2.7"]
+
+
+def test_build_where_the_python_of_the_runtime_cannot_be_installed_is_an_error(
+    tmp_path: Path,
+) -> None:
+    newer = interpreter(tmp_path / "python3.14", "3.14")
+    with pytest.raises(runtime_python.NoRuntimePythonError, match=r"needs Python 2\.7.*Debian"):
+        runtime_python.find_or_install([newer], "2.7")
+
+
+def test_debian_packages_come_from_the_mirror_of_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = tmp_path / "os-release"
+    release.write_text("ID=debian\nVERSION_CODENAME=bookworm\n", encoding="utf-8")
+    sources = "bookworm-security http://a/security\nbookworm http://a/debian\n"
+    monkeypatch.setattr(debian_python, "command", lambda _arguments: sources)
+    assert debian_python.mirror(release) == "http://a/debian"
+    release.write_text("ID=ubuntu\nVERSION_CODENAME=noble\n", encoding="utf-8")
+    with pytest.raises(debian_python.NoDebianError, match="no source"):
+        debian_python.mirror(release)
+
+
+def test_python_from_debian_finds_its_own_libraries(tmp_path: Path) -> None:
+    """The C library of the newer release is used, not the one of this machine."""
+    root, target = tmp_path / "root", tmp_path / "target"
+    libraries = f"usr/lib/{platform.machine()}-linux-gnu"
+    file(root / libraries / "ld-linux-x.so.2", "")
+    file(root / "usr" / "bin" / "python3.13", "")
+    file(root / "usr" / "bin" / "openssl", "")
+    program = interpreter(tmp_path / "patchelf", "1")
+    calls = tmp_path / "calls"
+    Path(program).write_text(f'#!/bin/sh\necho "$@" >{calls}\n', encoding="utf-8")
+    debian_python.relocate(root, target, "3.13", Path(program))
+    assert calls.read_text(encoding="utf-8").split() == [
+        *("--set-interpreter", str(target / libraries / "ld-linux-x.so.2")),
+        *("--force-rpath", "--set-rpath", str(target / libraries)),
+        str(root / "usr" / "bin" / "python3.13"),
+    ]
+    assert [path.name for path in (root / "usr" / "bin").iterdir()] == ["python3.13"]
 
 
 def test_layer_is_never_built_without_bytecode_for_the_runtime(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The table in memory, for fast tests: the local stack's own, with a log of its calls."""
 
+import weakref
+
 from local.sqlite.calls import Call
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
@@ -20,7 +22,9 @@ class MemoryTable(SqliteTable):
 
     def __init__(self, clock: Clock | None = None) -> None:
         self.log: list[Call] = []
-        super().__init__(Database(), clock, called=self._log)
+        database = Database()
+        weakref.finalize(self, database.close)
+        super().__init__(database, clock, called=self._log)
         self.vectors = SqliteVectors(self._database, clock, called=self._log)
 
     def _log(self, call: Call) -> None:

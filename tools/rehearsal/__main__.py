@@ -77,7 +77,7 @@ class Rehearsal:
         self.twilio = stack.enter_context(Twilio().running())
         self.model = stack.enter_context(Model(ANSWER).running())
         self.host = FunctionHost(
-            python=CACHE / "runtime-client" / "bin" / "python",
+            python=CACHE / "runtime-client-313" / "bin" / "python",
             layer=layer.for_this_machine(BUILD / "SkeinLayer", folder),
             code=BUILD / "SmsWebhook",
             logs=folder,
