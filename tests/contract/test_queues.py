@@ -78,7 +78,7 @@ class InMemory:
 
 class OnSqlite:
     def __init__(self, clock: FixedClock, path: Path) -> None:
-        database = Database(path)
+        self.database = database = Database(path)
         database.create()
         names: dict[str, str] = {name: name.title() for name in NAMES}
         self.queues = SqliteQueues(database, clock, names)
@@ -140,12 +140,15 @@ def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator["SQSClient"]:
 
 
 @pytest.fixture(params=["memory", "sqlite", "moto"])
-def receiving(request: pytest.FixtureRequest, clock: FixedClock) -> Receiving:
+def receiving(request: pytest.FixtureRequest, clock: FixedClock) -> Iterator[Receiving]:
     if request.param == "memory":
-        return InMemory(clock)
-    if request.param == "sqlite":
-        return OnSqlite(clock, request.getfixturevalue("tmp_path") / "queues.db")
-    return OnSqs(request.getfixturevalue("sqs"))
+        yield InMemory(clock)
+    elif request.param == "sqlite":
+        on_sqlite = OnSqlite(clock, request.getfixturevalue("tmp_path") / "queues.db")
+        yield on_sqlite
+        on_sqlite.database.close()
+    else:
+        yield OnSqs(request.getfixturevalue("sqs"))
 
 
 def run_job(number: int = 1) -> RunJob:
