@@ -1,37 +1,31 @@
 """A person deletes a message, with a death at every call to the outside on the way."""
 
-from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 
 from skein.models.common.storage import Key
-from skein.models.outbox.jobs import ErasureJob
-from tests.fakes.table import MemoryTable
 from tests.faults.deployment import Strike, deaths, named
+from tests.faults.erasures import StruckWorld
 from tests.faults.sampling import Share
 from tests.support.agents import COACH, actor
 from tests.support.api_client import everything
-from tests.support.builders import LONG_INVOCATION, TENANT, World
+from tests.support.builders import TENANT
 from tests.support.erasure import BEN, MARK, ZOE, indexed, lines_of, settle
-from tests.support.fakes import Fuse, Killed, ScriptedModel, calls
+from tests.support.fakes import ScriptedModel, calls
 
-METHODS = ("get", "get_many", "query", "write", "transact")
-MINUTES = 60
 DELETED = 2
 
 
-class Deleting(World):
+class Deleting(StruckWorld):
     """A message that an agent has answered, here and in another chat."""
 
-    def __post_init__(self) -> None:
-        self.fuse, inner = Fuse(), MemoryTable()
-        self.overrides = {"table": self.fuse.guard(inner, "table", METHODS)}
+    def script(self) -> ScriptedModel:
         elsewhere = {"text": "Zoë said something", "chat_id": "chat_else"}
-        self.model = ScriptedModel.saying(
+        return ScriptedModel.saying(
             calls(("send_message", elsewhere), ("send_message", {"text": "Noted"})),
             default=calls("end_run"),
         )
-        super().__post_init__()
-        self.table = inner
+
+    def plant(self) -> None:
         actor(self)
         self.known(ZOE, BEN)
         self.chat(ZOE, BEN, COACH, respond="mention")
@@ -40,43 +34,9 @@ class Deleting(World):
         self.post(f"@Coach remember {MARK}", ZOE)
         settle(self)
         indexed(self)
-        self.fuse.disarm()
-        self.deaths = 0
-        self.calls: list[str] = []
 
-    def play(self, *strikes: Strike) -> None:
-        """The person asks until it is answered; then minutes pass."""
-        coming = list(strikes)
-        self._arm(coming)
-        ask = partial(self.app.message_deletion.delete, TENANT, ZOE.ref, "chat_1", DELETED)
-        while not self._survives(ask, coming):
-            pass
-        for _ in range(MINUTES):
-            for job in self.queues.ready("erasures"):
-                assert isinstance(job, ErasureJob)
-                deadline = self.clock.now() + LONG_INVOCATION
-                self._survives(partial(self.app.eraser.carry_on, job, deadline=deadline), coming)
-            self._survives(self.tick, coming)
-            self.clock.advance(60)
-        self.calls = list(self.fuse.calls)
-        self.fuse.disarm()
-        settle(self)
-
-    def _arm(self, coming: list[Strike]) -> None:
-        if coming:
-            strike = coming.pop(0)
-            self.fuse.arm(strike.call, after=strike.after)
-        else:
-            self.fuse.disarm()
-
-    def _survives(self, work: Callable[[], object], coming: list[Strike]) -> bool:
-        try:
-            work()
-        except Killed:
-            self.deaths += 1
-            self._arm(coming)
-            return False
-        return True
+    def ask(self) -> None:
+        self.app.message_deletion.delete(TENANT, ZOE.ref, "chat_1", DELETED)
 
     def left(self) -> set[Key]:
         """The keys of all items, without those of limits, which depend on repeated calls."""
