@@ -1,20 +1,17 @@
 """Print all new messages once, and drafts: TOKEN=... python live_client.py URL_OF_THE_API."""
-import json, os, random, sys, time
-from http.client import HTTPException
+import http.client, json, os, random, sys, time
 from urllib import error, request
-from websockets.exceptions import WebSocketException
+from websockets import WebSocketException
 from websockets.sync.client import connect
 
 URL, HEADERS = sys.argv[1], {"Authorization": f"Bearer {os.environ['TOKEN']}"}
-PING_SECONDS, LONGEST_PAUSE = 120.0, 60.0
+PING_SECONDS, LONGEST_PAUSE, ENDS = 120.0, 60.0, ("done", "failed")
 
 def call(method, path):
     sent = request.Request(URL + path, headers=HEADERS, method=method)
-    with request.urlopen(sent, timeout=30) as answer:
-        return json.load(answer)
+    return json.load(request.urlopen(sent, timeout=30))
 
-def items(path):
-    cursor = ""
+def items(path, cursor=""):
     while cursor is not None:
         page = call("GET", f"{path}limit=100{cursor and '&cursor=' + cursor}")
         yield from page["items"]
@@ -28,7 +25,7 @@ def show(chat, pushed=None):
             seen[chat] = after = message["seq"]
             print(f"{chat} {message['sender']['name']}: {message['text']}", flush=True)
 
-def draft(chat, agent, n=0, text="", **_):  # the words of an answer that an agent is writing
+def draft(chat, agent, n, text):  # the words of an answer that an agent is writing; n = 0: void
     words, last = drafts.get((chat, agent["id"]), ("", 0)) if n > 1 else ("", n - 1)
     if n == last + 1:  # else a frame is missing, or came twice
         drafts[chat, agent["id"]] = words + text, n
@@ -39,28 +36,23 @@ def listen():
     with connect(f"{live['url']}?ticket={live['ticket']}", ping_interval=None) as socket:
         for chat in items("/v1/chats?"):
             show(chat["id"])
-        heard = pinged = time.monotonic()
-        while (now := time.monotonic()) < heard + 2 * PING_SECONDS:
-            if now > pinged + PING_SECONDS:
-                socket.send('{"type": "ping"}')
-                pinged = now
+        while True:
             try:
-                frame, heard = json.loads(socket.recv(timeout=1)), now
-            except TimeoutError:
-                continue
+                frame = json.loads(socket.recv(timeout=PING_SECONDS))
+            except TimeoutError:  # without an answer to the ping, the connection is lost
+                socket.send('{"type": "ping"}')
+                frame = json.loads(socket.recv(timeout=PING_SECONDS))
             if frame["type"] in ("message", "resync"):
                 show(frame["chat_id"], frame.get("message"))
-            elif frame["type"] in ("delta", "retract"):
-                draft(frame.pop("chat_id"), **frame)
-        raise TimeoutError("no answer to a ping")
+            elif frame["type"] in ("delta", "retract") or frame.get("status") in ENDS:
+                draft(frame["chat_id"], frame["agent"], frame.get("n", 0), frame.get("text", ""))
 
 seen, drafts, pause = None, {}, 0.5  # seen: by chat, the highest seq that was printed or is older
-while True:
-    began = time.monotonic()
+while began := time.monotonic():
     try:
         seen = {new["id"]: new["last_seq"] for new in items("/v1/chats?")} if seen is None else seen
         listen()
-    except (OSError, HTTPException, WebSocketException) as lost:
+    except (OSError, http.client.HTTPException, WebSocketException) as lost:
         if isinstance(lost, error.HTTPError) and lost.code in (401, 403):
             sys.exit(f"The token has expired or is not valid ({lost}). Get a new one.")
         print(f"The connection was lost: {lost!r}", file=sys.stderr, flush=True)

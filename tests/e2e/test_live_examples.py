@@ -23,7 +23,7 @@ from tests.e2e.process import ROOT
 
 EXAMPLES = ROOT / "docs" / "examples"
 PYTHON, BROWSER = EXAMPLES / "live_client.py", EXAMPLES / "live_client.js"
-MAX_LINES = 70
+MAX_LINES = 60
 MAX_CONNECTIONS = 10
 SECONDS = 30.0
 TENANT = "examples"
@@ -234,6 +234,12 @@ class ScriptedApi:
         words = {"type": "delta", "n": n, "text": text} if n else {"type": "retract"}
         self._sockets[-1].send(json.dumps(frame | words))
 
+    def push_end(self, status: str) -> None:
+        """Send the frame of an agent's run that has ended."""
+        agent = {"id": "agt_1", "name": "Coach"}
+        frame = {"type": "run", "chat_id": "chat_1", "agent": agent, "status": status}
+        self._sockets[-1].send(json.dumps(frame))
+
     def stop(self) -> None:
         """Close all connections and stop."""
         for socket in self._sockets:
@@ -278,7 +284,7 @@ class Chat:
 
 
 @pytest.mark.parametrize("example", [PYTHON, BROWSER], ids=lambda path: path.suffix)
-def test_example_client_has_at_most_seventy_lines(example: Path) -> None:
+def test_example_client_has_at_most_sixty_lines(example: Path) -> None:
     lines = example.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= MAX_LINES
     assert max(map(len, lines)) <= 110
@@ -361,6 +367,23 @@ def test_example_client_shows_the_words_of_answers_without_gaps(api: ScriptedApi
     assert [line.strip() for line in example.errors.splitlines()] == shown
 
 
+@pytest.mark.parametrize("status", ["done", "failed"])
+def test_example_client_voids_the_words_of_an_ended_run(
+    api: ScriptedApi, run: Run, status: str
+) -> None:
+    example = run(api.url, "token")
+    example.wait_until(lambda: api.connected == 1)
+    api.push_words(1, "Rest")
+    api.push_end("working")
+    api.push_words(2, " on")
+    api.push_end(status)
+    api.push_words(3, " Monday")
+    api.push_words(1, "Run")
+    shown = [f"chat_1 Coach writes: {words}".strip() for words in ("Rest", "Rest on", "", "Run")]
+    example.wait_until(lambda: shown[-1] in example.errors)
+    assert [line.strip() for line in example.errors.splitlines()] == shown
+
+
 def test_example_client_without_answer_to_pings_connects_until_the_token_is_refused(
     api: ScriptedApi, run_with_short_pings: Run
 ) -> None:
@@ -369,7 +392,7 @@ def test_example_client_without_answer_to_pings_connects_until_the_token_is_refu
     assert api.connected == 1
     api.answers_pings = False
     example.wait_until(lambda: api.connected == 2)
-    assert "no answer to a ping" in example.errors
+    assert "connection was lost" in example.errors
     api.signed_in = False
     assert example.exit_status() == 1
     assert "The token has expired" in example.errors
