@@ -22,6 +22,7 @@ export class Conversation {
   #catching = null;
   #again = false;
   #ended = false;
+  #follower;
   #typed = 0;
   #agents = new Map(); // by id: name, status, text that streams, reason
   #pending = new Map(); // own messages that are on their way, by client id
@@ -31,12 +32,15 @@ export class Conversation {
    * @param {Api} api The API of the person.
    * @param {object} chat The chat.
    * @param {string} me The id of the person.
+   * @param {object} follower Gets all frames and states of the live channel, too: `frame(frame)` and
+   *   `stateChanged(state)`.
    */
-  constructor(context, api, chat, me) {
+  constructor(context, api, chat, me, follower = null) {
     this.#context = context;
     this.#api = api;
     this.#chat = chat;
     this.#me = me;
+    this.#follower = follower;
     this.#list = new WindowList(said.messages, (item) => this.#row(item), () => this.#older());
     this.state = el("p", { class: "state", role: "status" }, said.connecting);
     this.activity = el("ul", { class: "activity", "aria-live": "polite" });
@@ -147,6 +151,7 @@ export class Conversation {
 
   #stateChanged(state) {
     if (this.#ended) return;
+    this.#follower?.stateChanged(state);
     this.state.textContent = said[state];
     this.state.dataset.state = state;
     if (state === "connected") this.#catchUp();
@@ -154,7 +159,9 @@ export class Conversation {
   }
 
   #frame(frame) {
-    if (this.#ended || frame.chat_id !== this.#chat.id) return;
+    if (this.#ended) return;
+    this.#follower?.frame(frame);
+    if (frame.chat_id !== this.#chat.id) return;
     const handler = {
       message: () => (frame.message.seq === this.#last + 1 ? this.#add([frame.message]) : this.#gap(frame.message)),
       changed: () => this.#list.update(itemOf(frame.message)),

@@ -2,15 +2,17 @@
 import { withQuery } from "../api.js";
 import { Conversation } from "../conversation.js";
 import { button, el, field, fill, select } from "../dom.js";
+import { Live } from "../live.js";
 import { words } from "../words.js";
 
 const PAGE = 50;
 const said = words.pages.chats;
 
 async function show(main, [chatId], context) {
-  const { api } = context;
-  const list = new ChatList(api, chatId);
-  const [me] = await Promise.all([api.get("/v1/me"), list.more()]);
+  const { api, config } = context;
+  const me = await api.get("/v1/me");
+  const list = new ChatList(api, me.id, chatId);
+  await list.more();
   const place = el("section", { class: "detail" });
   fill(main,
     el("h1", {}, said.name),
@@ -21,37 +23,121 @@ async function show(main, [chatId], context) {
       place));
   if (chatId === undefined) {
     fill(place, el("p", { class: "empty" }, said.choose));
-    return null;
+    if (!config.live) return null;
+    const live = new Live(api, (frame) => list.frame(frame), (state) => list.stateChanged(state));
+    live.start();
+    return () => live.stop();
   }
   const chat = await api.get(`/v1/chats/${encodeURIComponent(chatId)}`);
-  const conversation = new Conversation(context, api, chat, me.id);
+  const title = el("h2", {}, titleOf(chat));
+  list.onchange = (changed) => { title.textContent = titleOf(changed); };
+  const conversation = new Conversation(context, api, chat, me.id, list);
   fill(place,
     el("p", { class: "back" }, el("a", { href: "#/chats" }, said.back)),
-    el("h2", {}, titleOf(chat)), conversation.root);
+    title, conversation.root);
   await conversation.start();
   return () => conversation.stop();
 }
 
+/** The person's chats, the one with the newest message first. It follows the live channel. */
 class ChatList {
   #api;
+  #me;
   #current;
   #cursor = null;
+  #chats = new Map(); // by id
+  #entries = new Map(); // the nodes, by id
+  #connected = false;
 
-  constructor(api, current) {
+  /**
+   * @param {string} me The id of the person.
+   * @param {string|undefined} current The id of the chat that is open.
+   */
+  constructor(api, me, current) {
     this.#api = api;
+    this.#me = me;
     this.#current = current;
+    this.onchange = () => {}; // called with the open chat when it has changed
     this.list = el("ul", { class: "links" });
+    this.none = el("p", { class: "empty", hidden: true }, said.none);
     this.button = button(said.more, () => this.more(), { hidden: true });
-    this.root = el("div", {}, this.list, this.button);
+    this.root = el("div", {}, this.list, this.none, this.button);
   }
 
   async more() {
-    const page = await this.#api.get(withQuery("/v1/chats", { limit: PAGE, cursor: this.#cursor }));
+    const page = await this.#page(this.#cursor);
     this.#cursor = page.next_cursor;
     this.button.hidden = this.#cursor === null;
-    this.list.append(...page.items.map((chat) => this.#entry(chat)));
-    if (this.list.children.length === 0) this.list.append(el("li", { class: "empty" }, said.none));
+    for (const chat of page.items) this.#put(chat, null);
+    this.#count();
   }
+
+  /** Take a frame of the live channel. */
+  frame(frame) {
+    const chat = this.#chats.get(frame.chat_id);
+    if (frame.type === "chat") this.#changed(frame.chat);
+    else if (frame.type === "read" && chat && frame.member.id === this.#me) this.#put({ ...chat, unread: 0 });
+    else if (frame.type === "message" && chat === undefined) this.#read(frame.chat_id);
+    else if (frame.type === "message") this.#posted(chat, frame.message);
+    else if (frame.type === "resync" || frame.type === "changed") this.#read(frame.chat_id);
+  }
+
+  /** After a lost connection, read what was missed. */
+  async stateChanged(state) {
+    if (state === "connected" && this.#connected) {
+      const page = await this.#page(null).catch(() => ({ items: [] })); // the next connection reads again
+      for (const chat of page.items.reverse()) this.#put(chat, this.list.firstChild);
+      this.#count();
+    }
+    this.#connected ||= state === "connected";
+  }
+
+  #page(cursor) { return this.#api.get(withQuery("/v1/chats", { limit: PAGE, cursor })); }
+
+  #changed(chat) {
+    if (chat.id === this.#current) this.onchange(chat);
+    const isMember = chat.members.some((member) => member.id === this.#me);
+    if (chat.discarded_at !== null || !isMember) this.#remove(chat.id);
+    else if (this.#chats.has(chat.id)) this.#put({ ...this.#chats.get(chat.id), ...chat });
+    else this.#put({ unread: 0, last_message: null, ...chat }, this.list.firstChild);
+    this.#count();
+  }
+
+  #posted(chat, message) {
+    if (message.seq <= (chat.last_message?.seq ?? 0)) return; // repeated
+    const mine = message.sender.id === this.#me;
+    this.#put({ ...chat, last_message: message, unread: mine ? 0 : chat.unread + 1 }, this.list.firstChild);
+  }
+
+  /** Read one chat again, since a frame did not say enough. */
+  async #read(id) {
+    const { items } = await this.#page(null).catch(() => ({ items: [] })); // the next frame reads again
+    const chat = items.find((each) => each.id === id);
+    if (chat) this.#put(chat, this.#chats.has(id) ? undefined : this.list.firstChild);
+    this.#count();
+  }
+
+  /** Show a chat before a node; at its place, or last, without one. */
+  #put(chat, before) {
+    const old = this.#entries.get(chat.id), made = this.#entry(chat);
+    const focused = old?.contains(document.activeElement);
+    this.#chats.set(chat.id, chat);
+    this.#entries.set(chat.id, made);
+    if (old && !before) old.replaceWith(made);
+    else {
+      this.list.insertBefore(made, before === old ? old.nextSibling : before ?? null);
+      old?.remove();
+    }
+    if (focused) made.firstChild.focus();
+  }
+
+  #remove(id) {
+    this.#entries.get(id)?.remove();
+    this.#entries.delete(id);
+    this.#chats.delete(id);
+  }
+
+  #count() { this.none.hidden = this.#chats.size > 0; }
 
   #entry(chat) {
     return el("li", {},

@@ -118,3 +118,21 @@ def test_words_that_a_module_uses_exist(path: Path) -> None:
         if not any(name == each or name.startswith(f"{each}.") for each in known | groups)
     }
     assert not missing
+
+
+def test_each_word_is_used() -> None:
+    named = set().union(*map(used, MODULES))
+    # `said.kinds[kind]` names all words of a group.
+    groups = {
+        name
+        for path in MODULES
+        for name in used(path)
+        if re.search(rf"\b{name.rpartition('.')[2]}\[", code(path))
+    }
+    unused = {
+        name
+        for name in words()
+        if not any(each == name or each.startswith(f"{name}.") for each in named)
+        and not any(name.startswith(f"{group}.") for group in groups)
+    }
+    assert not unused

@@ -40,7 +40,8 @@ def test_message_with_markup_and_links_is_shown_as_text(
     open_new_chat(driver, "Links")
     driver.send("Show me a picture")
     expect(driver.page.locator(".window .theirs .text")).to_have_text(answer, timeout=20_000)
-    assert driver.page.locator(".window a, .window img, .window script").count() == 0
+    links = ".window a:not([href^='#'])"
+    assert driver.page.locator(f"{links}, .window img, .window script").count() == 0
     assert not [url for url in requested if "evil.example" in url]
 
 
@@ -112,3 +113,70 @@ def message(seq: int) -> dict[str, object]:
         "run_id": None,
         "created_at": NOW,
     }
+
+
+def test_list_of_chats_follows_the_live_channel(driver: Driver) -> None:
+    client, page = driver.client, driver.page
+    token = driver.operator()
+    driver.sign_in("#/chats")
+    entries = page.locator(".links li")
+    agent = client.ok("POST", "/v1/agents", {"name": "Listed"}, token=token)["id"]
+    members = [{"kind": "agent", "id": agent}]
+    made = {"kind": "group", "title": "Live", "respond": "manual", "members": members}
+    chats = [client.ok("POST", "/v1/chats", made, token=token)["id"] for _ in range(2)]
+    expect(entries.first.locator("a")).to_have_attribute("href", f"#/chats/{chats[1]}")
+    path = f"/v1/chats/{chats[0]}"
+    # A new title.
+    client.ok("PATCH", path, {"title": HOSTILE}, token=token)
+    old = page.locator(f'.links a[href="#/chats/{chats[0]}"]')
+    expect(old).to_contain_text(HOSTILE)
+    # A new message moves the chat to the top, and keeps the focus.
+    old.focus()
+    client.ok("POST", f"{path}/messages", {"text": "First", "client_id": "1"}, token=token)
+    expect(entries.first.locator("a")).to_have_attribute("href", f"#/chats/{chats[0]}")
+    expect(entries.first).to_contain_text("First")
+    expect(old).to_be_focused()
+    # A chat that is discarded is gone.
+    client.ok("DELETE", path, token=token)
+    expect(old).to_have_count(0)
+    driver.check_inert()
+
+
+def test_title_of_the_open_chat_and_its_entry_follow_the_live_channel(driver: Driver) -> None:
+    driver.sign_in("#/chats")
+    open_new_chat(driver, "Before")
+    expect(driver.page.locator(".state")).to_have_text("Live")
+    chat = driver.page.url.rpartition("/")[2]
+    driver.client.ok("PATCH", f"/v1/chats/{chat}", {"title": "After"}, token=driver.operator())
+    expect(driver.page.locator(".detail h2")).to_have_text("After")
+    expect(driver.page.locator(".links a[aria-current]")).to_contain_text("After")
+
+
+def test_text_that_reaches_nobody_in_a_group_is_told_with_a_reason(driver: Driver) -> None:
+    client, token = driver.client, driver.operator()
+    agent = client.ok("POST", "/v1/agents", {"name": "Tools"}, token=token)["id"]
+    group = {"kind": "group", "members": [{"kind": "agent", "id": agent}]}
+    chat = client.ok("POST", "/v1/chats", group, token=token)["id"]
+    driver.sign_in(f"#/chats/{chat}")
+    expect(driver.page.locator(".state")).to_have_text("Live")
+    driver.send("Hello, all")
+    reason = driver.page.locator(".activity .reason")
+    expect(reason).to_contain_text("Tools could not answer.", timeout=20_000)
+    link = reason.get_by_role("link")
+    expect(link).to_have_attribute("href", f"#/why/{chat}/1")
+
+
+def test_words_of_the_model_are_shown_while_it_writes_them(
+    driver: Driver, model: ScriptedOpenAI
+) -> None:
+    text = " ".join(f"word{n}" for n in range(12))
+    model.default = Answer(text, pause=0.4)
+    driver.sign_in("#/chats")
+    open_new_chat(driver, "Streamed")
+    expect(driver.page.locator(".state")).to_have_text("Live")
+    driver.send("Tell me something long")
+    streamed = driver.page.locator(".streaming .text")
+    expect(streamed).to_contain_text("word2", timeout=20_000)
+    assert "word11" not in streamed.inner_text()
+    expect(driver.page.locator(".window .theirs .text")).to_have_text(text, timeout=20_000)
+    expect(streamed).to_have_count(0)

@@ -170,6 +170,23 @@ def test_failed_run_has_a_public_reason(world: World) -> None:
     assert (frame["status"], frame["reason"]) == ("failed", "error")
 
 
+@pytest.mark.parametrize(
+    ("reason", "public"),
+    [
+        ("chose_silence", "silent"),
+        ("tools_mode_text", "silent"),
+        ("answered_elsewhere", "silent"),
+        ("unspoken_text", "error"),
+        ("steps_used_up", "error"),
+    ],
+)
+def test_run_that_is_done_without_an_answer_has_a_public_reason(
+    world: World, reason: str, public: str
+) -> None:
+    [frame] = run_frames(world, status="done", reason=reason)
+    assert (frame["status"], frame["reason"]) == ("done", public)
+
+
 @pytest.mark.parametrize("status", STATUSES)
 def test_each_reason_has_a_public_one(status: Any) -> None:
     assert {public_reason(status, reason) for reason in (*Reason, None)} <= PUBLIC

@@ -50,8 +50,15 @@ DELAYED = frozenset(
     }
 )
 SILENT = frozenset(
-    {Reason.CHOSE_SILENCE, Reason.ENDED_BY_AGENT, Reason.TOOLS_MODE_TEXT, Reason.NO_CHAT}
+    {
+        Reason.CHOSE_SILENCE,
+        Reason.ENDED_BY_AGENT,
+        Reason.TOOLS_MODE_TEXT,
+        Reason.NO_CHAT,
+        Reason.ANSWERED_ELSEWHERE,
+    }
 )
+UNSPOKEN = frozenset({Reason.UNSPOKEN_TEXT, Reason.STEPS_USED_UP})  # an answer was expected
 FILTERED = frozenset({Reason.ANSWER_FILTERED})
 
 
@@ -201,5 +208,5 @@ def public_reason(status: RunStatus, reason: Reason | None) -> PublicReason | No
     if status == "canceled":
         return "canceled"
     if status == "done":
-        return "silent" if reason in SILENT else None
+        return "silent" if reason in SILENT else "error" if reason in UNSPOKEN else None
     return "error"
