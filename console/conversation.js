@@ -42,7 +42,7 @@ export class Conversation {
     this.#me = me;
     this.#follower = follower;
     this.#list = new WindowList(said.messages, (item) => this.#row(item), () => this.#older());
-    this.state = el("p", { class: "state", role: "status" }, said.connecting);
+    this.state = el("p", { class: "state", role: "status" }, said.states.connecting);
     this.activity = el("ul", { class: "activity", "aria-live": "polite" });
     this.text = el("textarea", {
       rows: 2, maxlength: 32000, placeholder: said.placeholder, "aria-label": said.compose,
@@ -152,7 +152,7 @@ export class Conversation {
   #stateChanged(state) {
     if (this.#ended) return;
     this.#follower?.stateChanged(state);
-    this.state.textContent = said[state];
+    this.state.textContent = said.states[state];
     this.state.dataset.state = state;
     if (state === "connected") this.#catchUp();
     else for (const agent of this.#agents.values()) Object.assign(agent, { text: "", n: 0 });
@@ -220,7 +220,7 @@ export class Conversation {
   #row({ message }) {
     const mine = message.sender.id === this.#me;
     if (message.kind === "deleted" || message.kind === "erased") {
-      return el("li", { class: "notice" }, said[message.kind]);
+      return el("li", { class: "notice" }, said.gone[message.kind]);
     }
     if (message.kind !== "text" && !mine) {
       return el("li", { class: "notice" }, el("p", { class: "text" }, message.text));

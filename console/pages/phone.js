@@ -15,7 +15,7 @@ const said = words.pages.phone;
 
 async function show(main, [kind = "sms"], context) {
   const body = el("div", {});
-  const tab = (name) => el("a", { href: `#/phone/${name}`, "aria-current": name === kind ? "true" : null }, said[name]);
+  const tab = (name) => el("a", { href: `#/phone/${name}`, "aria-current": name === kind ? "true" : null }, said.tabs[name]);
   fill(main,
     el("h1", {}, said.name),
     el("nav", { class: "tabs", "aria-label": said.kinds }, tab("sms"), tab("app")),

@@ -130,7 +130,7 @@ class Transcript {
 
   #row({ message, silent }) {
     const { sender, kind, seq } = message;
-    if (kind === "deleted" || kind === "erased") return el("li", { class: "notice" }, words.conversation[kind]);
+    if (kind === "deleted" || kind === "erased") return el("li", { class: "notice" }, words.conversation.gone[kind]);
     const name = sender.name || sender.id;
     const why = sender.kind === "agent" ? words.conversation.whyOf(name) : silent ? said.whySilent(seq) : null;
     return el("li", { class: `bubble ${sender.kind === "agent" ? "mine" : "theirs"}`, "data-silent": silent },

@@ -47,15 +47,18 @@ def words() -> Iterator[str]:
             yield ".".join((*parents, found["name"]))
 
 
+def aliases(source: str) -> dict[str, str]:
+    """Return the names by which a module reaches words, and the prefix of each."""
+    given = re.findall(r"const (\w+) = words\.([\w.]+);", source)
+    return {"words": "", **{name: f"{prefix}." for name, prefix in given}}
+
+
 def used(path: Path) -> set[str]:
     """Return the paths of `words.js` that a module names."""
     source = code(path)
-    prefixes = {"words": ""}
-    for name, prefix in re.findall(r"const (\w+) = words\.([\w.]+);", source):
-        prefixes[name] = f"{prefix}."
     return {
         prefix + found
-        for name, prefix in prefixes.items()
+        for name, prefix in aliases(source).items()
         for found in re.findall(rf"\b{name}\.([a-zA-Z]\w*(?:\.[a-zA-Z]\w*)*)", source)
     }
 
@@ -120,19 +123,23 @@ def test_words_that_a_module_uses_exist(path: Path) -> None:
     assert not missing
 
 
+def chosen(path: Path) -> Iterator[re.Pattern[str]]:
+    """Yield a pattern for words that a module names by a variable: `said.kinds[kind]`."""
+    source = code(path)
+    for name, prefix in aliases(source).items():
+        for group, rest in re.findall(
+            rf"\b{name}((?:\.\w+)+)\[[^\]]+\](?:\?)?((?:\.\w+)*)", source
+        ):
+            yield re.compile(re.escape(f"{prefix}{group[1:]}.") + r"\w+" + re.escape(rest))
+
+
 def test_each_word_is_used() -> None:
     named = set().union(*map(used, MODULES))
-    # `said.kinds[kind]` names all words of a group.
-    groups = {
-        name
-        for path in MODULES
-        for name in used(path)
-        if re.search(rf"\b{name.rpartition('.')[2]}\[", code(path))
-    }
+    patterns = [pattern for path in MODULES for pattern in chosen(path)]
     unused = {
         name
         for name in words()
         if not any(each == name or each.startswith(f"{name}.") for each in named)
-        and not any(name.startswith(f"{group}.") for group in groups)
+        and not any(pattern.fullmatch(name) for pattern in patterns)
     }
     assert not unused
