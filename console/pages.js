@@ -7,12 +7,15 @@
 // `args` are the parts of the address after the name. `context` has `api`, `config`, `session`,
 // `announce` (says a text to screen readers) and `pages` (the names of all pages).
 import agent from "./pages/agent.js";
+import audit from "./pages/audit.js";
 import chats from "./pages/chats.js";
 import home from "./pages/home.js";
 import people from "./pages/people.js";
 import phone from "./pages/phone.js";
+import settings from "./pages/settings.js";
 import time from "./pages/time.js";
 import transcripts from "./pages/transcripts.js";
+import usage from "./pages/usage.js";
 import why from "./pages/why.js";
 
 export const pages = [
@@ -23,5 +26,8 @@ export const pages = [
   transcripts,
   agent,
   why,
+  usage,
+  audit,
+  settings,
   time,
 ];

@@ -1,12 +1,25 @@
 """Routes of a tenant's settings, for operators (function `admin_api`)."""
 
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
 from routes.app import ApiRouter, documented
 from routes.audited import changes, reads
 from skein.bootstrap.api import services
-from skein.models.api.directory import SettingsResource
+from skein.models.api.base import EntityId
+from skein.models.api.directory import (
+    EffectiveSettingPage,
+    EffectiveSettingResource,
+    Phone,
+    SettingsResource,
+)
 from skein.models.config.overrides import TenantOverrides, TenantOverridesChange
 
 router = ApiRouter()
+
+OfAgent = Annotated[EntityId | None, Query(description="An agent, whose own settings win.")]
+OnLine = Annotated[Phone | None, Query(description="A line; omitted: chats in the app.")]
 
 
 @router.get(
@@ -31,6 +44,19 @@ def get_settings() -> SettingsResource:
 def change_settings(change: TenantOverridesChange) -> SettingsResource:
     """Omitted settings stay unchanged; null resets a setting to the deployment's."""
     return _shown(services().tenant_settings.change(router.caller.tenant, change))
+
+
+@router.get(
+    "/v1/settings/effective",
+    summary="Get the settings in force with their sources",
+    tags=["settings"],
+    responses=documented(200, EffectiveSettingPage, 404),
+    middlewares=reads("settings"),
+)
+def get_effective_settings(agent_id: OfAgent = None, line: OnLine = None) -> EffectiveSettingPage:
+    """The values are those of direct chats. Without an agent, they are the tenant's."""
+    found = services().setting_sources.show(router.caller.tenant, agent_id, line)
+    return EffectiveSettingPage(items=tuple(EffectiveSettingResource.of(*each) for each in found))
 
 
 def _shown(said: TenantOverrides) -> SettingsResource:

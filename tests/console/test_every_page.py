@@ -2,6 +2,7 @@
 
 import os
 import time
+from datetime import date, timedelta
 
 import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
@@ -21,6 +22,8 @@ PICTURES = (
     "chats-dark",
     "agent-light",
     "why-light",
+    "usage-light",
+    "settings-dark",
     "time-light",
     "people-light",
     "transcripts-light",
@@ -136,7 +139,7 @@ def test_pictures_of_the_docs_are_those_that_are_written() -> None:
 def fill_page(driver: Driver, place: Place) -> None:
     """Do something on a page, so that its picture shows something."""
     page = driver.page
-    if place.name == "home":
+    if place.name in {"home", "settings"}:
         return
     if place.name in FILL:
         FILL[place.name](driver)
@@ -181,6 +184,29 @@ def fill_agent(driver: Driver) -> None:
     expect(driver.page.get_by_text("Removed, replaced and faded")).to_be_visible()
 
 
+def fill_usage(driver: Driver) -> None:
+    """Show the usage of some days."""
+    today = date(2026, 11, 22)
+    money = {"currency": "USD", "amount": 0.08}
+    rows = [
+        {
+            "key": str(today - timedelta(days=13 - n)),
+            "calls": 9 + n % 7,
+            "input_tokens": 42_000 + 7_900 * (n % 5),
+            "cached_tokens": 30_000 + 5_000 * (n % 5),
+            "output_tokens": 2_100 + 300 * (n % 4),
+            "texts": 4 + n % 3,
+            "segments": 6,
+            "money": money,
+        }
+        for n in range(14)
+    ]
+    report = {"from": "2026-11-09", "to": "2026-11-22", "rows": rows, "total": rows[0]}
+    driver.page.route("**/v1/usage?by=day*", lambda route: route.fulfill(json=report))
+    driver.page.evaluate("location.hash = '#/usage/day/2026-11-09/2026-11-22'")
+    expect(driver.page.locator(".chart")).to_be_visible()
+
+
 def fill_people(driver: Driver) -> None:
     """Show a person whose agent has written a field of the profile."""
     client, token = driver.client, driver.operator()
@@ -221,6 +247,7 @@ def fill_time(driver: Driver) -> None:
 FILL = {
     "agent": fill_agent,
     "why": fill_why,
+    "usage": fill_usage,
     "time": fill_time,
     "people": fill_people,
     "transcripts": fill_transcripts,

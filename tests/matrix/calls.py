@@ -31,6 +31,7 @@ PATHS: dict[str, dict[str, str]] = {
 # Parameters of queries: values that fit, with `=` before what is no id of something.
 QUERIES: dict[str, str] = {
     "after": "=0",
+    "agent_id": "agent_id",
     "before": "=999",
     "by": "=agent",
     "chat_id": "chat_id",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from skein.services.chats.message_search import MessageSearch
     from skein.services.chats.views import ChatViews
     from skein.services.config.pauses import TenantPauses
+    from skein.services.config.sources import SettingSources
     from skein.services.config.stack_settings import StackSettingsService
     from skein.services.config.tenant_settings import TenantSettingsService
     from skein.services.directory.agents import Agents
@@ -418,6 +419,13 @@ class ApiServices:
             dispatch=self.dispatch,
             settings=self.ports.settings,
         )
+
+    @lazy
+    def setting_sources(self) -> SettingSources:
+        """The service that shows the settings in force."""
+        from skein.services.config.sources import SettingSources
+
+        return SettingSources(table=self.ports.table, settings=self.ports.settings)
 
     @lazy
     def stack_settings(self) -> StackSettingsService:

@@ -478,5 +478,32 @@ class LinePage(Resource):
     next_cursor: str | None
 
 
+class EffectiveSettingResource(Resource):
+    """A setting in force: its value and the level that set it."""
+
+    name: str
+    description: str
+    value: Any
+    source: Annotated[
+        Literal["agent", "line", "tenant", "stack", "environment"],
+        Field(description="The level that set the value; `environment` is the deployment."),
+    ]
+
+    @classmethod
+    def of(cls, name: str, value: Any, source: str) -> Self:
+        """Build the resource of a setting."""
+        description = TenantOverrides.model_fields[name].description or ""
+        return cls.model_validate(
+            {"name": name, "description": description, "value": value, "source": source}
+        )
+
+
+class EffectiveSettingPage(Resource):
+    """All settings in force, in one page."""
+
+    items: tuple[EffectiveSettingResource, ...]
+    next_cursor: str | None = None
+
+
 class SettingsResource(TenantOverrides):
     """The settings of a tenant. Null means that the deployment decides."""

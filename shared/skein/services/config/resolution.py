@@ -130,18 +130,27 @@ def _filled(said: ChatOverrides, chat: Chat | None, settings: Settings) -> Effec
 
 
 def _defaults(chat: Chat | None, settings: Settings) -> dict[str, Any]:
-    """Return the deployment's settings for a chat, under the names of `EffectiveSettings`.
+    """Return the deployment's settings for a chat, under the names of `EffectiveSettings`."""
+    direct = chat is not None and chat.kind == "direct"
+    on_line = chat is not None and chat.line is not None
+    return defaults_of(settings, direct=direct, on_line=on_line)
 
-    A chat on a line has separate values for some of them.
+
+def defaults_of(settings: Settings, *, direct: bool, on_line: bool) -> dict[str, Any]:
+    """Return the deployment's settings under the names of `EffectiveSettings`.
+
+    Args:
+        settings: The deployment's settings.
+        direct: Whether they are for a direct chat; groups have another history window.
+        on_line: Whether they are for a chat on a line, which has separate values for some of them.
     """
     known = settings.model_dump()
-    direct = chat is not None and chat.kind == "direct"
     known |= {
         "message_history_limit": known["direct_history_window" if direct else "history_window"],
         "reserved_response_tokens": known["max_output_tokens"],
         "reply_debounce_max_seconds": known["reply_debounce_seconds"],
     }
-    if chat is not None and chat.line is not None:
+    if on_line:
         known |= {
             "message_history_limit": known["line_history_window"],
             "max_context_tokens": known["line_context_tokens"],

@@ -1,0 +1,78 @@
+// The settings in force, each with the source of its value, and the pauses.
+import { withQuery } from "../api.js";
+import { el, field, fill, select } from "../dom.js";
+import { action, card, form, outcome, part, table, when } from "../parts.js";
+import { words } from "../words.js";
+
+const said = words.pages.settings;
+
+async function show(main, [agentId = null], context) {
+  const { api } = context;
+  const again = () => show(main, [agentId], context);
+  const [found, pauses, agents, own] = await Promise.all([
+    api.get(withQuery("/v1/settings/effective", { agent_id: agentId })), api.get("/v1/pauses"),
+    api.items("/v1/agents", 500), api.get("/v1/settings"),
+  ]);
+  const agent = select([["", said.tenant], ...agents.map((each) => [each.id, each.name])], agentId ?? "",
+    (id) => { location.hash = id ? `#/settings/${part(id)}` : "#/settings"; });
+  fill(main, el("h1", {}, said.name), pausesCard(api, pauses, again),
+    card(said.settings, field(said.settingsOf, agent),
+      table(said.settings, [said.setting, said.value, said.source], found.items.map((item) => [
+        [el("code", {}, item.name), el("p", { class: "hint" }, item.description)], shown(item.value), said.sources[item.source] ?? item.source,
+      ]))),
+    changeCard(api, own, found.items, again));
+  return null;
+}
+
+function shown(value) {
+  if (value === null) return said.unset;
+  if (typeof value === "boolean") return value ? said.yes : said.no;
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+// ---------------------------------------------------------------------- pauses
+
+function pausesCard(api, { tenant, stack }, again) {
+  return card(said.pauses, el("p", { class: "hint" }, said.pausesHint), el("ul", { class: "items" }, Object.keys(said.kinds).map((kind) => {
+    const place = outcome();
+    const turn = async () => {
+      await api.call(tenant[kind] ? "DELETE" : "PUT", `/v1/pauses/${kind}`);
+      await again();
+    };
+    return el("li", {},
+      el("p", { class: tenant[kind] || stack[kind] ? "bad" : "good" }, said.kinds[kind], ": ",
+        tenant[kind] ? [said.pausedSince, " ", when(tenant[kind])] : stack[kind] ? [said.stackPausedSince, " ", when(stack[kind])] : said.running),
+      action(tenant[kind] ? said.resume : said.pause, turn, place, { "aria-label": (tenant[kind] ? said.resumeKind : said.pauseKind)(said.kinds[kind]) }),
+      place);
+  })));
+}
+
+// ---------------------------------------------------------------------- changes
+
+/** Change a setting of the tenant; the value is JSON, or a text. */
+function changeCard(api, own, items, again) {
+  const names = Object.keys(own);
+  const value = el("input", { autocomplete: "off", spellcheck: "false" });
+  const name = select(names.map((each) => [each, each]), names[0], offer);
+  function offer() {
+    const current = own[name.value] ?? items.find((item) => item.name === name.value)?.value ?? null;
+    value.value = current === null ? "" : typeof current === "string" ? current : JSON.stringify(current);
+  }
+  offer();
+  const save = async () => {
+    await api.patch("/v1/settings", { [name.value]: parsed(value.value) });
+    await again();
+  };
+  return card(said.change, form([field(said.setting, name), field(said.value, value, said.valueHint)], said.save, save));
+}
+
+function parsed(text) {
+  if (text.trim() === "") return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+export default { name: "settings", needs: "admin", show };

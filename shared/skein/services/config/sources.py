@@ -1,0 +1,76 @@
+"""Show the settings that hold for a tenant, an agent or a line, each with its source."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from skein.errors import NotFound
+from skein.models.config.overrides import Overrides, StackSettings, TenantOverrides, TenantSettings
+from skein.models.directory.agent import Agent
+from skein.models.directory.line import Line
+from skein.ports import Table
+from skein.services.config.resolution import defaults_of
+from skein.settings import Settings
+
+SettingSource = Literal["agent", "line", "tenant", "stack", "environment"]
+"""Which level set the value of a setting."""
+
+
+class SourcedSetting(NamedTuple):
+    """The value of a setting, and the level that set it."""
+
+    name: str
+    value: Any
+    source: SettingSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingSources:
+    """The service that shows the settings in force."""
+
+    table: Table
+    settings: Settings
+
+    def show(
+        self, tenant: str, agent_id: str | None = None, phone: str | None = None
+    ) -> tuple[SourcedSetting, ...]:
+        """Return all settings of direct chats, in the order of `TenantOverrides`.
+
+        Args:
+            tenant: The tenant.
+            agent_id: An agent, whose own settings win; None for the tenant's alone.
+            phone: A line, whose settings win over the tenant's; None for chats in the app.
+
+        Raises:
+            NotFound: The agent or the line does not exist in the tenant.
+        """
+        of_tenant, of_stack = TenantSettings.key_of(tenant), StackSettings.key_for(tenant)
+        keys = [of_tenant, of_stack]
+        keys += [Agent.key_of(tenant, agent_id)] if agent_id is not None else []
+        keys += [Line.key_of(phone)] if phone is not None else []
+        found = self.table.get_many(keys)
+        voices: list[tuple[SettingSource, Overrides]] = []
+        if agent_id is not None:
+            item = found.get(Agent.key_of(tenant, agent_id))
+            agent = Agent.from_item(item) if item is not None else None
+            if agent is None or agent.deleted_at is not None:
+                raise NotFound("agent not found")
+            voices.append(("agent", agent.settings))
+        if phone is not None:
+            item = found.get(Line.key_of(phone))
+            if item is None or item["tenant"] != tenant:
+                raise NotFound("line not found")
+            voices.append(("line", Line.from_item(item).settings))
+        voices.append(("tenant", TenantSettings.from_optional(found.get(of_tenant))))
+        voices.append(("stack", StackSettings.from_optional(found.get(of_stack))))
+        defaults = defaults_of(self.settings, direct=True, on_line=phone is not None)
+        known = {
+            name: SourcedSetting(name, value, "environment")
+            for name, value in (self.settings.model_dump() | defaults).items()
+        }
+        for source, voice in reversed(voices):
+            values = voice.model_dump(mode="json", by_alias=True, exclude_none=True)
+            known |= {name: SourcedSetting(name, values[name], source) for name in values}
+        return tuple(
+            known.get(name, SourcedSetting(name, None, "environment"))
+            for name in TenantOverrides.model_fields
+        )

@@ -1,0 +1,66 @@
+"""The page Settings: settings with their sources, and pauses."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.console.driver import HOSTILE, Driver
+
+
+@pytest.fixture(autouse=True)
+def _own_settings(driver: Driver) -> Iterator[None]:
+    yield
+    body = {"context_reset_phrases": None, "sms_answer_characters": None}
+    driver.client.ok("PATCH", "/v1/settings", body, token=driver.operator())
+    driver.client.ok("DELETE", "/v1/pauses/background", token=driver.operator())
+
+
+def row(driver: Driver, name: str) -> Locator:
+    return driver.page.locator("tbody tr").filter(has=driver.page.get_by_text(name, exact=True))
+
+
+def test_setting_is_changed_and_taken_back_with_its_source(driver: Driver) -> None:
+    driver.sign_in("#/settings")
+    page = driver.page
+    setting = row(driver, "sms_answer_characters")
+    expect(setting).to_contain_text("the deployment")
+    page.get_by_label("Setting", exact=True).select_option("sms_answer_characters")
+    expect(page.get_by_label("Value")).to_have_value("480")
+    page.get_by_label("Value").fill("300")
+    page.get_by_role("button", name="Save").press("Enter")
+    expect(setting).to_contain_text("300")
+    expect(setting).to_contain_text("the tenant")
+    page.get_by_label("Setting", exact=True).select_option("sms_answer_characters")
+    page.get_by_label("Value").fill("")
+    page.get_by_role("button", name="Save").press("Enter")
+    expect(setting).to_contain_text("the deployment")
+
+
+def test_setting_that_does_not_fit_says_why(driver: Driver) -> None:
+    driver.sign_in("#/settings")
+    driver.page.get_by_label("Setting", exact=True).select_option("sms_answer_characters")
+    driver.page.get_by_label("Value").fill("many")
+    driver.page.get_by_role("button", name="Save").click()
+    expect(driver.page.locator("form .outcome")).not_to_be_empty()
+
+
+def test_setting_of_an_agent_has_the_agent_as_its_source(driver: Driver) -> None:
+    body = {"name": HOSTILE[:60], "settings": {"context_reset_phrases": [HOSTILE[:90]]}}
+    agent = driver.client.ok("POST", "/v1/agents", body, token=driver.operator())["id"]
+    driver.sign_in(f"#/settings/{agent}")
+    setting = row(driver, "context_reset_phrases")
+    expect(setting).to_contain_text("the agent")
+    expect(setting).to_contain_text(HOSTILE[:20])
+    driver.check_inert()
+    driver.check_looks()
+
+
+def test_pause_is_begun_and_ended(driver: Driver) -> None:
+    driver.sign_in("#/settings")
+    page = driver.page
+    page.get_by_role("button", name="Pause: Summaries and memories").press("Enter")
+    expect(page.locator(".bad")).to_contain_text("Summaries and memories: paused since")
+    driver.check_accessibility()
+    page.get_by_role("button", name="End the pause: Summaries and memories").press("Enter")
+    expect(page.locator(".bad")).to_have_count(0)
