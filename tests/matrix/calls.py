@@ -40,6 +40,7 @@ QUERIES: dict[str, str] = {
     "from": "=2026-02-18",
     "kind": "=core",
     "limit": "=10",
+    "line": "phone",
     "phone": "own_phone",
     "q": "word",
     "reason": "=A complaint",

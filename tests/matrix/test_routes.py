@@ -16,6 +16,7 @@ PLAIN = {
     "GET /v1/system",
     "GET /healthz",
     "GET /v1/settings",
+    "GET /v1/settings/effective",
     "GET /v1/pauses",
     "GET /v1/usage",
     "GET /v1/lines/{phone}",

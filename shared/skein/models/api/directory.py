@@ -11,7 +11,7 @@ from skein.models.common.free_fields import Profile, ProfileFieldNames
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.time_zone import TimeZone
-from skein.models.config.overrides import ChatOverridesChange, TenantOverrides
+from skein.models.config.overrides import ChatOverridesChange, SettingSource, TenantOverrides
 from skein.models.directory.agent import (
     DEFAULT_TOOLS,
     FORMER_TOOLS,
@@ -485,17 +485,15 @@ class EffectiveSettingResource(Resource):
     description: str
     value: Any
     source: Annotated[
-        Literal["agent", "line", "tenant", "stack", "environment"],
+        SettingSource,
         Field(description="The level that set the value; `environment` is the deployment."),
     ]
 
     @classmethod
-    def of(cls, name: str, value: Any, source: str) -> Self:
+    def of(cls, name: str, value: Any, source: SettingSource) -> Self:
         """Build the resource of a setting."""
         description = TenantOverrides.model_fields[name].description or ""
-        return cls.model_validate(
-            {"name": name, "description": description, "value": value, "source": source}
-        )
+        return cls(name=name, description=description, value=value, source=source)
 
 
 class EffectiveSettingPage(Resource):

@@ -4,7 +4,7 @@ Each field is optional. None means that the next level decides, in the order age
 stack, environment (`services/config/resolution.py`).
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
@@ -16,6 +16,8 @@ from skein.models.config.pauses import NO_PAUSES, Pauses
 from skein.models.quotas.prices import Prices
 
 MAX_PHRASES = 50
+SettingSource = Literal["agent", "line", "tenant", "stack", "environment"]
+"""Which level set the value of a setting; `environment` is the deployment."""
 STACK_COPIES = 16  # copies of the stack's settings, since each run reads one (spreads the load)
 
 

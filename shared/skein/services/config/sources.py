@@ -1,18 +1,21 @@
 """Show the settings that hold for a tenant, an agent or a line, each with its source."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from skein.errors import NotFound
-from skein.models.config.overrides import Overrides, StackSettings, TenantOverrides, TenantSettings
+from skein.models.config.overrides import (
+    Overrides,
+    SettingSource,
+    StackSettings,
+    TenantOverrides,
+    TenantSettings,
+)
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
 from skein.ports import Table
 from skein.services.config.resolution import defaults_of
 from skein.settings import Settings
-
-SettingSource = Literal["agent", "line", "tenant", "stack", "environment"]
-"""Which level set the value of a setting."""
 
 
 class SourcedSetting(NamedTuple):
