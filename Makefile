@@ -264,7 +264,7 @@ ranks: $(RANKS) ## Install the tokenizers' ranks, which are never downloaded at 
 
 .PHONY: clean
 clean: ## Delete all installed and built files, but keep the local stack's data
-	@rm -rf $(VENV) .cache .aws-sam .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .cache .aws-sam build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---------------------------------------------------------------------- installation
