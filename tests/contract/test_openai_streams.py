@@ -10,6 +10,7 @@ from skein.adapters.openai_model import OpenAIModel
 from skein.adapters.openai_stream import streamed_completion
 from skein.errors import ModelFiltered, ModelRejected, Throttled, Unavailable
 from skein.models.runs.completion import ModelMessage, ModelRequest
+from tests.support.builders import tokens
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 USAGE = {"include_usage": True}
@@ -100,6 +101,16 @@ def test_provider_that_counts_no_tokens_is_not_asked_to_stream_again(
     assert model.stream(request(), lambda _: None).usage.output_tokens == 0
     assert model.stream(request(), lambda _: None).usage.output_tokens == 5
     assert streamed(server) == [True, False]
+
+
+def test_tokens_that_the_provider_did_not_count_are_estimated(server: ScriptedOpenAI) -> None:
+    model = OpenAIModel(api_key=lambda: "key", base_url=server.base_url, tokens=tokens)
+    server.say("Rest on Monday.", counts=False)
+    usage = model.stream(request(), lambda _: None).usage
+    asked = [message.content for message in request().messages]
+    assert usage.output_tokens == tokens().count("Rest on Monday.")
+    assert usage.input_tokens == sum(map(tokens().count, asked)) > 0
+    model.close()
 
 
 def test_stream_that_breaks_off_is_asked_again_as_a_whole(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import re
@@ -9,7 +10,8 @@ import threading
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from skein.adapters.openai_stream import streamed_completion
 from skein.adapters.system import done_within
@@ -35,13 +37,15 @@ from skein.models.runs.completion import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from httpx2 import Response
     from openai import APIError, OpenAI
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion
     from openai.types.chat.chat_completion import Choice
+
+    from skein.ports import ModelTokens
 
 T = TypeVar("T")
 
@@ -131,14 +135,22 @@ class OpenAIModel:
         base_url: The base URL of a compatible API; None for OpenAI's own.
         reasoning_tokens: The tokens that a reasoning model may use before its answer. They are
             added to the limit of the answer, which they would otherwise use up.
+        tokens: Returns the counter that estimates the tokens of a streamed answer, if the provider
+            does not count them; None counts 0.
     """
 
     def __init__(
-        self, *, api_key: Callable[[], str], base_url: str | None, reasoning_tokens: int = 0
+        self,
+        *,
+        api_key: Callable[[], str],
+        base_url: str | None,
+        reasoning_tokens: int = 0,
+        tokens: Callable[[], ModelTokens] | None = None,
     ) -> None:
         self._api_key = api_key
         self._base_url = base_url
         self._reasoning_tokens = reasoning_tokens
+        self._tokens = tokens
         self._connection: _Connection | None = None
         self._lock = threading.Lock()
         self._streams = True  # until the provider refuses
@@ -163,7 +175,7 @@ class OpenAIModel:
 
         The request is repeated without streaming if the provider refuses to stream, or breaks off
         the stream. A provider that refuses, or counts no tokens of a stream, is not asked to stream
-        by this client again.
+        by this client again. The tokens of an answer that the provider did not count are estimated.
 
         Raises:
             Transient, ModelRejected: As in `complete`.
@@ -229,7 +241,29 @@ class OpenAIModel:
             self._stop_streaming("the provider does not stream answers")
         elif completion.usage is None:
             self._stop_streaming("the provider counts no tokens of streamed answers")
+            completion.usage = self._estimated(parameters, completion)
         return completion
+
+    def _estimated(
+        self, parameters: Mapping[str, Any], completion: ChatCompletion
+    ) -> CompletionUsage | None:
+        """Estimate the tokens of a request and its answer from their words."""
+        if self._tokens is None:
+            return None
+        message = completion.choices[0].message
+        said = [message.content or _refusal(completion.choices[0])]
+        said += [
+            f"{call.function.name}{call.function.arguments}"
+            for call in message.tool_calls or ()
+            if call.type == "function"
+        ]
+        asked = [str(each["content"]) for each in parameters["messages"]]
+        asked += [json.dumps(tool, ensure_ascii=False) for tool in parameters.get("tools", ())]
+        count = self._tokens().for_model(parameters["model"]).count
+        usage = SimpleNamespace(
+            prompt_tokens=sum(map(count, asked)), completion_tokens=sum(map(count, said))
+        )
+        return cast("CompletionUsage", usage)
 
     def _stop_streaming(self, why: str) -> None:
         self._streams = False

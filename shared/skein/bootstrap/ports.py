@@ -197,6 +197,7 @@ class Ports:
             api_key=lambda: self.secrets.get(self.settings.openai_secret)["api_key"],
             base_url=self.settings.openai_base_url,
             reasoning_tokens=self.settings.reasoning_tokens,
+            tokens=lambda: self.tokens,
         )
 
     @lazy
