@@ -311,10 +311,12 @@ export const words = {
       state: "State",
       delivered: "The SMS has arrived.",
       noAgent: "No agent exists. Create one on the page Home.",
+      day: "Day in UTC (empty for today)",
+      show: "Show",
       today: "Runs of today",
       status: "Status",
       trigger: "Trigger",
-      noRuns: "The agent had no run today.",
+      noRuns: "The agent had no run on this day.",
     },
     home: {
       name: "Home",

@@ -33,7 +33,7 @@ function shown(value) {
 // ---------------------------------------------------------------------- pauses
 
 function pausesCard(api, { tenant, stack }, again) {
-  return card(said.pauses, el("p", { class: "hint" }, said.pausesHint), el("ul", { class: "items" }, Object.keys(said.kinds).map((kind) => {
+  return card(said.pauses, el("p", { class: "hint" }, said.pausesHint), el("ul", { class: "items switches" }, Object.keys(said.kinds).map((kind) => {
     const place = outcome();
     const turn = async () => {
       await api.call(tenant[kind] ? "DELETE" : "PUT", `/v1/pauses/${kind}`);

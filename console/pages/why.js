@@ -1,6 +1,7 @@
 // Why an agent answered or kept silent: the outcome of a message, and the run behind an answer.
+import { withQuery } from "../api.js";
 import { el, field, fill, select } from "../dom.js";
-import { card, facts, part, table, when } from "../parts.js";
+import { card, facts, form, part, table, when } from "../parts.js";
 import { runView } from "../run_view.js";
 import { words } from "../words.js";
 
@@ -9,12 +10,12 @@ const said = words.pages.why;
 
 async function show(main, args, context) {
   const { api } = context;
-  if (args.length === 0) return showRuns(main, api, null);
+  if (args.length === 0) return showRuns(main, api, null, null);
   if (args[0] === RUN) {
     fill(main, el("h1", {}, said.run), await runView(api, args[1] ?? ""));
     return null;
   }
-  if (args[0] === "agent") return showRuns(main, api, args[1]);
+  if (args[0] === "agent") return showRuns(main, api, args[1], args[2] ?? null);
   const [chatId, seq] = args;
   const found = await api.get(`/v1/chats/${part(chatId)}/messages/${part(seq ?? "")}/reasons`);
   const runId = found.run_id ?? found.agents.flatMap((agent) => agent.runs).at(-1)?.id ?? null;
@@ -54,20 +55,26 @@ async function agentNames(api, ids) {
 
 // ---------------------------------------------------------------------- runs
 
-/** The newest runs of an agent, for a person who comes without a message. */
-async function showRuns(main, api, agentId) {
+/** The runs of an agent on a day, for a person who comes without a message. */
+async function showRuns(main, api, agentId, day) {
   const agents = await api.items("/v1/agents", MOST_AGENTS);
   const current = agentId ?? agents[0]?.id ?? null;
-  const place = el("div", { class: "stack" });
-  const choice = select(agents.map((each) => [each.id, each.name]), current,
-    (id) => { location.hash = `#/why/agent/${part(id)}`; });
-  fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about),
-    agents.length === 0 ? el("p", { class: "empty" }, said.noAgent) : field(said.agent, choice), place);
-  if (current === null) return null;
-  const { items } = await api.get(`/v1/agents/${part(current)}/runs?limit=${PAGE}`);
-  fill(place, card(said.today, table(said.runs, [said.at, said.status, said.trigger, said.outcome], items.map((run) => [
-    el("a", { href: `#/why/${RUN}/${part(run.id)}` }, when(run.created_at)), run.status, run.trigger.type, run.meaning ?? "",
-  ]), said.noRuns)));
+  fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about));
+  if (current === null) {
+    main.append(el("p", { class: "empty" }, said.noAgent));
+    return null;
+  }
+  const agent = select(agents.map((each) => [each.id, each.name]), current, () => {});
+  const chosen = el("input", { type: "date", value: day ?? "" });
+  const path = withQuery(`/v1/agents/${part(current)}/runs`, { limit: PAGE, day });
+  const { items } = await api.get(path);
+  main.append(
+    form([field(said.agent, agent), field(said.day, chosen)], said.show, () => {
+      location.hash = `#/why/agent/${part(agent.value)}${chosen.value && `/${part(chosen.value)}`}`;
+    }, { class: "filter" }),
+    card(day ?? said.today, table(said.runs, [said.at, said.status, said.trigger, said.outcome], items.map((run) => [
+      el("a", { href: `#/why/${RUN}/${part(run.id)}` }, when(run.created_at)), run.status, run.trigger.type, run.meaning ?? "",
+    ]), said.noRuns)));
   return null;
 }
 

@@ -3,6 +3,7 @@
 import os
 import time
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
@@ -187,8 +188,7 @@ def fill_agent(driver: Driver) -> None:
 def fill_usage(driver: Driver) -> None:
     """Show the usage of some days."""
     today = date(2026, 11, 22)
-    money = {"currency": "USD", "amount": 0.08}
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "key": str(today - timedelta(days=13 - n)),
             "calls": 9 + n % 7,
@@ -197,11 +197,15 @@ def fill_usage(driver: Driver) -> None:
             "output_tokens": 2_100 + 300 * (n % 4),
             "texts": 4 + n % 3,
             "segments": 6,
-            "money": money,
+            "money": {"currency": "USD", "amount": 0.08},
         }
         for n in range(14)
     ]
-    report = {"from": "2026-11-09", "to": "2026-11-22", "rows": rows, "total": rows[0]}
+    total = {
+        name: sum(row[name] for row in rows) for name in rows[0] if name not in {"key", "money"}
+    }
+    total["money"] = {"currency": "USD", "amount": 1.12}
+    report = {"from": "2026-11-09", "to": "2026-11-22", "rows": rows, "total": total}
     driver.page.route("**/v1/usage?by=day*", lambda route: route.fulfill(json=report))
     driver.page.evaluate("location.hash = '#/usage/day/2026-11-09/2026-11-22'")
     expect(driver.page.locator(".chart")).to_be_visible()

@@ -86,9 +86,24 @@ def test_tools_of_a_run_are_shown_with_arguments_and_results(
 
 
 def test_silence_in_a_chat_leads_to_its_reason(driver: Driver, model: ScriptedOpenAI) -> None:
+    chat, _ = answered_chat(driver.client, ["Hello"])
     model.default = Answer("[silence]")
-    chat, _ = answered_chat(driver.client, ["Say nothing"])
-    driver.sign_in(f"#/why/{chat}/1")
-    expect(driver.page.locator("main table").first).to_contain_text(
-        "The model answered `[silence]`."
-    )
+    driver.sign_in(f"#/chats/{chat}")
+    expect(driver.page.locator(".state[data-state=connected]")).to_be_visible()
+    driver.send("Say nothing")
+    driver.page.get_by_role("link", name="Why is there no answer").press("Enter")
+    driver.ready()
+    table = driver.page.locator("main table").first
+    expect(table).to_contain_text("The model answered `[silence]`.")
+    expect(driver.page.locator("main")).to_contain_text("tokens in all")
+
+
+def test_runs_of_another_day_are_reached_by_its_date(driver: Driver) -> None:
+    _, agent = answered_chat(driver.client, ["Hello"])
+    driver.sign_in(f"#/why/agent/{agent}")
+    expect(driver.page.locator("main tbody tr")).to_have_count(1)
+    driver.page.get_by_label("Day").fill("2026-01-01")
+    driver.page.get_by_role("button", name="Show").press("Enter")
+    driver.ready()
+    expect(driver.page.locator("main")).to_contain_text("The agent had no run on this day.")
+    driver.check_looks()
