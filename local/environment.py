@@ -25,6 +25,7 @@ CHOOSABLE = {
     "SKEIN_LIGHT_MODEL": "LightModel",
     "SKEIN_EMBEDDINGS_MODEL": "EmbeddingsModel",
     "SKEIN_FORMER_EMBEDDINGS_MODEL": "FormerEmbeddingsModel",
+    "SKEIN_TRACE_PERCENT": "TracePercent",
 }
 # These variables would point an SDK to other endpoints or credentials.
 MISLEADING = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL")

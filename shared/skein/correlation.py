@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from skein import tracing
+
 UNKNOWN = ""  # inside `correlated`, before the id is known; outside of it, the value is None
 
 _invocation: ContextVar[Mapping[str, Any] | None] = ContextVar("invocation", default=None)
@@ -31,18 +33,23 @@ def follow(correlation_id: str) -> None:
     """
     if _following.get() is not None:
         _following.set(correlation_id)
+        tracing.identify(correlation_id)
 
 
 @contextmanager
 def correlated(correlation_id: str | None = None) -> Iterator[None]:
     """Run a piece of work with its own correlation id, then restore the previous id.
 
+    The work is a segment of the trace with this correlation id (see `skein.tracing`).
+
     Args:
         correlation_id: The id of the work, if known already; otherwise `follow` sets it.
     """
     before = _following.set(correlation_id or UNKNOWN)
+    name = current_invocation().get("function_name", "skein")
     try:
-        yield
+        with tracing.segment(name, correlation_id):
+            yield
     finally:
         _following.reset(before)
 

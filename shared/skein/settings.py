@@ -471,6 +471,14 @@ class Settings(BaseModel):
             le=900,
         ),
     ] = 30
+    trace_percent: Annotated[
+        float,
+        Field(
+            description="Percentage of traces that are sent to X-Ray; 0 turns tracing off.",
+            ge=0,
+            le=100,
+        ),
+    ] = 0
     context_read_seconds: Annotated[
         float,
         Field(

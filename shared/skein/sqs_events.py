@@ -13,6 +13,7 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from skein import tracing
 from skein.hops import handling
 from skein.models.common.reason import Reason
 from skein.models.outbox.jobs import Job
@@ -40,7 +41,8 @@ def process(
         try:
             job = job_type.model_validate_json(record.body)
             ids |= job.model_dump(exclude={"v"})
-            with handling(job.hops):
+            header = record.attributes.aws_trace_header
+            with handling(job.hops), tracing.received(header):
                 handle(job)
         except Exception:
             # The processor logs the error next, but without these ids.

@@ -30,6 +30,7 @@ LOADED_BY = {
     "lunr": {"recall_worker", "run_worker"},
     "markdown_it": set[str](),
     "openai": {"run_worker", "summary_worker"},
+    "opentelemetry": set[str](),  # tracing is off
     "tiktoken": {"run_worker"},
     "twilio.rest": {"sms_delivery"},
     "requests": {"sms_delivery"},
@@ -57,7 +58,7 @@ MOST = {
     "consolidation_finder": 62,
     "consolidation_worker": 95,
     "erasure_worker": 108,
-    "feed": 50,
+    "feed": 52,
     "live_connect": 90,
     "live_disconnect": 90,
     "live_frames": 90,
@@ -72,7 +73,7 @@ MOST = {
     "sms_status": 70,
     "sms_webhook": 95,
     "summary_worker": 80,
-    "tick": 90,
+    "tick": 92,
     "upkeep_worker": 70,
 }
 

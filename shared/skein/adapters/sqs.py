@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skein import tracing
 from skein.adapters.aws import Aws
 from skein.adapters.aws_errors import AWS_ERRORS, meaning_of
 from skein.adapters.rules import check_jobs
@@ -61,7 +62,7 @@ class SqsQueues:
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
         """See `skein.ports.Queues`; jobs that SQS does not accept are sent once more."""
         check_jobs(jobs, delay_seconds)
-        refused = 0
+        refused, header = 0, tracing.header()
         for start in range(0, len(jobs), BATCH_JOBS):
             batch = jobs[start : start + BATCH_JOBS]
             entries: list[Entry] = [
@@ -73,6 +74,11 @@ class SqsQueues:
                 }
                 for position, job in enumerate(batch)
             ]
+            if header is not None:
+                for entry in entries:
+                    entry["MessageSystemAttributes"] = {
+                        "AWSTraceHeader": {"DataType": "String", "StringValue": header}
+                    }
             left = self._offer(batch[0].queue, entries)
             if left:
                 left = self._offer(batch[0].queue, left)

@@ -35,6 +35,7 @@ from skein.services.live.answer_streams import AnswerStreams
 from skein.services.runs.activations import Recording, recording
 from skein.services.workspace.thread_storage import run_link
 from skein.settings import Settings
+from skein.tracing import span
 
 LARGEST_LIMIT = 32_000  # of the answer after one that was cut off; models refuse more
 MODEL_REASONS: dict[type[Transient], Reason] = {
@@ -104,11 +105,12 @@ class ModelSteps:
         )
         stream = activation.stream
         try:
-            if stream is None:
-                answer = self.model.complete(request)
-            else:
-                stream.retract()
-                answer = self.model.stream(request, stream.show)
+            with span("model"):
+                if stream is None:
+                    answer = self.model.complete(request)
+                else:
+                    stream.retract()
+                    answer = self.model.stream(request, stream.show)
         except Transient as error:
             raise ModelDown(error) from error
         asked_for = self.clock.now() - started_at

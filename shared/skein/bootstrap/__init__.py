@@ -11,6 +11,7 @@ from collections.abc import Callable
 from threading import Lock, RLock
 from typing import Any, TypeVar
 
+from skein import tracing
 from skein.bootstrap.ports import Ports
 from skein.settings import Settings
 
@@ -64,6 +65,7 @@ def app() -> App:
         with _Container.building:
             if _Container.app is None:
                 _Container.app = build_app(Settings.from_environment(os.environ))
+                tracing.use(_Container.app.ports.tracer)
     return _Container.app
 
 
@@ -75,3 +77,4 @@ def in_use() -> bool:
 def use(replacement: App | None) -> None:
     """Replace the app that handlers use; None restores the app built from the environment."""
     _Container.app = replacement
+    tracing.use(replacement.ports.tracer if replacement is not None else None)

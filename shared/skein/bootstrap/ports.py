@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         WebhookVerifier,
     )
     from skein.services.common.parallel import ParallelMap
+    from skein.tracing import Tracer
 
 ADAPTERS = {  # port -> module of its real adapter
     "clock": "system",
@@ -56,6 +57,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "verifier": "twilio_signature",
     "secrets": "secrets",
     "metrics": "metrics",
+    "tracer": "opentelemetry_tracer",
     "embeddings": "static_embeddings",
     "vocabulary": "static_embeddings",
 }
@@ -288,6 +290,19 @@ class Ports:
         from skein.adapters.twilio_signature import TwilioSignature
 
         return TwilioSignature(self.secrets, self.settings)
+
+    @lazy
+    def tracer(self) -> Tracer | None:
+        """The tracer; None if tracing is off, so that its library is not loaded."""
+        if not self.settings.trace_percent:
+            return None
+        from skein.adapters.opentelemetry_tracer import OpenTelemetryTracer, XRayExporter
+
+        return OpenTelemetryTracer(
+            XRayExporter(),
+            percent=self.settings.trace_percent,
+            stack_name=self.settings.stack_name,
+        )
 
     @lazy
     def metrics(self) -> Metrics:

@@ -59,6 +59,7 @@ from skein.services.runs.slots import enqueue, slots_unchanged
 from skein.services.runs.waits import resumed_by
 from skein.services.runs.wakeups import paced, why_nobody, woken_by
 from skein.settings import Settings
+from skein.tracing import span
 
 logger = logging.getLogger(__name__)
 
@@ -223,9 +224,10 @@ class Chats:
         check_text(new.text, new.client_id, has_media=bool(new.media))
         message_id = f"msg_{self.ids.ulid()}"
         snapshot = known_first(known, lambda: read_snapshot(self.table, new.tenant, new.chat_id))
-        return optimistic(
-            self.clock, lambda: self._post_once(new, message_id, extra_writes, snapshot())
-        )
+        with span("post"):
+            return optimistic(
+                self.clock, lambda: self._post_once(new, message_id, extra_writes, snapshot())
+            )
 
     def _post_once(
         self,

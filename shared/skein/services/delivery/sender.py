@@ -55,6 +55,7 @@ from skein.services.delivery.store import (
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
+from skein.tracing import span
 
 
 class Cancellation(NamedTuple):
@@ -282,7 +283,8 @@ class SmsSender:
         if lease.delivery.parts[index].tries != intent.tries:
             return
         try:
-            sent = self._sms.send(sms_of_part(lease.delivery, index, self._settings))
+            with span("twilio"):
+                sent = self._sms.send(sms_of_part(lease.delivery, index, self._settings))
         except Ambiguous as error:
             logger.warning(
                 "outcome of an SMS to Twilio unknown: %s",

@@ -1,0 +1,72 @@
+"""A restore of the table from a backup, rehearsed on moto, which keeps backups as DynamoDB does."""
+
+from typing import TYPE_CHECKING
+
+from local.template import Template
+from skein.adapters.attributes import marshal_item, unmarshal_item
+from skein.adapters.dynamodb import DynamoTable
+from skein.models.outbox.jobs import ErasureJob
+from skein.models.privacy.erasure import Erasure
+from tests.contract.conftest import NOW
+from tests.fakes.system import FixedClock
+from tests.support.api_client import everything
+from tests.support.builders import LONG_INVOCATION, TENANT, World
+from tests.support.erasure import BEN, MARK, OPEN, TRACES, ZOE, group, settle, text, world_of
+from tools.restore_erasures import Restoration
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+BEFORE, RESTORED, REGISTER = "rehearsed", "rehearsed-restored", "rehearsed-register"
+
+
+def stack_on(client: "DynamoDBClient", table_name: str) -> World:
+    """The stack on a table, with the register."""
+    table, register = (
+        DynamoTable(client, name, FixedClock(NOW)) for name in (table_name, REGISTER)
+    )
+    return World(overrides={"table": table, "erasure_register": register})
+
+
+def traces(client: "DynamoDBClient", table_name: str) -> list[str]:
+    """The traces of the person in a table, without the report of the erasure."""
+    items = map(unmarshal_item, client.scan(TableName=table_name)["Items"])
+    told = [str(item) for item in items if not str(item["sk"]).startswith("ERASURE#")]
+    return [trace for trace in TRACES if any(trace in each for each in told)]
+
+
+def erase(world: World) -> Erasure:
+    """Erase the person as the worker does."""
+    erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    while erasure.stage != "done":
+        job = ErasureJob(tenant=TENANT, erasure_id=erasure.id)
+        world.app.eraser.carry_on(job, deadline=world.clock.now() + LONG_INVOCATION)
+        world.clock.advance(1_000)
+        erasure = world.app.erasures.get(TENANT, erasure.id)
+    return erasure
+
+
+def test_restored_backup_is_erased_again_by_the_register(moto_client: "DynamoDBClient") -> None:
+    template = Template.load()
+    moto_client.create_table(TableName=BEFORE, **template.table[1])
+    moto_client.create_table(TableName=REGISTER, **template.register)
+    planted = world_of()
+    text(planted, f"I love {MARK}")
+    group(planted, OPEN, ZOE, BEN)
+    planted.post(f"I love {MARK}", ZOE, chat_id=OPEN)
+    settle(planted)
+    for item in everything(planted).values():
+        moto_client.put_item(TableName=BEFORE, Item=marshal_item(item))
+    backup = moto_client.create_backup(TableName=BEFORE, BackupName="before")
+    erasure = erase(stack_on(moto_client, BEFORE))
+    assert traces(moto_client, BEFORE) == []
+
+    moto_client.restore_table_from_backup(
+        TargetTableName=RESTORED, BackupArn=backup["BackupDetails"]["BackupArn"]
+    )
+    assert traces(moto_client, RESTORED) == list(TRACES)
+    world, said = stack_on(moto_client, RESTORED), list[str]()
+    restoration = Restoration(world.app.ports, report=said.append, sleep=world.clock.advance)
+    assert restoration.run() == {"done": 1}
+    assert traces(moto_client, RESTORED) == []
+    assert said[-1] == f"{erasure.id} done: nothing is left"
