@@ -7,7 +7,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CODE := shared/skein functions local tools tests bench
+CODE := shared/skein functions local tools tests bench clients/python/src
 # One worker more than cores, at most 4, because some tests wait; idle workers steal tests. Starting
 # the workers takes longer than a few tests, so tests that ARGS selects run in one process.
 SIDE_BY_SIDE := --numprocesses $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))) --maxprocesses 4 \
@@ -94,6 +94,10 @@ test-slow: $(DEVELOPMENT) $(FILES) ## Run all that `make test` samples or exclud
 .PHONY: generators
 generators: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Run code generators on the OpenAPI document, and talk through their clients (three minutes; needs npm)
 	@SKEIN_REQUIRE_GENERATORS=1 $(BIN)/python -m pytest -m slow tests/e2e/test_generators.py $(or $(ARGS),-n 2)
+
+.PHONY: client-types
+client-types: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Generate the types of our clients from the OpenAPI document (needs npm)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.generators types
 
 .PHONY: times
 times: $(DEVELOPMENT) $(FILES) ## Run the tests of `make test` and print the CPU time of each suite

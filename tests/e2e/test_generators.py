@@ -4,16 +4,18 @@ import json
 import os
 import re
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import skein
 from routes.openapi import document
 from tests.e2e.client import Client
 from tests.support.scripted_openai import ScriptedOpenAI
 from tools import generators
-from tools.generators import NODE, PYTHON, SOURCES
+from tools.generators import NODE, PYTHON, ROOT, SOURCES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -129,3 +131,31 @@ def test_hey_api_holds_a_conversation(
     types = (tmp_path / "hey" / "types.gen.ts").read_text(encoding="utf-8")
     assert NUMBERED.findall(types) == []
     assert compile_and_run(tmp_path, "converse_hey", converse) == CONVERSATION
+
+
+# ---------------------------------------------------------------------- our clients
+
+
+def test_types_of_our_clients_are_those_of_the_document(described: Path) -> None:
+    for path, text in generators.client_types(described).items():
+        assert path.read_text(encoding="utf-8") == text, "run `make client-types`"
+
+
+def test_python_client_is_built_as_a_wheel_that_can_be_published(tmp_path: Path) -> None:
+    source = tmp_path / "python"
+    shutil.copytree(ROOT / "clients" / "python", source)
+    build = "import setuptools.build_meta as backend; backend.build_wheel('dist')"
+    (source / "dist").mkdir()
+    # setuptools itself warns with its own deprecations.
+    generators.run([str(PYTHON / "python"), "-W", "default", "-c", build], source)
+    [wheel] = (source / "dist").glob("*.whl")
+    assert wheel.name == f"skein_client-{skein.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as packed:
+        names = packed.namelist()
+        [metadata] = [packed.read(name).decode() for name in names if name.endswith("METADATA")]
+    modules = {"__init__", "api_types", "backoff", "client", "live", "outbox"}
+    assert {f"skein_client/{name}.py" for name in modules} | {"skein_client/py.typed"} <= {*names}
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    assert "License-Expression: Apache-2.0" in metadata
+    assert "Requires-Dist: websockets" in metadata
+    assert "# skein-client" in metadata

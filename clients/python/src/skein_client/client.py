@@ -1,0 +1,146 @@
+"""Calls of the HTTP API, with the types of the OpenAPI document (`skein_client.api_types`)."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from http.client import HTTPException
+from typing import Any, cast
+from urllib.error import HTTPError
+from urllib.parse import quote, urlencode
+from urllib.request import Request, urlopen
+
+from skein_client.api_types import (
+    ChatResource,
+    MessageResource,
+    NewChat,
+    NewChatMessage,
+    TicketResource,
+)
+
+PAGE = 100
+TOO_MANY, SERVER_ERROR = 429, 500
+
+
+class ApiError(Exception):
+    """The API refused a call, or failed.
+
+    Attributes:
+        status: The HTTP status.
+        code: The error code of Skein; "" if the gateway itself answered.
+        message: The explanation.
+        retry_after: The seconds to wait before the next attempt; None if the API names none.
+    """
+
+    def __init__(self, status: int, code: str, message: str, retry_after: float | None) -> None:
+        super().__init__(f"{status} {code}: {message}")
+        self.status, self.code, self.message = status, code, message
+        self.retry_after = retry_after
+
+    @property
+    def needs_sign_in(self) -> bool:
+        """Whether the token has expired, is not valid or lacks the scope."""
+        return self.status in {401, 403}
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the same call may succeed later."""
+        return self.status == TOO_MANY or self.status >= SERVER_ERROR
+
+
+class Unreachable(Exception):
+    """The API could not be reached, or the connection was lost before its response."""
+
+
+class Client:
+    """The API, as one person uses it.
+
+    Args:
+        url: The URL of the API.
+        token: The person's token, or a function that returns a current one.
+        timeout: The longest wait for a response, in seconds.
+    """
+
+    def __init__(self, url: str, token: str | Callable[[], str], *, timeout: float = 30.0) -> None:
+        self._url = url.rstrip("/")
+        self._token = token
+        self._timeout = timeout
+
+    def call(
+        self, method: str, path: str, body: object = None, query: Mapping[str, object] | None = None
+    ) -> Any:
+        """Make a call; return the JSON of its response, or None if it has none.
+
+        Args:
+            method: The HTTP method.
+            path: The path, for example `/v1/me`.
+            body: The body, as a value for JSON.
+            query: The query parameters; those that are None are omitted.
+
+        Raises:
+            ApiError: The API refused the call, or failed.
+            Unreachable: There is no response.
+        """
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        url = f"{self._url}{path}{'?' if given else ''}{urlencode(given)}"
+        token = self._token if isinstance(self._token, str) else self._token()
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        sent = None if body is None else json.dumps(body).encode()
+        request = Request(url, sent, headers, method=method)  # noqa: S310 - the URL is the caller's
+        try:
+            with urlopen(request, timeout=self._timeout) as response:  # noqa: S310
+                text = response.read()
+        except HTTPError as error:
+            raise _api_error(error) from None
+        except (OSError, HTTPException) as error:
+            raise Unreachable(f"{method} {path}: {error!r}") from error
+        return json.loads(text) if text else None
+
+    def items(self, path: str, query: Mapping[str, object] | None = None) -> Iterator[Any]:
+        """Yield the items of all pages of a list.
+
+        Raises:
+            ApiError: The API refused a call, or failed.
+            Unreachable: There is no response.
+        """
+        cursor = None
+        while True:
+            page = self.call("GET", path, query={"limit": PAGE, **(query or {}), "cursor": cursor})
+            yield from page["items"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    def chats(self) -> Iterator[ChatResource]:
+        """Yield the person's chats, newest first."""
+        return self.items("/v1/chats")
+
+    def create_chat(self, new: NewChat) -> ChatResource:
+        """Open a chat."""
+        return cast("ChatResource", self.call("POST", "/v1/chats", new))
+
+    def messages(self, chat_id: str, *, after: int = 0) -> Iterator[MessageResource]:
+        """Yield the messages of a chat with a higher `seq` than `after`, oldest first."""
+        return self.items(f"/v1/chats/{quote(chat_id, safe='')}/messages", {"after": after})
+
+    def post_message(self, chat_id: str, new: NewChatMessage) -> MessageResource:
+        """Post a message; with a repeated `client_id`, return the message that exists."""
+        path = f"/v1/chats/{quote(chat_id, safe='')}/messages"
+        return cast("MessageResource", self.call("POST", path, new))
+
+    def ticket(self) -> TicketResource:
+        """Get a ticket, which opens one live connection within 60 seconds."""
+        return cast("TicketResource", self.call("POST", "/v1/live"))
+
+
+def _api_error(error: HTTPError) -> ApiError:
+    with error:
+        try:
+            body = json.loads(error.read())
+        except (OSError, HTTPException, ValueError):
+            body = {}
+    body = body if isinstance(body, dict) else {}
+    detail = body.get("error") or {}
+    message = detail.get("message") or body.get("message") or str(error.reason)
+    after = error.headers.get("retry-after", "")
+    return ApiError(
+        error.code, detail.get("code", ""), message, float(after) if after.isdigit() else None
+    )

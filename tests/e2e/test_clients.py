@@ -1,0 +1,227 @@
+"""Our clients against a running stack: live, offline, and through lost connections."""
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+import skein
+from skein_client import ApiError, Client, Entry, FileStorage, MemoryStorage, Outbox, Unreachable
+from skein_client.api_types import MessageResource, NewChatMessage
+from skein_client.live import Draft, Drafts
+from tests.e2e.client import Client as Stack
+from tests.e2e.process import ROOT
+from tests.e2e.test_live_examples import MAX_CONNECTIONS, Example
+from tests.support.cuttable_proxy import CuttableProxy
+from tests.support.scripted_openai import ScriptedOpenAI
+
+CLIENTS = ROOT / "clients"
+PYTHON = CLIENTS / "python"
+TENANT = "clients"
+MAX_LINES = 32
+
+
+@pytest.fixture
+def proxy(client: Stack) -> Iterator[CuttableProxy]:
+    """The stack, behind a connection that a test cuts."""
+    started = CuttableProxy(client.url)
+    yield started
+    started.stop()
+
+
+class Talk(Example):
+    """A running example, with standard input."""
+
+    def __init__(self, command: list[str], token: str, folder: Path) -> None:
+        self._out, self._errors = folder / "out", folder / "errors"
+        with self._out.open("wb") as out, self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env={
+                    **os.environ,
+                    "TOKEN": token,
+                    "NO_PROXY": "127.0.0.1",
+                    "PYTHONPATH": str(PYTHON / "src"),
+                },
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=errors,
+            )
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that it has printed."""
+        return self._out.read_text(encoding="utf-8").splitlines()
+
+    def stop(self) -> None:
+        """End it."""
+        super().stop()
+        assert self._process.stdin
+        self._process.stdin.close()
+
+    def say(self, text: str) -> None:
+        """Type a line."""
+        assert self._process.stdin
+        self._process.stdin.write(f"{text}\n".encode())
+        self._process.stdin.flush()
+
+
+EXAMPLES = {"python": [sys.executable, str(PYTHON / "example.py")]}
+
+
+@pytest.mark.parametrize("path", [PYTHON / "example.py"], ids=lambda path: path.suffix)
+def test_example_of_a_client_is_short(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
+def test_python_client_has_the_version_and_licence_of_skein() -> None:
+    project = tomllib.loads((PYTHON / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert (project["version"], project["license"]) == (skein.__version__, "Apache-2.0")
+    assert (PYTHON / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert (PYTHON / "src" / "skein_client" / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_after_cut_connection_posts_and_shows_each_message_once(
+    client: Stack, proxy: CuttableProxy, model: ScriptedOpenAI, tmp_path: Path, name: str
+) -> None:
+    model.default = "Yes, but slowly."
+    admin = client.token("operator", "admin", TENANT)
+    agent = client.ok("POST", "/v1/agents", {"name": "Coach"}, token=admin)
+    token = client.token(f"usr_{name}", "chat", TENANT)
+    new = {"kind": "direct", "members": [{"kind": "agent", "id": agent["id"]}]}
+    chat = client.ok("POST", "/v1/chats", new, token=token)["id"]
+    storage = tmp_path / "outbox.json"
+    with ExitStack() as stopped:
+        talk = Talk([*EXAMPLES[name], proxy.url, chat, str(storage)], token, tmp_path)
+        stopped.callback(talk.stop)
+        talk.wait_until(lambda: "connected" in talk.errors)
+        talk.say("Should I stretch?")
+        talk.wait_until(lambda: len(talk.lines) == 2)
+        proxy.cut()
+        for _ in range(MAX_CONNECTIONS):  # so that the live channel closes the oldest one
+            live = client.ok("POST", "/v1/live", token=token)
+            stopped.enter_context(connect(f"{live['url']}?ticket={live['ticket']}"))
+        talk.wait_until(lambda: "lost" in talk.errors)
+        talk.say("written offline")
+        talk.wait_until(lambda: "written offline" in storage.read_text(encoding="utf-8"))
+        talk.stop()  # the outbox survives the end of the process
+        proxy.mend()
+        again = Talk([*EXAMPLES[name], proxy.url, chat, str(storage)], token, tmp_path)
+        stopped.callback(again.stop)
+        again.wait_until(lambda: json.loads(storage.read_text(encoding="utf-8")) == [])
+        client.drain()
+    messages = client.ok("GET", f"/v1/chats/{chat}/messages", token=token)["items"]
+    assert [message["text"] for message in messages] == [
+        "Should I stretch?",
+        "Yes, but slowly.",
+        "written offline",
+        "Yes, but slowly.",
+    ]
+    model.default = None
+
+
+# ---------------------------------------------------------------------- the outbox
+
+
+class Api(Client):
+    """An API that answers with what a test scripts."""
+
+    def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:1", "token")
+        self.errors: dict[str, Exception] = {}
+        self.tried: list[tuple[str, str]] = []
+
+    def post_message(self, chat_id: str, new: NewChatMessage) -> MessageResource:
+        """Raise the error of the text, or else accept the message."""
+        self.tried.append((new["text"], new["client_id"]))
+        if new["text"] in self.errors:
+            raise self.errors[new["text"]]
+        return MessageResource(**{**new, "chat_id": chat_id})  # type: ignore[typeddict-item]
+
+
+def texts(entries: object) -> list[str]:
+    return [entry.text for entry in entries]  # type: ignore[attr-defined]
+
+
+def test_outbox_offline_keeps_order_and_client_ids_for_the_next_process(tmp_path: Path) -> None:
+    api, path = Api(), tmp_path / "outbox.json"
+    outbox = Outbox(api, FileStorage(path))
+    first, second = outbox.add("chat_1", "one"), outbox.add("chat_1", "two", reply_to=3)
+    api.errors["one"] = Unreachable("offline")
+    with pytest.raises(Unreachable):
+        outbox.flush()
+    assert api.tried == [("one", first.client_id)]
+    assert path.stat().st_mode & 0o777 == 0o600
+    api.errors.clear()
+    later = Outbox(api, FileStorage(path))
+    assert later.waiting == (first, second)
+    later.flush()
+    assert api.tried[1:] == [("one", first.client_id), ("two", second.client_id)]
+    assert FileStorage(path).load() == ()
+
+
+def test_outbox_delayed_message_holds_back_its_chat_only() -> None:
+    api = Api()
+    outbox = Outbox(api, MemoryStorage())
+    for chat, text in (("a", "a1"), ("a", "a2"), ("b", "b1")):
+        outbox.add(chat, text)
+    api.errors["a1"] = ApiError(429, "rate_limited", "slow down", 3.0)
+    with pytest.raises(ApiError, match="slow down"):
+        outbox.flush()
+    assert [text for text, _ in api.tried] == ["a1", "b1"]
+    assert texts(outbox.waiting) == ["a1", "a2"]
+
+
+def test_outbox_refused_message_is_reported_and_does_not_hold_back_the_next() -> None:
+    api, refused = Api(), list[Entry]()
+    outbox = Outbox(api, MemoryStorage(), on_refused=lambda entry, _: refused.append(entry))
+    outbox.add("a", "too long")
+    outbox.add("a", "fine")
+    api.errors["too long"] = ApiError(422, "unprocessable", "too long", None)
+    outbox.flush()
+    assert texts(refused) == ["too long"]
+    assert outbox.waiting == ()
+
+
+def test_outbox_with_refused_token_keeps_all_messages() -> None:
+    api = Api()
+    outbox = Outbox(api, MemoryStorage())
+    outbox.add("a", "one")
+    api.errors["one"] = ApiError(401, "unauthenticated", "expired", None)
+    with pytest.raises(ApiError):
+        outbox.flush()
+    assert texts(outbox.waiting) == ["one"]
+
+
+# ---------------------------------------------------------------------- streamed answers
+
+
+def delta(n: int, text: str) -> dict[str, object]:
+    agent = {"id": "agt_1", "name": "Coach"}
+    return {"type": "delta", "chat_id": "c", "agent": agent, "n": n, "text": text}
+
+
+def test_drafts_with_repeated_late_and_missing_frames_grow_without_gaps() -> None:
+    drafts = Drafts()
+    frames = [(1, "Rest"), (2, " on"), (2, " on"), (4, " lost"), (3, " Monday")]
+    shown = [draft.text for n, text in frames for draft in drafts.add(delta(n, text))]
+    assert shown == ["Rest", "Rest on", "Rest on Monday"]
+
+
+def test_drafts_are_void_once_and_begin_again_with_the_first_frame() -> None:
+    drafts = Drafts()
+    agent = {"id": "agt_1", "name": "Coach"}
+    list(drafts.add(delta(1, "Rest")))
+    assert list(drafts.void("c", agent)) == [Draft("c", agent, "")]
+    assert list(drafts.void("c", agent)) == []
+    assert list(drafts.add(delta(2, " from before"))) == []
+    assert [draft.text for draft in drafts.add(delta(1, "Run"))] == ["Run"]
