@@ -1447,6 +1447,26 @@ export interface paths {
         patch: operations["change_settings"];
         trace?: never;
     };
+    "/v1/settings/effective": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the settings in force with their sources
+         * @description The values are those of direct chats. Without an agent, they are the tenant's.
+         */
+        get: operations["get_effective_settings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/skills": {
         parameters: {
             query?: never;
@@ -2654,6 +2674,25 @@ export interface components {
             global?: boolean | null;
             /** @description Fails with 409 if the document has another version. */
             version?: number | null;
+        };
+        /**
+         * EffectiveSettingPage
+         * @description All settings in force, in one page.
+         */
+        EffectiveSettingPage: {
+            items: components["schemas"]["EffectiveSettingResource"][];
+            next_cursor?: string | null;
+        };
+        /**
+         * EffectiveSettingResource
+         * @description A setting in force: its value and the level that set it.
+         */
+        EffectiveSettingResource: {
+            name: string;
+            description: string;
+            value: unknown;
+            /** @description The level that set the value; `environment` is the deployment. */
+            source: components["schemas"]["SettingSource"];
         };
         /**
          * ErasureResource
@@ -3954,6 +3993,11 @@ export interface components {
          * @enum {string}
          */
         DeliveryStatus: "queued" | "sending" | "sent" | "delivered" | "failed" | "canceled";
+        /**
+         * SettingSource
+         * @enum {string}
+         */
+        SettingSource: "agent" | "line" | "tenant" | "stack" | "environment";
         /**
          * ErasureStage
          * @enum {string}
@@ -8173,6 +8217,50 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_effective_settings: {
+        parameters: {
+            query?: {
+                /** @description An agent, whose own settings win. */
+                agent_id?: string | null;
+                /** @description A line; omitted: chats in the app. */
+                line?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EffectiveSettingPage"];
+                };
+            };
+            /** @description The client has this list already. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

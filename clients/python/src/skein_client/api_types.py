@@ -935,6 +935,9 @@ AuditKind: TypeAlias = Literal['agent', 'audit', 'chat', 'context', 'document', 
 DeliveryStatus: TypeAlias = Literal['queued', 'sending', 'sent', 'delivered', 'failed', 'canceled']
 
 
+SettingSource: TypeAlias = Literal['agent', 'line', 'tenant', 'stack', 'environment']
+
+
 ErasureStage: TypeAlias = Literal['find', 'close', 'chats', 'kept', 'runs', 'rest', 'resting', 'done']
 
 
@@ -1384,6 +1387,17 @@ class DirectChatPage(TypedDict):
 
     items: list[DirectChatResource]
     next_cursor: str | None
+
+
+class EffectiveSettingResource(TypedDict):
+    """
+    A setting in force: its value and the level that set it.
+    """
+
+    name: str
+    description: str
+    value: Any
+    source: SettingSource
 
 
 class ErasureResource(TypedDict):
@@ -1886,6 +1900,15 @@ class AuditPage(TypedDict):
 
     items: list[AuditResource]
     next_cursor: str | None
+
+
+class EffectiveSettingPage(TypedDict):
+    """
+    All settings in force, in one page.
+    """
+
+    items: list[EffectiveSettingResource]
+    next_cursor: NotRequired[str | None]
 
 
 class GoalPage(TypedDict):
