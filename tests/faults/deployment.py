@@ -34,6 +34,7 @@ from skein.models.common.storage import Item, Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_before, due_partition
 from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Queues
+from tests.fakes.background import InlineBackground
 from tests.support.api_client import Answer, Client, Context, recorded
 from tests.support.builders import World, embeddings, tokens
 from tests.support.fakes import Fuse, Killed, in_turn
@@ -53,12 +54,15 @@ PORTS = {
     "vectors": ("nearest",),
     "queues": ("send",),
     "sms": ("send", "find"),
-    "model": ("complete",),
+    "model": ("complete", "stream"),
+    "sockets": ("push",),
     "verifier": ("verify",),
 }
 
 WRITES = frozenset({"table.write", "table.transact"})
-CHANGING = WRITES | {"queues.send", "sms.send", "model.complete"}
+CHANGING = WRITES | {
+    *("queues.send", "sms.send", "model.complete", "model.stream", "sockets.push"),
+}
 
 Watcher = Callable[[ModuleType, Any], None]
 
@@ -203,7 +207,9 @@ class Deployment(World):
         fused = {
             name: self.fuse.guard(ports[name], name, methods) for name, methods in PORTS.items()
         }
+        self.background = InlineBackground(self.clock)  # tasks end with their process
         others = {
+            "background": self.background,
             "clock": self.clock,
             "ids": self.ids,
             "metrics": self.metrics,

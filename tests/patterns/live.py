@@ -1,6 +1,6 @@
 """The live channel: tickets, connections, clients' frames and pushes."""
 
-from skein.models.outbox.jobs import LiveEvent, PushJob
+from skein.models.outbox.jobs import LiveEvent, PushJob, RunJob
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, group
 from tests.support.builders import TENANT, World, person
@@ -30,6 +30,25 @@ def push(meter: Meter, people: int) -> None:
     with meter(world):
         world.app.pushes.push(PushJob(tenant=TENANT, chat_id="chat_1", events=(event,)))
     assert [len(texts) for texts in world.sockets.texts.values()] == [1] * people
+
+
+@patterns.named("send a frame of a streamed answer to two people")
+def _stream(meter: Meter) -> None:
+    world = crowd(2)
+    world.model.default = "Rest on Monday"
+
+    def passes(said: str) -> None:
+        if said == "Rest on Monday":
+            with meter(world):
+                world.clock.advance(0.3)
+                world.background.finish(0)
+
+    world.model.between = passes
+    by = person("usr_0", "P0").ref
+    world.app.manual_trigger.now(TENANT, "chat_1", by, agent_id=COACH.id)
+    [job] = world.queues.ready("turns")
+    assert isinstance(job, RunJob)
+    world.take(job)
 
 
 @patterns.named("issue a ticket")
