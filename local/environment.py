@@ -94,7 +94,8 @@ class StackEnvironment:
             resolved = template.resolve(
                 dict(function.environment), {**parameters, **OWN_NAMES, **self.names}
             )
-            variables.update(resolved)
+            # A parameter of the type Number is a number here, and a text for a function on AWS.
+            variables.update({name: str(value) for name, value in resolved.items()})
         return variables
 
     def skein(self, template: Template) -> dict[str, str]:
