@@ -121,6 +121,7 @@ test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model
 BENCH_recall = bench.recall_generated "$(DATA)" "$(SIZE)"
 BENCH_recall-writes = bench.recall_writes "$(DATA)"
 BENCH_recall-speed = bench.recall_speed
+BENCH_recall-import = bench.recall_import
 
 .PHONY: bench
 bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts, ONLY=recall DATA=folder, ONLY=recall-speed ...)

@@ -79,7 +79,7 @@ def cold_start(name: str, scene_path: Path) -> ColdStart:
         text=True,
         check=True,
         cwd=ROOT,
-        env=_environment(name),
+        env=environment(name),
         timeout=SECONDS,
     )
     told = json.loads(done.stdout.splitlines()[-1])
@@ -91,7 +91,7 @@ def cold_start(name: str, scene_path: Path) -> ColdStart:
     )
 
 
-def _environment(name: str) -> Mapping[str, str]:
+def environment(name: str) -> Mapping[str, str]:
     """What Lambda gives to the function, as far as it is known before a deployment."""
     functions = {one.handler.rpartition(".")[0]: one for one in Template.load().functions}
     given = functions[name].environment
