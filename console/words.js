@@ -296,6 +296,7 @@ export const words = {
       run: "Why: a run",
       about: "Choose a run to see its prompt, its steps and its cost. From a chat, the link \"Why?\" leads to the run of an answer.",
       toChat: "Back to the chat",
+      toTranscript: "Read the chat as an operator",
       message: "The message",
       number: "Message",
       sender: "From",

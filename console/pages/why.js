@@ -22,7 +22,8 @@ async function show(main, args, context) {
   const names = await agentNames(api, found.agents.map((agent) => agent.agent_id));
   fill(main,
     el("h1", {}, said.name),
-    el("p", {}, el("a", { href: `#/chats/${part(chatId)}` }, said.toChat)),
+    el("p", { class: "row" }, el("a", { href: `#/chats/${part(chatId)}` }, said.toChat),
+      el("a", { href: `#/transcripts/${part(chatId)}` }, said.toTranscript)),
     outcomes(found, names),
     runId === null ? null : await runView(api, runId));
   return null;

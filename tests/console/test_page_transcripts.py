@@ -44,6 +44,10 @@ def test_silence_has_a_link_to_its_reason(driver: Driver, model: ScriptedOpenAI)
     silent = driver.page.locator(".bubble[data-silent]")
     expect(silent).to_contain_text("No answer follows.")
     expect(silent.get_by_role("link")).to_have_attribute("href", f"#/why/{chat}/1")
+    silent.get_by_role("link").click()
+    driver.ready()
+    driver.page.get_by_role("link", name="Read the chat as an operator").click()
+    expect(driver.page.get_by_label("Why do you read this chat?")).to_be_visible()
 
 
 def test_reason_that_is_too_short_reads_nothing(driver: Driver) -> None:
