@@ -29,9 +29,9 @@ from local.events import (
     sqs_event,
 )
 from local.intrinsics import queue_arn
-from local.routes import Routes
 from local.template import Template
-from local.twilio_webhooks import TwilioWebhooks
+from local.twilio.webhooks import TwilioWebhooks
+from local.web.routes import Routes
 from skein.adapters.system import UlidIds
 from skein.adapters.tokens import Tokens
 from skein.models.api.directory import NewAgent, NewLine, NewUser

@@ -18,7 +18,7 @@ from local.demo import LINE
 from local.end_signal import EndSignal
 from local.errors import LocalError
 from local.log_file import log_in, set_up_logs
-from local.model_server import MODEL_NAME
+from local.model.server import MODEL_NAME
 from local.stack import Stack
 from skein.errors import SkeinError
 

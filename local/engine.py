@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from local.feed import Changes, FeedSource
-from local.inbox import Inbox, PolledQueue
+from local.polling.feed import Changes, FeedSource
+from local.polling.inbox import Inbox, PolledQueue
 from local.template import Template
 from skein.models.common.storage import Item
 from skein.ports import Clock, Queues, Secrets, Table, VectorIndex

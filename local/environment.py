@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from local.errors import BadTemplateError
 from local.intrinsics import REGION
 from local.template import Template
-from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
+from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
 from skein.errors import MissingSecret
 from skein.ports import Secrets
 from skein.settings import Settings

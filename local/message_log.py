@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from local.log_file import MESSAGES_LOGGER
-from local.sms_log import Sms
+from local.twilio.sms_log import Sms
 from skein.models.chats.chat import Message
 from skein.models.common.storage import Item, Key, Page, Put, Query, Write
 from skein.ports import Table

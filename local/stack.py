@@ -15,44 +15,44 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from local.access import LocalAccess, refused
-from local.authorizer import Authorizer
-from local.clock import TurnableClock
-from local.clock_control import ClockControl
 from local.config import LOOPBACK, Config
-from local.cors import Cors, own_origins
 from local.demo import LINE, TENANT, make_demo
-from local.developer_api import PREFIX as DEVELOPER_PREFIX
-from local.developer_api import DeveloperApi
-from local.due_events import DueEvents
-from local.due_index import DueIndex
 from local.engine import Engine, engine_of
 from local.environment import AUDIENCE, LocalSecrets, StackEnvironment, lambda_environment
 from local.errors import DataInUseError
 from local.events import Request, Response
-from local.feed import FeedPoller, feed_sources
 from local.functions import MAX_CONCURRENCY, Functions, Invoker
-from local.gateway import Gateway
-from local.inbox import Inbox, PolledQueue
-from local.issuer import LocalIssuer, Person
-from local.live_server import LiveServer
 from local.log_file import PRIVATE
 from local.message_log import MessageLog, show_sms_received, show_sms_sent
-from local.model_check import ModelCheck
-from local.model_server import SETTINGS as MODEL_SETTINGS
-from local.model_server import LocalModel
+from local.model.check import ModelCheck
+from local.model.reporting import ModelApi, ReportingModel
+from local.model.server import SETTINGS as MODEL_SETTINGS
+from local.model.server import LocalModel
 from local.permissions import Permissions, PermittedQueues, PermittedTable, PermittedVectors
-from local.poller import Poller
-from local.reporting import ModelApi, ReportingModel
-from local.schedules import Schedules
-from local.server import Server
-from local.sms_log import SmsLog
+from local.polling.feed import FeedPoller, feed_sources
+from local.polling.inbox import Inbox, PolledQueue
+from local.polling.poller import Poller
 from local.template import REGISTER, Template
-from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
-from local.twilio_sandbox import TwilioSandbox
-from local.twilio_webhooks import TwilioWebhooks
-from local.waiting import WaitingWork
+from local.timing.clock import TurnableClock
+from local.timing.clock_control import ClockControl
+from local.timing.due_events import DueEvents
+from local.timing.due_index import DueIndex
+from local.timing.schedules import Schedules
+from local.timing.waiting import WaitingWork
+from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
+from local.twilio.sandbox import TwilioSandbox
+from local.twilio.sms_log import SmsLog
+from local.twilio.webhooks import TwilioWebhooks
 from local.warm_up import WarmUp
+from local.web.access import LocalAccess, refused
+from local.web.authorizer import Authorizer
+from local.web.cors import Cors, own_origins
+from local.web.developer_api import PREFIX as DEVELOPER_PREFIX
+from local.web.developer_api import DeveloperApi
+from local.web.gateway import Gateway
+from local.web.issuer import LocalIssuer, Person
+from local.web.live_server import LiveServer
+from local.web.server import Server
 from skein import bootstrap
 from skein.adapters.openai_model import OpenAIModel
 from skein.bootstrap.api import ApiServices

@@ -21,12 +21,12 @@ from typing import Any
 from bench.load.containers import Setup
 from bench.load.storm import Storm, shake_aws
 from local.aws.delays import keep_delays
-from local.clock import TurnableClock
 from local.engine import Adapters
 from local.environment import LocalSecrets
 from local.functions import Functions
 from local.sqlite.engine import SqliteEngine
 from local.template import Function, Template
+from local.timing.clock import TurnableClock
 from skein import bootstrap
 from skein.adapters.aws import Aws
 from skein.adapters.dynamodb import DynamoTable, dynamo_client

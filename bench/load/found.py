@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from local.sms_log import Sms
+from local.twilio.sms_log import Sms
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.storage import Item

@@ -26,14 +26,14 @@ from bench.load.run import Caller, any_seed
 from bench.load.stand import ModelServer
 from bench.load.storm import SHARE, Storm, UnreliableInbox
 from bench.report import markdown_table, printed
-from local.clock import TurnableClock
 from local.config import Config
 from local.engine import Engine
 from local.events import Request, Response
-from local.live_server import LiveServer
-from local.poller import Poller
+from local.polling.poller import Poller
 from local.stack import Stack
 from local.template import ROOT
+from local.timing.clock import TurnableClock
+from local.web.live_server import LiveServer
 from skein.errors import Unavailable
 from skein.ports import Sockets
 

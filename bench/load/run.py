@@ -21,11 +21,11 @@ from bench.load.found import StoredState, acknowledged_in, ledger_of
 from bench.load.people import TENANT, Ledger, World, live_in_threads, people
 from bench.load.stand import Killer, LoadStack, ModelServer, config_for
 from bench.load.storm import Storm
-from local.clock import TurnableClock
 from local.demo import LINE
 from local.engine import EngineName
-from local.poller import Poller
+from local.polling.poller import Poller
 from local.template import ROOT
+from local.timing.clock import TurnableClock
 from skein import bootstrap
 from skein.models.common.storage import Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_partition

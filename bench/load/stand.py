@@ -16,17 +16,17 @@ from bench.load.containers import Containers, Kind, Setup
 from bench.load.model import THROTTLED, Model
 from bench.load.storm import Storm, UnreliableInbox, shaken
 from local.aws.engine import AwsEngine
-from local.clock import TurnableClock
 from local.config import LOOPBACK, Config
 from local.engine import Engine, EngineName
 from local.environment import StackEnvironment
 from local.events import Request, Response, json_response
 from local.functions import Invoker
-from local.poller import Poller
-from local.server import Server
-from local.sms_log import Sms, SmsLog
+from local.polling.poller import Poller
 from local.stack import Stack
-from local.twilio_sandbox import PREFIX as TWILIO_PREFIX
+from local.timing.clock import TurnableClock
+from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
+from local.twilio.sms_log import Sms, SmsLog
+from local.web.server import Server
 from skein.adapters.twilio_sms import READ_SECONDS as TWILIO_SECONDS
 
 SIZES: dict[Kind, int] = {"door": 12, "worker": 16}

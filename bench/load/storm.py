@@ -19,7 +19,7 @@ from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 from botocore.httpsession import URLLib3Session
 
 from local.events import Request, Response
-from local.inbox import Held, Inbox, PolledQueue
+from local.polling.inbox import Held, Inbox, PolledQueue
 from skein.ports import Clock
 
 Fault = Literal["throttle", "reset", "lost before", "lost after"]
@@ -194,33 +194,33 @@ class UnreliableInbox:
 
     @property
     def sources(self) -> Sequence[PolledQueue]:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         return self._inbox.sources
 
     def receive(self) -> int:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         return self._inbox.receive()
 
     def next_due(self) -> datetime | None:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         with self._lock:
             times = [held.due_at for held in self._held_back]
         return min(filter(None, [*times, self._inbox.next_due()]), default=None)
 
     def waiting(self) -> list[Held]:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         with self._lock:
             return [*self._inbox.waiting(), *self._held_back]
 
     def shift(self, by: timedelta) -> int:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         with self._lock:
             for held in self._held_back:
                 held.due_at += by
             return self._inbox.shift(by) + len(self._held_back)
 
     def take(self, source: PolledQueue) -> list[Held]:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         now, most = self._clock.now(), source.settings.batch_size
         with self._lock:
             due = [h for h in self._held_back if h.source is source and h.due_at <= now][:most]
@@ -230,17 +230,17 @@ class UnreliableInbox:
         return [held for held in self._inbox.take(source) if not self._delayed(held, now)]
 
     def succeed(self, held: Held) -> None:
-        """See `local.inbox.Inbox`; a copy is done without the queue's knowing."""
+        """See `local.polling.inbox.Inbox`; a copy is done without the queue's knowing."""
         if held.message.receipt_handle:
             self._inbox.succeed(held)
 
     def fail(self, held: Held) -> None:
-        """See `local.inbox.Inbox`; a copy does not come again."""
+        """See `local.polling.inbox.Inbox`; a copy does not come again."""
         if held.message.receipt_handle:
             self._inbox.fail(held)
 
     def release(self) -> None:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         self._inbox.release()
 
     def _delayed(self, held: Held, now: datetime) -> bool:

@@ -7,11 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from local.event_filters import filters_of
 from local.events import Event, given_up, sequence_number
-from local.feed import FeedSource
 from local.files import read_whole, write_whole
 from local.intrinsics import function_arn
+from local.polling.event_filters import filters_of
+from local.polling.feed import FeedSource
 from skein.ports import Clock
 
 Positions = dict[str, dict[str, str]]
@@ -19,7 +19,7 @@ Positions = dict[str, dict[str, str]]
 
 
 class StreamChanges:
-    """The changes for the feeds. See `local.feed.Changes`.
+    """The changes for the feeds. See `local.polling.feed.Changes`.
 
     As on AWS, a batch holds changes of one shard. A shard is read when its parent has been read.
 
@@ -49,7 +49,7 @@ class StreamChanges:
         self._shard_of: dict[str, str] = {}  # the shard of each feed's last batch
 
     def read(self, source: FeedSource) -> list[Event]:
-        """See `local.feed.Changes`."""
+        """See `local.polling.feed.Changes`."""
         for shard in self._shards():
             found = self._read_shard(source, shard)
             if found:
@@ -58,14 +58,14 @@ class StreamChanges:
         return []
 
     def done(self, source: FeedSource, last: Event) -> None:
-        """See `local.feed.Changes`."""
+        """See `local.polling.feed.Changes`."""
         self._position_of(source)[self._shard_of[source.name]] = sequence_number(last)
         write_whole(self._file, json.dumps(self._positions).encode())
 
     def give_up(
         self, source: FeedSource, changes: Sequence[Event], *, condition: str, calls: int
     ) -> None:
-        """See `local.feed.Changes`; after a kill in between, the message may be sent again."""
+        """See `local.polling.feed.Changes`; after a kill, the message may be sent again."""
         if source.settings.failures is not None:
             arn = function_arn(source.name)
             now = self._clock.now()

@@ -21,9 +21,9 @@ from local.aws.emulator import Emulator
 from local.aws.inbox import SqsInbox
 from local.engine import Adapters
 from local.environment import CREDENTIALS, TWILIO_SECRET, new_twilio_account
-from local.feed import FeedSource
-from local.inbox import PolledQueue
 from local.intrinsics import ACCOUNT, REGION, REGISTER_NAME, TABLE_NAME, queue_arn, table_arn
+from local.polling.feed import FeedSource
+from local.polling.inbox import PolledQueue
 from local.template import REGISTER, Template
 from skein.adapters.attributes import unmarshal_item
 from skein.adapters.aws import Aws

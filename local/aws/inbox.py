@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from local.aws.delays import DUE_AT, SENT_AT, moment
 from local.events import QueueMessage
-from local.inbox import Held, PolledQueue
+from local.polling.inbox import Held, PolledQueue
 from skein.ports import Clock
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 class SqsInbox:
     """Inbox that receives all queues' messages immediately and returns them when they are due.
 
-    See `local.inbox.Inbox`.
+    See `local.polling.inbox.Inbox`.
 
     Args:
         sqs: A client without the hooks of `local.aws.delays`.
@@ -121,12 +121,12 @@ class SqsInbox:
             return min((h.due_at for h in self._held.values() if not h.running), default=None)
 
     def waiting(self) -> list[Held]:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         with self._lock:
             return [replace(held) for held in self._held.values() if not held.running]
 
     def shift(self, by: timedelta) -> int:
-        """See `local.inbox.Inbox`.
+        """See `local.polling.inbox.Inbox`.
 
         A message keeps the due time in its attributes, so the change holds until the next start.
         """

@@ -11,10 +11,10 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from uuid import uuid4
 
-from local.event_filters import filters_of
 from local.events import Event, given_up, sequence_number, stream_change
-from local.feed import FeedSource
 from local.intrinsics import TABLE_NAME, function_arn, table_arn
+from local.polling.event_filters import filters_of
+from local.polling.feed import FeedSource
 from local.sqlite.database import Database
 from local.sqlite.items import as_text, item_size
 from skein.adapters.attributes import StoredItem
@@ -73,7 +73,7 @@ def record_changes(
 
 
 class SqliteChanges:
-    """The changes for the feeds. See `local.feed.Changes`.
+    """The changes for the feeds. See `local.polling.feed.Changes`.
 
     Args:
         database: The database.
@@ -93,7 +93,7 @@ class SqliteChanges:
             connection.execute("DELETE FROM changes WHERE feed NOT IN (SELECT name FROM feeds)")
 
     def read(self, source: FeedSource) -> list[Event]:
-        """See `local.feed.Changes`."""
+        """See `local.polling.feed.Changes`."""
         with self._database.reading() as connection:
             rows = connection.execute(
                 "SELECT id, record FROM changes WHERE feed = ? ORDER BY id LIMIT ?",
@@ -102,14 +102,14 @@ class SqliteChanges:
         return [_numbered(*row) for row in rows]
 
     def done(self, source: FeedSource, last: Event) -> None:
-        """See `local.feed.Changes`."""
+        """See `local.polling.feed.Changes`."""
         with self._database.writing() as connection:
             connection.execute(*_forget(source, last))
 
     def give_up(
         self, source: FeedSource, changes: Sequence[Event], *, condition: str, calls: int
     ) -> None:
-        """See `local.feed.Changes`; both happen in one transaction."""
+        """See `local.polling.feed.Changes`; both happen in one transaction."""
         now = self._clock.now()
         arn = function_arn(source.name)
         body = given_up(arn, changes, condition=condition, calls=calls, now=now)

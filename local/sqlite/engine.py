@@ -7,10 +7,10 @@ from pathlib import Path
 
 from local.engine import Adapters
 from local.environment import TWILIO_SECRET, KeptSecrets, new_twilio_account
-from local.feed import FeedSource
 from local.files import read_whole, write_whole
-from local.inbox import PolledQueue
 from local.intrinsics import REGISTER_NAME, TABLE_NAME, queue_arn, table_arn
+from local.polling.feed import FeedSource
+from local.polling.inbox import PolledQueue
 from local.sqlite.changes import SqliteChanges
 from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues, messages_in

@@ -12,7 +12,7 @@ from hashlib import md5
 from typing import Any
 
 from local.events import QueueMessage
-from local.inbox import Held, PolledQueue
+from local.polling.inbox import Held, PolledQueue
 from local.sqlite.database import Database
 from skein.adapters.rules import check_jobs
 from skein.models.outbox.jobs import Job
@@ -89,11 +89,11 @@ class SqliteInbox:
         self._lock = threading.Lock()
 
     def receive(self) -> int:
-        """See `local.inbox.Inbox`; all messages are here already."""
+        """See `local.polling.inbox.Inbox`; all messages are here already."""
         return 0
 
     def next_due(self) -> datetime | None:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         running = self._ids()
         with self._database.reading() as connection:
             found = [
@@ -107,7 +107,7 @@ class SqliteInbox:
         return min((_time(row[0]) for row in found if row is not None), default=None)
 
     def waiting(self) -> list[Held]:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         now = self._clock.now()
         with self._database.reading() as connection:
             return [
@@ -117,7 +117,7 @@ class SqliteInbox:
             ]
 
     def shift(self, by: timedelta) -> int:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         running = self._ids()
         with self._database.writing() as connection:
             changed = connection.execute(
@@ -127,7 +127,7 @@ class SqliteInbox:
             return changed.rowcount
 
     def take(self, source: PolledQueue) -> list[Held]:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         now = self._clock.now()
         with self._database.reading() as connection:
             found = self._found(connection, source, now, due=True)
@@ -145,11 +145,11 @@ class SqliteInbox:
         return found
 
     def succeed(self, held: Held) -> None:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         self._finish(held, "DELETE FROM messages WHERE id = ?", [])
 
     def fail(self, held: Held) -> None:
-        """See `local.inbox.Inbox`."""
+        """See `local.polling.inbox.Inbox`."""
         queue, now = held.source.queue, self._clock.now().timestamp()
         if not held.is_last_attempt:
             self._finish(
@@ -166,7 +166,7 @@ class SqliteInbox:
         logger.warning("a message of %s went to %s", queue.logical_id, queue.dead_letters)
 
     def release(self) -> None:
-        """See `local.inbox.Inbox`; messages in the hands of a stopped process are due again."""
+        """See `local.polling.inbox.Inbox`; messages that a stopped process had are due again."""
         with self._database.writing() as connection:
             connection.execute(
                 "UPDATE messages SET received = 0, due_at = min(due_at, ?) WHERE received = 1",

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from local.event_filters import EventFilters
 from local.permissions import permissions_of
+from local.polling.event_filters import EventFilters
 from local.template import REGISTER, ROOT, Function, Template
 from skein.adapters.rules import VECTORS
 from skein.models.recall.vector_search import DIMENSIONS

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 from moto import mock_aws
 
-from local.inbox import PolledQueue
+from local.polling.inbox import PolledQueue
 from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues
 from local.template import Queue, QueueSource

@@ -13,7 +13,7 @@ import pytest
 
 from local.aws.changes import StreamChanges
 from local.events import Event, sequence_number
-from local.feed import Changes, FeedSource
+from local.polling.feed import Changes, FeedSource
 from local.sqlite.changes import SqliteChanges
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable

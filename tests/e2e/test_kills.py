@@ -19,7 +19,7 @@ from bench.load.storm import Storm
 from local.children import free_port
 from local.config import Config
 from local.demo import LINE
-from local.sms_log import SmsLog
+from local.twilio.sms_log import SmsLog
 from tests.e2e.process import LocalProcess
 from tests.e2e.watched import WatchedStack
 

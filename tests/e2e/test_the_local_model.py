@@ -13,7 +13,7 @@ import pytest
 
 from local.config import Config
 from local.errors import ModelMissingError
-from local.model_server import MODEL_NAME, LocalModel, model_file
+from local.model.server import MODEL_NAME, LocalModel, model_file
 from local.stack import Stack
 from skein.services.delivery.segments import segment_count
 from tools.samples import text

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from local import clock_control
+from local.timing import clock_control
 from skein import bootstrap
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.storage import Put, Write

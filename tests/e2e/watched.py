@@ -1,9 +1,9 @@
 """A local stack in this process whose engine, poller and clock a test can reach."""
 
-from local.clock import TurnableClock
 from local.engine import Engine
-from local.poller import Poller
+from local.polling.poller import Poller
 from local.stack import Stack
+from local.timing.clock import TurnableClock
 
 
 class WatchedStack(Stack):

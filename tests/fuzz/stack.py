@@ -8,11 +8,11 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 from werkzeug.wrappers import Request as HttpRequest
 from werkzeug.wrappers import Response as HttpResponse
 
-from local.authorizer import Authorizer
 from local.events import Request, Response
 from local.functions import Functions
-from local.gateway import Gateway
 from local.template import Template
+from local.web.authorizer import Authorizer
+from local.web.gateway import Gateway
 from skein import bootstrap
 from tests.fakes.system import FixedClock
 from tests.matrix.households import Neighbours

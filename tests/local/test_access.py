@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from local.__main__ import greeting, network_lines
-from local.access import LocalAccess, refused
 from local.config import BadConfigError, Config
 from local.errors import PortInUseError
 from local.events import Request, Response, json_response
-from local.server import Server, addresses
 from local.stack import Stack
+from local.web.access import LocalAccess, refused
+from local.web.server import Server, addresses
 
 PORT = 8787
 OTHER_MACHINE = "127.0.0.2"  # stands for another machine: /local answers 127.0.0.1 and ::1 alone

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import cast
 
-from local.clock import TurnableClock
-from local.clock_control import ClockControl
-from local.feed import FeedPoller
-from local.poller import Poller
-from local.schedules import Schedules
-from local.twilio_sandbox import TwilioSandbox
-from local.waiting import Waiting, WaitingWork
+from local.polling.feed import FeedPoller
+from local.polling.poller import Poller
+from local.timing.clock import TurnableClock
+from local.timing.clock_control import ClockControl
+from local.timing.schedules import Schedules
+from local.timing.waiting import Waiting, WaitingWork
+from local.twilio.sandbox import TwilioSandbox
 from skein.models.common.storage import Item
 from tests.fakes.table import MemoryTable
 

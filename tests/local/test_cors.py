@@ -3,9 +3,9 @@
 import pytest
 
 from local.config import BadConfigError, Config
-from local.cors import Cors, own_origins
 from local.events import Request, Response
 from local.template import Template
+from local.web.cors import Cors, own_origins
 
 URL = "http://127.0.0.1:8787"
 CORS = Cors.of(Template.load(), (URL,))

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from local.authorizer import Authorizer
 from local.aws.emulator import SERVICES, Emulator
-from local.clock import TurnableClock
 from local.config import BadConfigError, Config
 from local.errors import DamagedDataError, PortInUseError
 from local.log_file import log_in
-from local.server import Server
-from local.sms_log import SmsLog
 from local.sqlite.database import Database
 from local.sqlite.engine import SqliteEngine
 from local.sqlite.table import SqliteTable
 from local.stack import Stack
+from local.timing.clock import TurnableClock
+from local.twilio.sms_log import SmsLog
+from local.web.authorizer import Authorizer
+from local.web.server import Server
 from skein.models.common.storage import Key, Put
 
 STATES = [f"aws/state/{service}.json" for service in SERVICES]

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from local.due_events import DueEvents
-from local.due_index import DueIndex
+from local.timing.due_events import DueEvents
+from local.timing.due_index import DueIndex
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Key, Put
 from skein.models.outbox.due import DueKind, due_pointer

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from local.errors import BadTemplateError
-from local.event_filters import EventFilters
+from local.polling.event_filters import EventFilters
 
 RECORD: dict[str, Any] = {
     "eventName": "MODIFY",

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from local.clock import TurnableClock
 from local.events import Event
-from local.feed import Changes, FeedPoller, FeedSource, feed_sources
+from local.polling.feed import Changes, FeedPoller, FeedSource, feed_sources
 from local.sqlite import changes as sqlite_changes
 from local.sqlite.changes import SqliteChanges
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from local.template import Function, Template
+from local.timing.clock import TurnableClock
 from skein.models.common.storage import Key, Put, Update
 from tests.support.functions import a_feed
 
@@ -123,7 +123,7 @@ def test_changes_come_in_order_and_in_batches_of_the_template(bench: Bench) -> N
 
 
 def test_change_wakes_the_poller_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("local.sweeping.POLL_SECONDS", 60.0)
+    monkeypatch.setattr("local.polling.sweeping.POLL_SECONDS", 60.0)
     bench.poller.start()
     bench.settle()
     bench.put("a")
@@ -307,9 +307,9 @@ def test_changes_that_cannot_be_read_are_not_at_rest_and_that_is_logged_once(
     def unreadable(_: FeedSource) -> list[Event]:
         raise ConnectionError("nobody is there")
 
-    monkeypatch.setattr("local.sweeping.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("local.polling.sweeping.POLL_SECONDS", 0.01)
     bench.put("a")
-    with caplog.at_level("WARNING", "local.sweeping"), monkeypatch.context() as broken:
+    with caplog.at_level("WARNING", "local.polling.sweeping"), monkeypatch.context() as broken:
         broken.setattr(bench.changes, "read", unreadable)
         bench.poller.start()
         assert not bench.poller.settle(until=time.monotonic() + 0.3)

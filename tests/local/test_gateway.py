@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from local.authorizer import Authorizer
-from local.cors import Cors
 from local.events import Request, http_event, http_response
 from local.functions import Functions
-from local.gateway import MAX_BODY_BYTES, Gateway
-from local.routes import Routes
 from local.template import Function, Route, Template
+from local.web.authorizer import Authorizer
+from local.web.cors import Cors
+from local.web.gateway import MAX_BODY_BYTES, Gateway
+from local.web.routes import Routes
 from tests.fakes.system import FixedClock
 from tests.support.functions import a_function
 

@@ -8,10 +8,10 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 import jwt
 import pytest
 
-from local.authorizer import Authorizer
 from local.environment import AUDIENCE, CONSOLE_CLIENT
 from local.events import Request, Response
-from local.issuer import (
+from local.web.authorizer import Authorizer
+from local.web.issuer import (
     AUTHORIZE,
     CODE_SECONDS,
     DISCOVERY,
@@ -156,7 +156,7 @@ def test_exchange_with_a_wrong_value_is_refused(issuer: LocalIssuer, wrong: dict
 def test_code_expires(issuer: LocalIssuer, monkeypatch: pytest.MonkeyPatch) -> None:
     code = code_for(issuer, user="ann")
     late = time.monotonic() + CODE_SECONDS + 1
-    monkeypatch.setattr("local.issuer.time.monotonic", lambda: late)
+    monkeypatch.setattr("local.web.issuer.time.monotonic", lambda: late)
     assert exchange(issuer, code).status == 400
 
 

@@ -15,8 +15,8 @@ from websockets.sync.client import ClientConnection, connect
 
 from local.errors import PortInUseError
 from local.events import Event
-from local.live_server import MAX_WAITING, LiveServer
 from local.template import Function, Template
+from local.web.live_server import MAX_WAITING, LiveServer
 from skein.errors import ConnectionGone
 
 ROUTES = Template.load().socket_routes

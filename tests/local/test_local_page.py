@@ -1,6 +1,6 @@
 """The page of the local stack's own calls lists the calls of the code."""
 
-from local.developer_api import CALLS
+from local.web.developer_api import CALLS
 from tests.support.local_page import documented_calls, page
 
 

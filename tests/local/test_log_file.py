@@ -14,7 +14,7 @@ from local.events import Event
 from local.functions import Functions, Handler
 from local.log_file import FILE_NAME, LogFile, log_in, set_up_logs
 from local.message_log import MessageLog, show_sms_received
-from local.reporting import ModelApi, ReportingModel
+from local.model.reporting import ModelApi, ReportingModel
 from skein import logs
 from skein.errors import Unreachable
 from skein.models.chats.chat import SmsAddress

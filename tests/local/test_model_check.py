@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.model_check import ModelCheck
-from local.reporting import ModelApi
+from local.model.check import ModelCheck
+from local.model.reporting import ModelApi
 from skein.adapters.openai_model import OpenAIModel
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
@@ -25,7 +25,7 @@ def problems(base_url: str, caplog: pytest.LogCaptureFixture) -> list[str]:
     """Run a check and return its log lines."""
     model = OpenAIModel(api_key=lambda: "key", base_url=base_url)
     check = ModelCheck(model, ModelApi(base_url, DEFAULT, LIGHT))
-    with caplog.at_level(logging.WARNING, "local.model_check"):
+    with caplog.at_level(logging.WARNING, "local.model.check"):
         check.check()
     model.close()
     return list(caplog.messages)

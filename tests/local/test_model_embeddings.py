@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from local.model_server import make_server
+from local.model.server import make_server
 from skein.adapters.openai_embeddings import OpenAIEmbeddings
 from skein.adapters.openai_model import OpenAIModel
 from skein.adapters.static_embeddings import StaticEmbeddings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from local.model_server import MODEL_FILE
+from local.model.server import MODEL_FILE
 from tools import model
 
 

@@ -15,13 +15,13 @@ from moto import mock_aws
 
 from local.aws.delays import keep_delays
 from local.aws.inbox import SqsInbox
-from local.clock import TurnableClock
 from local.functions import Functions
-from local.inbox import Held, Inbox, PolledQueue
-from local.poller import Poller
+from local.polling.inbox import Held, Inbox, PolledQueue
+from local.polling.poller import Poller
 from local.sqlite.database import Database
 from local.sqlite.queues import INSERT, SqliteInbox
 from local.template import Function, Queue, QueueSource
+from local.timing.clock import TurnableClock
 from tests.support.functions import a_function
 
 if TYPE_CHECKING:
@@ -325,8 +325,8 @@ def test_queues_that_cannot_be_read_are_not_at_rest_and_that_is_told_once(
         raise ConnectionError("nobody is there")
 
     bench.settle()
-    monkeypatch.setattr("local.sweeping.POLL_SECONDS", 0.01)
-    with caplog.at_level("WARNING", "local.sweeping"), monkeypatch.context() as broken:
+    monkeypatch.setattr("local.polling.sweeping.POLL_SECONDS", 0.01)
+    with caplog.at_level("WARNING", "local.polling.sweeping"), monkeypatch.context() as broken:
         broken.setattr(bench.inbox, "receive", unreadable)
         assert not bench.poller.settle(until=time.monotonic() + 0.3)
     assert caplog.messages == ["failed to use the queues: nobody is there"]

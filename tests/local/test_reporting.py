@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from local.children import Child
-from local.reporting import ModelApi, ReportingModel
+from local.model.reporting import ModelApi, ReportingModel
 from local.template import ROOT
 from skein.errors import (
     KeyRefused,
@@ -44,7 +44,7 @@ def test_failed_answers_are_each_reported_and_the_recovery_once(
     refused, lost = KeyRefused("AuthenticationError"), Unreachable("APIConnectionError")
     scripted = ScriptedModel(deque([refused, refused, lost, "Hi", "Hi"]))
     model = ReportingModel(scripted, API)
-    with caplog.at_level(logging.INFO, "local.reporting"):
+    with caplog.at_level(logging.INFO, "local.model.reporting"):
         ask(model, 3)
         for _ in range(2):
             assert model.complete(REQUEST).text == "Hi"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from local.reset import Reset
+from local.timing.reset import Reset
 from skein.errors import ConditionFailed
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Key, Put, Update, Write

@@ -7,12 +7,12 @@ from typing import Any, cast, get_args
 import pytest
 
 from local.__main__ import clock_line
-from local.clock import TurnableClock
-from local.due_index import DueIndex
 from local.errors import BadTemplateError
 from local.functions import Functions
-from local.schedules import KINDS, Schedules, parse
 from local.template import TEMPLATE, Function, Schedule, Template
+from local.timing.clock import TurnableClock
+from local.timing.due_index import DueIndex
+from local.timing.schedules import KINDS, Schedules, parse
 from skein.bootstrap.memory_finders import build_consolidation_finder, build_reflection_finder
 from skein.bootstrap.tick import build_tick
 from skein.models.common.storage import Key, Put

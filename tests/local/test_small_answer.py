@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from local.small_answer import (
+from local.model.small_answer import (
     BE_KIND,
     CANNOT_DO,
     CANNOT_KNOW,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from local.model_server import MAX_WAITING, MODEL_NAME, SLOTS, make_server
-from local.small_model import NO_REPLY, Continuation, SmallModel
+from local.model.server import MAX_WAITING, MODEL_NAME, SLOTS, make_server
+from local.model.small_model import NO_REPLY, Continuation, SmallModel
 from skein.adapters.openai_model import OpenAIModel
 from skein.models.runs.completion import ModelMessage, ModelRequest
 from skein.services.memory.extraction import SCHEMA as MEMORY_SCHEMA

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.small_prompt import MAX_CHARACTER, MAX_TURN, MAX_TURNS, Turn, conversation_of
+from local.model.small_prompt import MAX_CHARACTER, MAX_TURN, MAX_TURNS, Turn, conversation_of
 from local.template import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "prompts"

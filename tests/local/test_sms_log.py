@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local.sms_log import Sms, SmsLog
+from local.twilio.sms_log import Sms, SmsLog
 
 SMS = Sms(
     sid="SM1",
@@ -70,6 +70,6 @@ def test_wait_ends_with_the_next_change_of_the_log(tmp_path: Path) -> None:
 def test_wait_beyond_the_limit_returns_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("local.sms_log.MAX_WAITING", 0)
+    monkeypatch.setattr("local.twilio.sms_log.MAX_WAITING", 0)
     log = SmsLog(tmp_path / "texts.jsonl")
     log.wait(log.version, 60.0)

@@ -9,10 +9,10 @@ from urllib.parse import parse_qsl
 import pytest
 
 from local.events import Request, Response
-from local.server import Server
-from local.sms_log import SmsLog
-from local.twilio_sandbox import PREFIX, TwilioSandbox
-from local.twilio_webhooks import TwilioWebhooks
+from local.twilio.sandbox import PREFIX, TwilioSandbox
+from local.twilio.sms_log import SmsLog
+from local.twilio.webhooks import TwilioWebhooks
+from local.web.server import Server
 from skein.adapters.twilio_signature import TwilioSignature
 from skein.adapters.twilio_sms import TwilioSms
 from skein.errors import SmsRejected

@@ -6,11 +6,11 @@ from typing import Any, get_args
 
 import pytest
 
-from local.due_index import DueIndex
 from local.events import QueueMessage
-from local.inbox import Held, PolledQueue
+from local.polling.inbox import Held, PolledQueue
 from local.template import Queue, QueueSource
-from local.waiting import BARRIERS, MAX_SHOWN, POLICY, WaitingWork, WaitKind
+from local.timing.due_index import DueIndex
+from local.timing.waiting import BARRIERS, MAX_SHOWN, POLICY, WaitingWork, WaitKind
 from skein.models.chats.chat import SmsAddress
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from local.events import Event, failed_messages, sequence_number
-from local.feed import FeedSource, feed_sources
+from local.polling.feed import FeedSource, feed_sources
 from local.sqlite.changes import SqliteChanges
 from local.template import Template
 from skein.ports import Clock

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from local.feed import FeedSource
+from local.polling.feed import FeedSource
 from local.template import Function, StreamSource
 
 

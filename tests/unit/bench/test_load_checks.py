@@ -9,7 +9,7 @@ import pytest
 
 from bench.load.checks import CHECKS, verdicts
 from bench.load.found import Acknowledged, StoredState
-from local.sms_log import Sms
+from local.twilio.sms_log import Sms
 from skein.models.chats.chat import chat_partition
 from skein.models.common.storage import Item, Query
 from skein.models.delivery.sms import InboundSms

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from local.clock import TurnableClock
 from local.errors import RestlessError
-from local.feed import FeedPoller
-from local.poller import Poller
-from local.reset import Reset
-from local.schedules import Schedules
-from local.twilio_sandbox import TwilioSandbox
-from local.waiting import BARRIERS, Waiting, WaitingWork
+from local.polling.feed import FeedPoller
+from local.polling.poller import Poller
+from local.timing.clock import TurnableClock
+from local.timing.reset import Reset
+from local.timing.schedules import Schedules
+from local.timing.waiting import BARRIERS, Waiting, WaitingWork
+from local.twilio.sandbox import TwilioSandbox
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Item
 from skein.ports import Table
@@ -107,8 +107,8 @@ class ClockControl:
     def drain(self) -> dict[str, object]:
         """Run all queued messages, and turn the clock past short delays only.
 
-        `local.waiting.POLICY` lists the delays that the clock is turned past. A model that fails is
-        waited for in real time.
+        `local.timing.waiting.POLICY` lists the delays that the clock is turned past. A model that
+        fails is waited for in real time.
 
         Returns:
             The report: what was done, what waits, the time and the offset.

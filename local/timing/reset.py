@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from local.due_index import due_at, key_of
+from local.timing.due_index import due_at, key_of
 from skein.errors import ConditionFailed
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Is, Item, Update, all_of

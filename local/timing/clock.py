@@ -59,7 +59,7 @@ class TurnableClock:
     def reset(self) -> timedelta:
         """Set the clock to real time; return the offset that it had.
 
-        Timestamps that were stored before may then lie in the future (see `local.reset`).
+        Timestamps that were stored before may then lie in the future (see `local.timing.reset`).
         """
         with self._lock:
             before = self._ahead

@@ -18,8 +18,8 @@ from typing import Any
 from urllib.parse import parse_qs, parse_qsl
 
 from local.events import Request, Response, json_response
-from local.sms_log import Sms, SmsLog
-from local.twilio_webhooks import TwilioWebhooks
+from local.twilio.sms_log import Sms, SmsLog
+from local.twilio.webhooks import TwilioWebhooks
 from skein.models.common.base import rfc3339
 from skein.ports import Clock
 from skein.services.delivery.segments import segment_count

@@ -24,8 +24,8 @@ from websockets.http11 import Response as HandshakeResponse
 from local.config import LOOPBACK
 from local.events import CONNECT, DEFAULT, DISCONNECT, Event, socket_event
 from local.functions import Invoker
-from local.server import addresses, listener
 from local.template import Function
+from local.web.server import addresses, listener
 from skein.errors import ConnectionGone
 
 STAGE = "live"
@@ -46,7 +46,7 @@ class LiveServer:
 
     Args:
         port: TCP port; 0 for any free port.
-        host: A further IP address to listen on, as for `local.server.Server`.
+        host: A further IP address to listen on, as for `local.web.server.Server`.
 
     Raises:
         PortInUseError: The port is in use, or this user may not bind to it.

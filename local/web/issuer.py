@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
-from local.authorizer import TOKEN_SECONDS, Authorizer
 from local.demo import TENANT
 from local.environment import CONSOLE_CLIENT
 from local.events import Request, Response, json_response
+from local.web.authorizer import TOKEN_SECONDS, Authorizer
 
 DISCOVERY = "/local/.well-known/openid-configuration"
 KEYS = "/local/.well-known/jwks.json"

@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 
 from local.events import failed_messages, sqs_event
 from local.functions import MAX_CONCURRENCY, Invoker, concurrency
-from local.inbox import Held, Inbox, PolledQueue
 from local.intrinsics import queue_arn
-from local.sweeping import Sweeper
+from local.polling.inbox import Held, Inbox, PolledQueue
+from local.polling.sweeping import Sweeper
 from skein.ports import Clock
 
 logger = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, get_args
 
-from local.due_index import DueIndex, due_at, key_of
-from local.feed import Batch
-from local.inbox import Held
+from local.polling.feed import Batch
+from local.polling.inbox import Held
+from local.timing.due_index import DueIndex, due_at, key_of
 from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason

@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Sequence
 
-from local.authorizer import Authorizer, RefusedError
-from local.cors import Cors
 from local.events import Request, Response, http_event, http_response, json_response
 from local.functions import Invoker
-from local.routes import Match, Routes
 from local.template import Function
+from local.web.authorizer import Authorizer, RefusedError
+from local.web.cors import Cors
+from local.web.routes import Match, Routes
 from skein.ports import Clock
 
 # https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html

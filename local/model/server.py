@@ -2,12 +2,12 @@
 
 The model is Gemma 3 270M, quantized to 4 bits (253 MB). It answers within seconds on two cores and
 shows that the stack works. It only continues texts, so the server writes the prompt itself and
-checks the answer (`local.small_model`).
+checks the answer (`local.model.small_model`).
 
 `/v1/embeddings` answers with the static embeddings of the layer, so that the embeddings of a
 provider can be tried without one.
 
-`python -m local.model_server <file for the URL>` serves until SIGTERM.
+`python -m local.model.server <file for the URL>` serves until SIGTERM.
 """
 
 import json
@@ -26,8 +26,8 @@ from local.children import Child
 from local.end_signal import EndSignal
 from local.errors import ModelMissingError
 from local.files import write_whole
-from local.small_model import Continuation, SmallModel, chunks_of
-from local.small_prompt import STOP
+from local.model.small_model import Continuation, SmallModel, chunks_of
+from local.model.small_prompt import STOP
 from local.template import ROOT
 from skein.adapters.static_embeddings import StaticEmbeddings
 
@@ -68,7 +68,7 @@ class LocalModel:
         self._url_file.unlink(missing_ok=True)
         self._child = Child(
             "the local model",
-            "local.model_server",
+            "local.model.server",
             str(self._url_file),
             environment={},
             log=folder / "model.log",

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from local.small_answer import known_answer, shaped
-from local.small_prompt import Conversation, conversation_of
+from local.model.small_answer import known_answer, shaped
+from local.model.small_prompt import Conversation, conversation_of
 
 SEND = "send_message"  # the tool by which an agent reaches people
 NO_REPLY = "[silence]"

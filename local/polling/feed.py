@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 from local.events import Event, failed_messages, sequence_number
 from local.functions import Invoker
-from local.sweeping import Sweeper
+from local.polling.sweeping import Sweeper
 from local.template import Function, StreamSource, Template
 from skein.ports import Clock
 

@@ -3,7 +3,7 @@
 import logging
 import threading
 
-from local.reporting import ModelApi
+from local.model.reporting import ModelApi
 from skein.adapters.openai_model import OpenAIModel
 from skein.errors import ModelRejected, ModelUnknown, SkeinError
 

@@ -8,15 +8,15 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 
-from local.authorizer import Authorizer
-from local.clock import TurnableClock
-from local.clock_control import ClockControl
-from local.due_events import MAX_EVENTS, DueEvents
 from local.errors import BadRequestError, RestlessError
 from local.events import Request, Response, error_answer, json_response
-from local.sms_log import Sms, SmsLog
-from local.twilio_sandbox import E164
-from local.twilio_webhooks import TwilioWebhooks
+from local.timing.clock import TurnableClock
+from local.timing.clock_control import ClockControl
+from local.timing.due_events import MAX_EVENTS, DueEvents
+from local.twilio.sandbox import E164
+from local.twilio.sms_log import Sms, SmsLog
+from local.twilio.webhooks import TwilioWebhooks
+from local.web.authorizer import Authorizer
 from skein.models.common.base import rfc3339
 from skein.services.delivery.segments import segment_count
 

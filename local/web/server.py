@@ -13,7 +13,7 @@ from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 from local.config import LOOPBACK, BadConfigError
 from local.errors import LocalError, PortInUseError
 from local.events import Request, Response, json_response
-from local.gateway import MAX_BODY_BYTES
+from local.web.gateway import MAX_BODY_BYTES
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from local.due_index import DueIndex, due_at, key_of
+from local.timing.due_index import DueIndex, due_at, key_of
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Item
 from skein.models.outbox.due import DueKind

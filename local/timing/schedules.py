@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from local.due_index import DueIndex, DuePart
 from local.errors import BadTemplateError
 from local.events import schedule_event
 from local.functions import Invoker
 from local.template import Function, Schedule
+from local.timing.due_index import DueIndex, DuePart
 from skein.models.outbox.due import DueKind
 from skein.ports import Clock
 from skein.services.outbox.due_scanner import shards_of

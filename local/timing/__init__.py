@@ -1,0 +1,1 @@
+"""Keep the local clock, fire schedules, and tell what is due."""

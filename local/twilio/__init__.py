@@ -1,0 +1,1 @@
+"""Emulate Twilio: accept SMS, send webhooks, and log the messages."""

@@ -1,0 +1,1 @@
+"""Serve HTTP and WebSockets: the gateway, sign-in and the developer API."""
