@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -18,12 +19,13 @@ from skein_client.api_types import MessageResource, NewChatMessage
 from skein_client.live import Draft, Drafts
 from tests.e2e.client import Client as Stack
 from tests.e2e.process import ROOT
-from tests.e2e.test_live_examples import MAX_CONNECTIONS, Example
+from tests.e2e.test_live_examples import MAX_CONNECTIONS, Example, _node
 from tests.support.cuttable_proxy import CuttableProxy
 from tests.support.scripted_openai import ScriptedOpenAI
+from tools import generators
 
 CLIENTS = ROOT / "clients"
-PYTHON = CLIENTS / "python"
+PYTHON, TYPESCRIPT = CLIENTS / "python", CLIENTS / "typescript"
 TENANT = "clients"
 MAX_LINES = 32
 
@@ -74,10 +76,36 @@ class Talk(Example):
         self._process.stdin.flush()
 
 
-EXAMPLES = {"python": [sys.executable, str(PYTHON / "example.py")]}
+def build_typescript(folder: Path) -> Path:
+    """Build the client for TypeScript in a folder, and return the package."""
+    package = folder / "package"
+    shutil.copytree(TYPESCRIPT, package, ignore=shutil.ignore_patterns("dist", "node_modules"))
+    (package / "node_modules").symlink_to(generators.NODE / "node_modules")
+    generators.node("tsc", "-p", ".", folder=package)
+    return package
 
 
-@pytest.mark.parametrize("path", [PYTHON / "example.py"], ids=lambda path: path.suffix)
+@pytest.fixture(params=["python", pytest.param("typescript", marks=pytest.mark.slow)])
+def example(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    """The command of an example, up to its arguments."""
+    if request.param == "python":
+        return [sys.executable, str(PYTHON / "example.py")]
+    skip_without_generators()
+    return [*_node(), str(build_typescript(tmp_path) / "example.mjs")]
+
+
+def skip_without_generators() -> None:
+    """Skip a test if the generators are not installed, which include TypeScript."""
+    reason = generators.missing()
+    if reason is not None:
+        if os.environ.get("SKEIN_REQUIRE_GENERATORS") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+
+@pytest.mark.parametrize(
+    "path", [PYTHON / "example.py", TYPESCRIPT / "example.mjs"], ids=lambda path: path.suffix
+)
 def test_example_of_a_client_is_short(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
 
@@ -89,19 +117,39 @@ def test_python_client_has_the_version_and_licence_of_skein() -> None:
     assert (PYTHON / "src" / "skein_client" / "py.typed").is_file()
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.slow
+def test_typescript_client_is_packed_with_types_and_without_dependencies(tmp_path: Path) -> None:
+    skip_without_generators()
+    package = build_typescript(tmp_path)
+    manifest = json.loads((package / "package.json").read_text(encoding="utf-8"))
+    assert (manifest["version"], manifest["license"]) == (skein.__version__, "Apache-2.0")
+    assert "dependencies" not in manifest
+    assert (package / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    packed = generators.run(["npm", "pack", "--json", "--offline"], package)
+    [report] = json.loads(packed.stdout)
+    modules = ("backoff", "client", "index", "live", "outbox", "schema")
+    assert {each["path"] for each in report["files"]} == {
+        *("LICENSE", "README.md", "package.json"),
+        *(f"dist/{name}{suffix}" for name in modules for suffix in (".js", ".d.ts")),
+    }
+
+
 def test_example_after_cut_connection_posts_and_shows_each_message_once(
-    client: Stack, proxy: CuttableProxy, model: ScriptedOpenAI, tmp_path: Path, name: str
+    client: Stack,
+    proxy: CuttableProxy,
+    model: ScriptedOpenAI,
+    tmp_path: Path,
+    example: list[str],
 ) -> None:
     model.default = "Yes, but slowly."
     admin = client.token("operator", "admin", TENANT)
     agent = client.ok("POST", "/v1/agents", {"name": "Coach"}, token=admin)
-    token = client.token(f"usr_{name}", "chat", TENANT)
+    token = client.token(f"usr_{Path(example[-1]).suffix[1:]}", "chat", TENANT)
     new = {"kind": "direct", "members": [{"kind": "agent", "id": agent["id"]}]}
     chat = client.ok("POST", "/v1/chats", new, token=token)["id"]
     storage = tmp_path / "outbox.json"
     with ExitStack() as stopped:
-        talk = Talk([*EXAMPLES[name], proxy.url, chat, str(storage)], token, tmp_path)
+        talk = Talk([*example, proxy.url, chat, str(storage)], token, tmp_path)
         stopped.callback(talk.stop)
         talk.wait_until(lambda: "connected" in talk.errors)
         talk.say("Should I stretch?")
@@ -115,7 +163,7 @@ def test_example_after_cut_connection_posts_and_shows_each_message_once(
         talk.wait_until(lambda: "written offline" in storage.read_text(encoding="utf-8"))
         talk.stop()  # the outbox survives the end of the process
         proxy.mend()
-        again = Talk([*EXAMPLES[name], proxy.url, chat, str(storage)], token, tmp_path)
+        again = Talk([*example, proxy.url, chat, str(storage)], token, tmp_path)
         stopped.callback(again.stop)
         again.wait_until(lambda: json.loads(storage.read_text(encoding="utf-8")) == [])
         client.drain()
