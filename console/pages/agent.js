@@ -19,7 +19,7 @@ async function show(main, [agentId, name = FIRST, kind = null, id = ""], { api }
   const place = el("div", { class: "stack" });
   const scope = kind === null ? {} : { [`${kind}_id`]: id };
   const again = async () => fill(place, await PARTS[name](api, agent, scope, again));
-  if (PARTS[name] === undefined) throw new Error(words.errors.notFound);
+  if (!Object.hasOwn(PARTS, name)) throw new Error(words.errors.notFound);
   fill(main,
     el("h1", {}, agent.name),
     tabs(said.parts, Object.keys(PARTS).map((each) => [each, `${address}/${each}`, said.tabs[each]]), name),

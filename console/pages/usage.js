@@ -32,7 +32,7 @@ async function show(main, [by = "day", from = null, to = null], { api }) {
 }
 
 function daysChart(rows) {
-  return columnChart([said.cached, said.fresh, said.output], rows.map((row) => ({
+  return columnChart([said.fromCache, said.fresh, said.output], rows.map((row) => ({
     label: row.key.slice(5), values: [row.cached_tokens, row.input_tokens - row.cached_tokens, row.output_tokens],
   })));
 }
@@ -41,7 +41,7 @@ function rowsTable(report, by, names) {
   const tokens = (row) => row.input_tokens + row.output_tokens;
   const most = Math.max(1, ...report.rows.map(tokens));
   return table(said.kinds[by],
-    [said.kinds[by], ...(by === "day" ? [] : [said.share]), said.calls, said.input, said.cached, said.output, said.texts, said.money],
+    [said.of[by], ...(by === "day" ? [] : [said.share]), said.calls, said.input, said.cached, said.output, said.texts, said.money],
     report.rows.map((row) => [
       nameOf(row.key, by, names), ...(by === "day" ? [] : [bar(tokens(row), most)]),
       number(row.calls), number(row.input_tokens), number(row.cached_tokens), number(row.output_tokens), number(row.texts), amount(row.money),

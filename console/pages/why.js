@@ -1,11 +1,11 @@
 // Why an agent answered or kept silent: the outcome of a message, and the run behind an answer.
 import { withQuery } from "../api.js";
 import { el, field, fill, select } from "../dom.js";
-import { card, facts, form, part, table, when } from "../parts.js";
+import { card, facts, form, paged, part, table, when } from "../parts.js";
 import { runView } from "../run_view.js";
 import { words } from "../words.js";
 
-const RUN = "run", MOST_AGENTS = 500, PAGE = 50;
+const RUN = "run", MOST_AGENTS = 500;
 const said = words.pages.why;
 
 async function show(main, args, context) {
@@ -67,15 +67,15 @@ async function showRuns(main, api, agentId, day) {
   }
   const agent = select(agents.map((each) => [each.id, each.name]), current, () => {});
   const chosen = el("input", { type: "date", value: day ?? "" });
-  const path = withQuery(`/v1/agents/${part(current)}/runs`, { limit: PAGE, day });
-  const { items } = await api.get(path);
+  const runs = await paged(api, withQuery(`/v1/agents/${part(current)}/runs`, { day }), (run) => [
+    el("a", { href: `#/why/${RUN}/${part(run.id)}` }, when(run.created_at)),
+    el("p", { class: "hint" }, [run.status, run.trigger.type, run.meaning].filter(Boolean).join(", ")),
+  ], said.noRuns);
   main.append(
     form([field(said.agent, agent), field(said.day, chosen)], said.show, () => {
       location.hash = `#/why/agent/${part(agent.value)}${chosen.value && `/${part(chosen.value)}`}`;
     }, { class: "filter" }),
-    card(day ?? said.today, table(said.runs, [said.at, said.status, said.trigger, said.outcome], items.map((run) => [
-      el("a", { href: `#/why/${RUN}/${part(run.id)}` }, when(run.created_at)), run.status, run.trigger.type, run.meaning ?? "",
-    ]), said.noRuns)));
+    card(day ?? said.today, runs));
   return null;
 }
 

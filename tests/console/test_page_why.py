@@ -76,7 +76,7 @@ def test_tools_of_a_run_are_shown_with_arguments_and_results(
     model.then(Answer(tool_calls=[("save_memory", {"content": HOSTILE, "kind": "core"})]))
     _, agent = answered_chat(driver.client, ["Remember this"])
     driver.sign_in(f"#/why/agent/{agent}")
-    driver.page.locator("main table a").first.click()
+    driver.page.locator(".items a").first.click()
     driver.ready()
     expect(driver.page.get_by_role("region", name="Arguments of save_memory")).to_contain_text(
         HOSTILE[:20]
@@ -101,9 +101,17 @@ def test_silence_in_a_chat_leads_to_its_reason(driver: Driver, model: ScriptedOp
 def test_runs_of_another_day_are_reached_by_its_date(driver: Driver) -> None:
     _, agent = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/why/agent/{agent}")
-    expect(driver.page.locator("main tbody tr")).to_have_count(1)
+    expect(driver.page.locator(".items > li")).to_have_count(1)
     driver.page.get_by_label("Day").fill("2026-01-01")
     driver.page.get_by_role("button", name="Show").press("Enter")
     driver.ready()
     expect(driver.page.locator("main")).to_contain_text("The agent had no run on this day.")
     driver.check_looks()
+
+
+def test_sections_show_how_much_of_them_was_cached(driver: Driver, model: ScriptedOpenAI) -> None:
+    model.default = Answer("Yes.", usage=(400, 5), cached=400)
+    chat, _ = answered_chat(driver.client, ["Hello"])
+    driver.sign_in(f"#/why/{chat}/2")
+    expect(driver.page.locator("main")).to_contain_text("100% of the first request came from")
+    expect(driver.page.locator(".section summary").first).to_contain_text("cached")
