@@ -102,7 +102,8 @@ class Driver:
 
     def go(self, name: str) -> None:
         """Follow a link of the navigation."""
-        self.page.get_by_role("navigation", name="Pages").get_by_role("link", name=name).click()
+        links = self.page.get_by_role("navigation", name="Pages")
+        links.get_by_role("link", name=name, exact=True).click()
         self.ready()
 
     def send(self, text: str) -> None:
