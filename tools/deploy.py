@@ -3,10 +3,12 @@
 `python -m tools.deploy [--stack NAME] [--env NAME] [--tag name=value ...] [--yes] <sam>
 [Name=value ...]`. Each environment is a stack of its own. The API's URL is known only after the
 first deployment. A deployment that leaves `PublicBaseUrl` unset is therefore followed by a second
-one that sets it. The module needs only the standard library.
+one that sets it. Each deployment names its release, so that a change of the build or of a parameter
+publishes new versions of the functions behind the API. The module needs only the standard library.
 """
 
 import argparse
+import hashlib
 import json
 import re
 import subprocess
@@ -17,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / ".aws-sam" / "build"
 UNSET = "unset"  # the value of the template's output PublicBaseUrl if there is none
 STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
 
@@ -85,18 +88,31 @@ def outputs(sam: str, target: Target, run: Run) -> dict[str, str]:
     return {output["OutputKey"]: output["OutputValue"] for output in json.loads(listed)}
 
 
-def deploy(sam: str, target: Target, parameters: Sequence[str], run: Run = run) -> dict[str, str]:
+def release(build: Path, parameters: Sequence[str]) -> str:
+    """Return the identifier of a build and parameters: 40 hexadecimal digits."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in build.rglob("*") if path.is_file()):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest.update(f"{path.relative_to(build).as_posix()} {content}\n".encode())
+    digest.update("\0".join(sorted(parameters)).encode())
+    return digest.hexdigest()[:40]
+
+
+def deploy(
+    sam: str, target: Target, parameters: Sequence[str], run: Run = run, build: Path = BUILD
+) -> dict[str, str]:
     """Deploy with the given parameters and return the outputs; other parameters keep their values.
 
     SAM prints the change set before it is executed. If `PublicBaseUrl` is still unset, a second
     deployment sets it to the API's URL.
     """
-    run([sam, "deploy", *options(target), *overrides(parameters)])
+    run([sam, "deploy", *options(target), *overrides(build, parameters)])
     found = outputs(sam, target, run)
     if found["PublicBaseUrl"] == UNSET:
         again = Target(target.stack, target.tags)
         url = found["ApiUrl"]
-        run([sam, "deploy", *options(again), *overrides([*parameters, f"PublicBaseUrl={url}"])])
+        parameters = [*parameters, f"PublicBaseUrl={url}"]
+        run([sam, "deploy", *options(again), *overrides(build, parameters)])
         found = outputs(sam, target, run)
     return found
 
@@ -108,9 +124,9 @@ def options(target: Target) -> list[str]:
     return ["--stack-name", name, "--s3-prefix", name, confirm, "--tags", *target.tags]
 
 
-def overrides(parameters: Sequence[str]) -> list[str]:
-    """Return the options that pass parameters to `sam deploy`; empty for no parameters."""
-    return ["--parameter-overrides", *parameters] if parameters else []
+def overrides(build: Path, parameters: Sequence[str]) -> list[str]:
+    """Return the options that pass parameters and the release to `sam deploy`."""
+    return ["--parameter-overrides", *parameters, f"Release={release(build, parameters)}"]
 
 
 def arguments() -> argparse.ArgumentParser:

@@ -281,27 +281,47 @@ TARGET = deploy.Target("skein", ("application=skein",))
 OPTIONS = "--stack-name skein --s3-prefix skein --no-confirm-changeset --tags application=skein"
 
 
-def test_a_first_deployment_is_told_its_own_url() -> None:
+def release_of(build: Path, *parameters: str) -> str:
+    return f"Release={deploy.release(build, parameters)}"
+
+
+def test_a_first_deployment_is_told_its_own_url(tmp_path: Path) -> None:
     sam = FakeSam()
-    found = deploy.deploy("sam", TARGET, ["JwtAudience=skein"], sam)
-    overrides = ["--parameter-overrides", "JwtAudience=skein"]
+    given = ["JwtAudience=skein"]
+    found = deploy.deploy("sam", TARGET, given, sam, tmp_path)
+    again = [*given, "PublicBaseUrl=https://api"]
     assert sam.deployed == [
-        [*OPTIONS.split(), *overrides],
-        [*OPTIONS.split(), *overrides, "PublicBaseUrl=https://api"],
+        [*OPTIONS.split(), "--parameter-overrides", *parameters, release_of(tmp_path, *parameters)]
+        for parameters in (given, again)
     ]
     assert found["PublicBaseUrl"] == "https://api"
 
 
-def test_a_later_deployment_keeps_its_url() -> None:
+def test_a_later_deployment_keeps_its_url(tmp_path: Path) -> None:
     sam = FakeSam(base_url="https://texts.example")
-    found = deploy.deploy("sam", TARGET, [], sam)
-    assert sam.deployed == [OPTIONS.split()]
+    found = deploy.deploy("sam", TARGET, [], sam, tmp_path)
+    assert sam.deployed == [[*OPTIONS.split(), "--parameter-overrides", release_of(tmp_path)]]
     assert found["PublicBaseUrl"] == "https://texts.example"
 
 
-def test_change_set_is_confirmed_once_for_both_deployments() -> None:
+def test_release_changes_with_the_build_and_with_each_parameter(tmp_path: Path) -> None:
+    file(tmp_path / "a" / "module.py", "X = 1")
+    first = deploy.release(tmp_path, ["A=1", "B=2"])
+    assert re.fullmatch("[0-9a-f]{40}", first)
+    assert deploy.release(tmp_path, ["B=2", "A=1"]) == first
+    file(tmp_path / "a" / "module.py", "X = 2")
+    releases = {
+        first,
+        deploy.release(tmp_path, ["A=1", "B=2"]),
+        deploy.release(tmp_path, ["A=1"]),
+        deploy.release(tmp_path, ["A=1", "B=3"]),
+    }
+    assert len({each[:10] for each in releases}) == 4  # SAM takes ten digits for a version's name
+
+
+def test_change_set_is_confirmed_once_for_both_deployments(tmp_path: Path) -> None:
     sam = FakeSam()
-    deploy.deploy("sam", deploy.Target("skein", confirm=True), [], sam)
+    deploy.deploy("sam", deploy.Target("skein", confirm=True), [], sam, tmp_path)
     confirmed = ["--confirm-changeset" in options for options in sam.deployed]
     assert confirmed == [True, False]
 

@@ -39,7 +39,14 @@ def test_function_has_a_role_of_its_own_to_which_sam_adds_nothing(name: str) -> 
 
 
 def test_every_role_belongs_to_a_function() -> None:
-    assert set(ROLES) == {f"{name}Role" for name in FUNCTIONS}
+    assert set(ROLES) == {f"{name}Role" for name in FUNCTIONS} | {"CanaryRole"}
+
+
+def test_canary_role_is_for_code_deploy_alone() -> None:
+    [statement] = ROLES["CanaryRole"]["AssumeRolePolicyDocument"]["Statement"]
+    assert statement["Principal"] == {"Service": "codedeploy.amazonaws.com"}
+    [policy] = ROLES["CanaryRole"]["ManagedPolicyArns"]
+    assert policy["Fn::Sub"].endswith("/AWSCodeDeployRoleForLambdaLimited")
 
 
 @pytest.mark.parametrize("name", ROLES)

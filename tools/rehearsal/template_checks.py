@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from local.template import Template
+from tools.rehearsal.expansion import expand
 
 FUNCTION = "AWS::Serverless::Function"
+ALIAS, GROUP = "AWS::Lambda::Alias", "AWS::CodeDeploy::DeploymentGroup"
+PERMISSION = "AWS::Lambda::Permission"
 
 NOT_SHOWN = (
     "IAM: the emulator lets every function call everything (tests: PermittedTable, permissions)",
     "RecursiveLoop and Lambda's limit of 16 invocations in one lineage (tests/faults)",
-    "vector indexes and canaries, whose declaration alone was checked",
+    "vector indexes, whose declaration alone was checked",
+    "canaries and their roll-back: the rehearsal deploys none; the expanded template was checked",
     "AppConfig's validation and roll-back, if the template has it",
     "quotas, throttling, concurrency, cold starts and costs of AWS",
     "the processor of the functions (arm64) on another machine, and Amazon Linux",
@@ -47,4 +51,37 @@ def check(path: Path) -> str:
     for table in tables:
         if table.get("DeletionPolicy") not in {"Retain", "RetainExceptOnCreate"}:
             raise WrongTemplateError("a table would go with the stack")
-    return f"recursion allowed for {', '.join(recursive)}; a vector index; kept tables"
+    guarded = canaries(template)
+    return (
+        f"recursion allowed for {', '.join(recursive)}; a vector index; kept tables; "
+        f"canaries of {len(guarded)} functions, each with an alarm"
+    )
+
+
+def canaries(template: Template) -> list[str]:
+    """Return the functions whose new versions get a part of the requests first, in order.
+
+    Raises:
+        WrongTemplateError: A function behind the HTTP API has no canary, no alarm or another
+            version, or Canaries=false leaves a canary.
+    """
+    expanded = expand(template, Canaries="true", Release="a" * 40)
+    names = sorted(function.logical_id for function in template.functions if function.routes)
+    permitted = [
+        each["Properties"]["FunctionName"].get("Ref")
+        for each in expanded.values()
+        if each["Type"] == PERMISSION
+    ]
+    for name in names:
+        alias = f"{name}Aliascurrent"
+        if expanded.get(alias, {}).get("Type") != ALIAS or name in permitted:
+            raise WrongTemplateError(f"requests do not go to an alias of {name}")
+        group = expanded.get(f"{name}DeploymentGroup", {}).get("Properties", {})
+        if not group.get("AlarmConfiguration", {}).get("Alarms"):
+            raise WrongTemplateError(f"no alarm stops a bad version of {name}")
+        if "CodeDeployLambdaAliasUpdate" not in expanded[alias].get("UpdatePolicy", {}):
+            raise WrongTemplateError(f"{name} has no canary")
+    without = expand(template, Canaries="false").values()
+    if any(each["Type"] == GROUP for each in without):
+        raise WrongTemplateError("Canaries=false leaves canaries")
+    return names

@@ -1,0 +1,91 @@
+"""New versions of the functions behind the HTTP API: what is published, and what takes it back."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+
+from local.template import Template
+from tools.rehearsal.expansion import expand
+
+TEMPLATE = Template.load()
+BEHIND_API = [function.logical_id for function in TEMPLATE.functions if function.routes]
+VERSION, PERMISSION = "AWS::Lambda::Version", "AWS::Lambda::Permission"
+
+
+@cache
+def resources(**parameters: str) -> Mapping[str, Any]:
+    return expand(TEMPLATE, **{"Release": "0123456789abcdef", **parameters})
+
+
+def versions(**parameters: str) -> set[str]:
+    expanded = resources(**parameters)
+    return {name for name, each in expanded.items() if each["Type"] == VERSION}
+
+
+def properties(name: str, **parameters: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = resources(**parameters)[name]["Properties"]
+    return found
+
+
+def test_release_new_one_publishes_a_version_of_each_function_behind_the_api() -> None:
+    before, after = versions(), versions(Release="fedcba9876543210")
+    assert len(before) == len(after) == len(BEHIND_API)
+    assert not before & after
+
+
+@pytest.mark.parametrize("name", BEHIND_API)
+def test_alias_has_the_version_of_the_release(name: str) -> None:
+    alias = properties(f"{name}Aliascurrent")
+    assert alias["FunctionVersion"] == {"Fn::GetAtt": [f"{name}Version0123456789", "Version"]}
+    # Lambda publishes nothing if nothing has changed; SAM puts the release into the description.
+    assert properties(name)["Description"].endswith(" 0123456789abcdef")
+
+
+@pytest.mark.parametrize("name", BEHIND_API)
+def test_requests_go_to_the_alias(name: str) -> None:
+    api = json.dumps(properties("HttpApi")["Body"])
+    assert f"functions/${{{name}Aliascurrent}}/invocations" in api
+    assert f"functions/${{{name}.Arn}}/invocations" not in api
+    allowed = [
+        each["Properties"]["FunctionName"]["Ref"]
+        for each in resources().values()
+        if each["Type"] == PERMISSION
+    ]
+    assert f"{name}Aliascurrent" in allowed
+    assert name not in allowed
+
+
+@pytest.mark.parametrize("name", BEHIND_API)
+def test_canary_is_rolled_back_by_an_alarm_on_the_errors_of_its_function(name: str) -> None:
+    policy = resources()[f"{name}Aliascurrent"]["UpdatePolicy"]["CodeDeployLambdaAliasUpdate"]
+    assert policy["DeploymentGroupName"] == {"Ref": f"{name}DeploymentGroup"}
+    group = properties(f"{name}DeploymentGroup")
+    assert "DEPLOYMENT_STOP_ON_ALARM" in group["AutoRollbackConfiguration"]["Events"]
+    assert "Canary10Percent5Minutes" in str(group["DeploymentConfigName"])
+    assert group["ServiceRoleArn"] == {"Fn::GetAtt": "CanaryRole.Arn"}
+    [alarm] = group["AlarmConfiguration"]["Alarms"]
+    guarding = properties(alarm["Name"]["Ref"])
+    assert guarding["MetricName"] == "Errors"
+    assert guarding["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": name}}]
+
+
+def test_canaries_off_leave_the_aliases_and_no_code_deploy() -> None:
+    off = resources(Canaries="false")
+    assert not [name for name, each in off.items() if "CodeDeploy" in each["Type"]]
+    assert "UpdatePolicy" not in off[f"{BEHIND_API[0]}Aliascurrent"]
+    assert versions(Canaries="false") == versions()
+
+
+@pytest.mark.parametrize("name", BEHIND_API)
+def test_snapstart_is_a_parameter_and_off_by_default(name: str) -> None:
+    applied = {"ApplyOn": {"Fn::If": ["HasSnapStart", "PublishedVersions", "None"]}}
+    assert properties(name)["SnapStart"] == applied
+    assert TEMPLATE.parameters()["SnapStart"] == "off"
+
+
+def test_snapstart_applies_to_no_function_without_published_versions() -> None:
+    functions = {name for name, each in resources().items() if "SnapStart" in each["Properties"]}
+    assert functions == set(BEHIND_API)
