@@ -222,6 +222,11 @@ restore-erasures: $(RUNNING) ## Apply the erasure register to a stack's table (S
 		$(if $(ENV),--env $(ENV)) $(if $(LOCAL),--local) $(if $(TABLE),--table $(TABLE)) \
 		$(if $(REGISTER),--register $(REGISTER)) $(if $(filter 0,$(WAIT)),--first-sweep)
 
+.PHONY: cold-starts
+cold-starts: ## Measure cold starts of a deployed stack (STACK=, ENV=, TIMES=20; invokes /healthz)
+	@$(PYTHON) -m tools.cold_starts $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) \
+		$(if $(TIMES),--times $(TIMES))
+
 .PHONY: permissions
 permissions: $(RUNNING) ## Write the table of the functions' permissions: docs/security.md
 	@PYTHONPATH=shared $(BIN)/python -m tools.permissions

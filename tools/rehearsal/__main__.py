@@ -42,8 +42,6 @@ PLACEHOLDERS = {
     '"account_sid": "AC..."': f'"account_sid": "{ACCOUNT_SID}"',
     '"auth_token": "..."': f'"auth_token": "{AUTH_TOKEN}"',
     "sk-...": "sk-rehearsal",
-    # The emulator has no CodeDeploy.
-    "AlarmEmail=$MAIL": "AlarmEmail=$MAIL Canaries=false",
 }
 # The page's function `out`, with the address at which this machine reaches the API.
 OUT = """eval "deployed_$(declare -f out)"

@@ -19,7 +19,12 @@ REGION = "us-east-1"
 ACCOUNT = "000000000000"
 # Types of resources that the emulator does not know whole: it has no composite alarms and no metric
 # math. It accepts them without effect.
-UNKNOWN_TYPES = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
+UNKNOWN_TYPES = (
+    "AWS::CloudWatch::Alarm",
+    "AWS::CloudWatch::CompositeAlarm",
+    "AWS::CodeDeploy::Application",
+    "AWS::CodeDeploy::DeploymentGroup",
+)
 FORWARDING = Path(__file__).with_name("forwarding.py")
 CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "rehearsal",

@@ -15,7 +15,7 @@ NOT_SHOWN = (
     "IAM: the emulator lets every function call everything (tests: PermittedTable, permissions)",
     "RecursiveLoop and Lambda's limit of 16 invocations in one lineage (tests/faults)",
     "vector indexes, whose declaration alone was checked",
-    "canaries and their roll-back: the rehearsal deploys none; the expanded template was checked",
+    "canaries and their roll-back: without effect here; the expanded template was checked",
     "AppConfig's validation and roll-back, if the template has it",
     "quotas, throttling, concurrency, cold starts and costs of AWS",
     "the processor of the functions (arm64) on another machine, and Amazon Linux",
