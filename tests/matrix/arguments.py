@@ -89,6 +89,7 @@ OWN: dict[str, dict[str, Any]] = {
         "person": None,
         "chat_id": Ref("chat_id", harmless=True),  # it finds nothing there
     },
+    "list_documents": {"query": None},  # a query finds only what holds its words
     "send_message": {"text": "Hello there"},
     "set_plan": {"name": "New"},
     "cancel_plan": {"name": PLAN},

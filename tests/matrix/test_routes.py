@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from routes import openapi
+from skein.models.outbox.jobs import RecallJob
 from tests.matrix.calls import ROUTES, Request, Route
 from tests.matrix.households import STRANGER, TWIN, Household, Neighbours
 from tests.support.api_client import Answer, Client
@@ -61,7 +62,13 @@ AFTERWARDS = {
 # The only call that takes something from a discarded chat: its members still read the message.
 DELETES_WORDS = "DELETE /v1/chats/{chat_id}/messages/{seq}"
 # What may still be asked of a deleted agent; all else answers 404.
-OF_DELETED = {"DELETE /v1/agents/{agent_id}": 204, "GET /v1/agents/{agent_id}/runs": 200}
+OF_DELETED = {
+    "DELETE /v1/agents/{agent_id}": 204,
+    "GET /v1/agents/{agent_id}/runs": 200,
+    "POST /v1/agents/{agent_id}/recall/rebuild": 202,  # takes the agent out of the index
+}
+# These take a deleted agent out of the index of recall.
+CLEANING = {"DELETE /v1/agents/{agent_id}", "POST /v1/agents/{agent_id}/recall/rebuild"}
 ABROAD = [STRANGER, TWIN, "nobody", "ACME", "acme#CHAT"]
 
 every_route = pytest.mark.parametrize("route", ROUTES, ids=str)
@@ -426,11 +433,16 @@ def test_in_a_discarded_chat_nothing_happens_any_more(world: Neighbours, route: 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if "agent_id" in r.path_names], ids=str)
 def test_of_a_deleted_agent_nothing_is_told(world: Neighbours, route: Route) -> None:
-    world.app.agents.delete(world.ours.tenant, world.ours.own["agent_id"])
+    agent_id = world.ours.own["agent_id"]
+    world.app.agents.delete(world.ours.tenant, agent_id)
+    world.queues.sent.clear()
     world._before = world.table.all_stored()
     request = route.request(world.ours.own)
     answer = route.send(_caller(world, route), request)
     assert answer.status == OF_DELETED.get(str(route), 404), answer.body
     assert _told(answer, world.ours, request) == []
     assert [key for key, _ in world.changed() if "#AUDIT#" not in key.pk] == []
-    assert world.queues.sent == []
+    cleaned = [agent_id] if str(route) in CLEANING else []
+    jobs = [waiting.job for waiting in world.queues.sent]
+    assert [job.agent_id for job in jobs if isinstance(job, RecallJob)] == cleaned
+    assert len(jobs) == len(cleaned)

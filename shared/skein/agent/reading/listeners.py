@@ -32,9 +32,9 @@ def keys_of_listeners(run: Run, chat: Chat | None, prefetched: PrefetchedItems) 
     default = "text" if chat.kind == "direct" else "tools"
     if agent is not None and (agent.get("reply_mode") or default) != "text":
         return []
-    if len(chat.people) > MAX_PEOPLE:
+    if len(chat.person_ids) > MAX_PEOPLE:
         return []
-    return [PersonConnections.key_of(chat.tenant, person) for person in chat.people]
+    return [PersonConnections.key_of(chat.tenant, person) for person in chat.person_ids]
 
 
 def found_listeners(chat: Chat | None, found: Mapping[Key, Item], now: datetime) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def found_listeners(chat: Chat | None, found: Mapping[Key, Item], now: datetime)
     """
     if chat is None:
         return ()
-    keys = {person: PersonConnections.key_of(chat.tenant, person) for person in chat.people}
+    keys = {person: PersonConnections.key_of(chat.tenant, person) for person in chat.person_ids}
     items = {person: found.get(key) for person, key in keys.items()}
     return tuple(
         person

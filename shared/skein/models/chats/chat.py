@@ -240,10 +240,10 @@ class Chat(Stored):
         """The people who can read the chat now; everyone, if the chat is open."""
         if self.visibility == "open":
             return OPEN
-        return Audience(open=False, people=tuple(sorted(self.people)))
+        return Audience(open=False, people=tuple(sorted(self.person_ids)))
 
     @property
-    def people(self) -> tuple[str, ...]:
+    def person_ids(self) -> tuple[str, ...]:
         """The ids of the people in the chat, in the order of the roster."""
         return tuple(member.id for member in self.roster if member.kind == "user")
 

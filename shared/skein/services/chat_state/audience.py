@@ -48,8 +48,8 @@ def scope_of(chat: Chat | None) -> str | None:
     """
     if chat is None or chat.visibility == "open":
         return None
-    if chat.kind == "direct" and len(chat.people) == 1:
-        return f"user:{chat.people[0]}"
+    if chat.kind == "direct" and len(chat.person_ids) == 1:
+        return f"user:{chat.person_ids[0]}"
     return f"chat:{chat.id}"
 
 

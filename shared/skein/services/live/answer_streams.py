@@ -247,7 +247,7 @@ class AnswerStream:
         if now is not None and now.fence != self._run.fence:
             return None  # another worker has retracted the words
         moment = self._streams.clock.now()
-        members = set(chat.people)
+        members = set(chat.person_ids)
         return _Target(
             chat.id,
             RunAgent(id=agent.id, name=agent.name),

@@ -324,7 +324,7 @@ def _of_one_person(one: Chat, other: Chat) -> bool:
     """Tell whether two chats are direct chats that a person has in common."""
     if one.kind != "direct" or other.kind != "direct":
         return False
-    return not set(one.people).isdisjoint(other.people)
+    return not set(one.person_ids).isdisjoint(other.person_ids)
 
 
 def is_of(person: str, sender_id: str, name: str) -> bool:

@@ -105,17 +105,17 @@ class RecallRebuild:
     def _without_people(self, tenant: str, agent_id: str) -> Iterator[Chat]:
         relation = member_relation(tenant, MemberRef(kind="agent", id=agent_id))
         for chat in self._chats(tenant, relation):
-            if not chat.people:
+            if not chat.person_ids:
                 yield chat
 
     def _of_person(self, tenant: str, user_id: str) -> Iterator[Chat]:
         """Yield the chats of which this person is the first, and former ones without people."""
         member = MemberRef(kind="user", id=user_id)
         for chat in self._chats(tenant, member_relation(tenant, member)):
-            if chat.people[:1] == (user_id,):
+            if chat.person_ids[:1] == (user_id,):
                 yield chat
         for chat in self._chats(tenant, past_relation(tenant, user_id)):
-            if not chat.people:
+            if not chat.person_ids:
                 yield chat
 
     def _chats(self, tenant: str, relation: str) -> Iterator[Chat]:

@@ -41,7 +41,7 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
         raise ReadersChanged(f"{run.id}: the activation has no record of its held content")
     if chat.id == run.held.chat_id:
         check_readers(run.held, chat)
-    elif not may_tell(run, chat.readers, set(chat.people)):
+    elif not may_tell(run, chat.readers, set(chat.person_ids)):
         raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
 
 
@@ -80,7 +80,7 @@ def may_write(run: Run, chat: Chat) -> bool:
     person = run.trigger.user_id
     if person is None:
         return chat.id == run.trigger.names_chat
-    return chat.formerly.get(person, person) in chat.people
+    return chat.formerly.get(person, person) in chat.person_ids
 
 
 def may_affect(run: Run, audience: Audience) -> bool:
