@@ -10,6 +10,7 @@ from skein.adapters.system import UlidIds
 from skein.ports import Clock, ModelTokens, Table
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
+from tests.fakes.table import MemoryTable
 from tests.support.services import AllServices, build_services
 
 BEGUN = datetime(2026, 2, 18, 12, tzinfo=UTC)
@@ -44,7 +45,7 @@ class Stand:
         self._watched = watched
         self.ports: dict[str, object] = {
             "table": self.table,
-            "erasure_register": table(self.clock),
+            "erasure_register": MemoryTable(self.clock),
             "tokens": tokens,
             "clock": self.clock,
             "queues": self.queues,

@@ -273,6 +273,7 @@ def test_an_agent_that_is_gone_is_gone_all_the_same() -> None:
     world = direct()
     world.post("Hello?", HUSAM)
     world.app.agents.delete(TENANT, "agt_a")
+    world.queues.ready("recall")  # the job that takes the agent out of the index
     world.fall_sick(Unavailable("down"))
     world.drain()
     assert world.runs()[-1].status == "canceled"

@@ -25,8 +25,11 @@ def restored() -> Iterator[None]:
 @pytest.mark.usefixtures("restored")
 @pytest.mark.timeout(10)
 @pytest.mark.parametrize("point", range(8))
-def test_signal_at_each_line_of_the_wait_ends_it(point: int) -> None:
+def test_signal_at_each_line_of_the_wait_ends_it(
+    point: int, request: pytest.FixtureRequest
+) -> None:
     end = EndSignal([signal.SIGUSR1])
+    request.addfinalizer(end.close)
     passed = 0
 
     def interrupt(_frame: FrameType, _event: str, _argument: Any) -> Any:
@@ -45,3 +48,14 @@ def test_signal_at_each_line_of_the_wait_ends_it(point: int) -> None:
     late.join()
     assert received == signal.SIGUSR1
     assert passed > 0
+
+
+@pytest.mark.usefixtures("restored")
+@pytest.mark.timeout(10)
+def test_signal_before_the_wait_ends_it_without_a_handler(request: pytest.FixtureRequest) -> None:
+    """A handler that runs too late must not matter: here, none runs before the wait."""
+    end = EndSignal([signal.SIGUSR1])
+    request.addfinalizer(end.close)
+    signal.signal(signal.SIGUSR1, lambda *_: None)
+    signal.raise_signal(signal.SIGUSR1)
+    assert end.wait() == signal.SIGUSR1

@@ -35,6 +35,7 @@ NOT_FOR_TOOLS = {
     "reflection_views": "operators look at reflections",
     "replays": "operators repeat a prompt with edits",
     "run_views": "it shows operators runs; an agent reads own_runs",
+    "setting_sources": "operators see where each setting comes from",
     "stack_settings": "operators see the stack's own settings",
     "tenant_settings": "operators change settings; a run's are in call.reading.config",
     "tool_warnings": "operators read warnings about an agent's tools",
