@@ -2,8 +2,10 @@
 
 import os
 import time
+from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
@@ -259,12 +261,21 @@ FILL = {
 }
 
 
+def agents_of(client: Client, operator: str) -> Iterator[dict[str, Any]]:
+    """Yield all agents, page by page: another test makes more than a page of them."""
+    path: str | None = "/v1/agents?limit=100"
+    while path is not None:
+        page = client.ok("GET", path, token=operator)
+        yield from page["items"]
+        cursor = page["next_cursor"]
+        path = cursor and f"/v1/agents?limit=100&cursor={quote(cursor)}"
+
+
 def make_hostile(client: Client) -> None:
     """Give an agent, a person, a chat and a line names with markup; repeatable."""
     operator = client.token(OPERATOR, "chat admin")
     name = HOSTILE[:60]
-    agents = client.ok("GET", "/v1/agents?limit=100", token=operator)["items"]
-    agent = next((each for each in agents if each["name"] == name), None)
+    agent = next((each for each in agents_of(client, operator) if each["name"] == name), None)
     if agent is None:
         agent = client.ok("POST", "/v1/agents", {"name": name}, token=operator)
         client.ok("POST", "/v1/users", {"id": "hostile", "name": HOSTILE}, token=operator)
