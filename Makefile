@@ -229,6 +229,10 @@ cold-starts: ## Measure cold starts of a deployed stack (STACK=, ENV=, TIMES=20;
 	@$(PYTHON) -m tools.cold_starts $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) \
 		$(if $(TIMES),--times $(TIMES))
 
+.PHONY: reference
+reference: $(RUNNING) ## Write the generated reference pages: docs/calls.md, docs/reasons.md
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.reference
+
 .PHONY: permissions
 permissions: $(RUNNING) ## Write the table of the functions' permissions: docs/security.md
 	@PYTHONPATH=shared $(BIN)/python -m tools.permissions

@@ -2,7 +2,7 @@
 
 This enum is the only list of reasons. Runs, messages and deliveries record them, log lines and the
 metric `RequestsRejected` have them in the field `reason`, and the API shows them.
-`docs/operations.md` lists each reason with what an operator can do.
+`docs/reasons.md` lists each reason with what an operator can do (`make reference`).
 """
 
 from collections.abc import Iterable

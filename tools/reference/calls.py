@@ -1,0 +1,106 @@
+"""Content of docs/calls.md: each HTTP call, from the OpenAPI document."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+
+HEAD = """# HTTP calls
+
+Every call of the HTTP API, by subject. [api.md](api.md) has the rules for all calls and explains
+how they work together. `GET /docs` of a running Skein describes each call with its parameters,
+fields and examples, and `GET /openapi.json` is the OpenAPI document for code generators.
+
+- **Operation** is the operation id, which generated clients use as the name of the call.
+- **Scope** is the scope that the token needs.
+- **Errors** are the statuses that are particular to the call. Calls with a token may also answer
+  401, 403, 422, 429, 500 and 503 ([errors](api.md#errors)).
+
+`make reference` writes this page.
+"""
+TABLE = "| call | operation | scope | what it does | errors |\n|---|---|---|---|---|\n"
+COMMON_ERRORS = frozenset({"401", "403", "422", "429", "500", "503"})
+
+# The headings of the page, each with the tags of the OpenAPI document that belong there.
+GROUPS = {
+    "The caller": ("me",),
+    "Chats and their members": ("chats", "members"),
+    "Messages": ("messages",),
+    "The live channel": ("live",),
+    "Agents": ("agents",),
+    "Memories and recall": ("memories", "recall"),
+    "Goals, plans and threads": ("goals", "plans", "threads"),
+    "Documents and skills": ("documents", "skills"),
+    "People": ("users", "privacy"),
+    "Phone lines and webhook services": ("lines", "services"),
+    "Runs": ("runs",),
+    "Operation": ("service", "settings", "usage", "audit"),
+}
+# Calls without a token that the OpenAPI document leaves out: what calls them, and what they do.
+OTHERS = {
+    "GET /openapi.json": ("anybody", "Get the OpenAPI document"),
+    "GET /docs": ("anybody", "Read the OpenAPI document as a page"),
+    "GET /": ("anybody", "Redirect to the console"),
+    "GET /console": ("anybody", "Redirect to the console"),
+    "GET /console/": ("anybody", "Get the console; its files are below this path"),
+    "POST /webhooks/twilio/sms": ("Twilio, with its signature", "Receive an inbound SMS"),
+    "POST /webhooks/twilio/status": (
+        "Twilio, with its signature",
+        "Receive the delivery status of an SMS",
+    ),
+}
+OTHERS_HEADING = "Calls outside the OpenAPI document"
+ORDER = ("post", "get", "put", "patch", "delete")
+
+
+def page(document: Json) -> str:
+    """Return docs/calls.md in Markdown.
+
+    Args:
+        document: The OpenAPI document.
+
+    Raises:
+        ValueError: A tag of the document belongs under no heading.
+    """
+    unplaced = {tag["name"] for tag in document["tags"]}.difference(*GROUPS.values())
+    if unplaced:
+        raise ValueError(f"add the tags {sorted(unplaced)} to tools/reference/calls.py")
+    parts = (_part(document, heading, tags) for heading, tags in GROUPS.items())
+    others = "".join(
+        f"| `{call}` | {caller} | {about} |\n" for call, (caller, about) in OTHERS.items()
+    )
+    table = f"| call | caller | what it does |\n|---|---|---|\n{others}"
+    return f"{HEAD}{''.join(parts)}\n## {OTHERS_HEADING}\n\n{table}"
+
+
+def _part(document: Json, heading: str, tags: tuple[str, ...]) -> str:
+    """Return one heading of the page with the calls of its tags, in the order of the tags."""
+    found = sorted(_calls(document, tags), key=lambda call: call[:3])
+    return f"\n## {heading}\n\n{TABLE}{''.join(row for *_, row in found)}"
+
+
+def _calls(document: Json, tags: tuple[str, ...]) -> Iterator[tuple[int, str, int, str]]:
+    """Yield the position of the tag, the path, the position of the method, and the row."""
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            [tag] = operation["tags"]
+            if tag in tags:
+                row = _row(method, path, operation)
+                yield tags.index(tag), path, ORDER.index(method), row
+
+
+def _row(method: str, path: str, operation: Json) -> str:
+    scopes = " ".join(f"`{name}`" for each in operation["security"] for name in each)
+    errors = [
+        status
+        for status in operation["responses"]
+        if status >= "400" and status not in COMMON_ERRORS
+    ]
+    cells = (
+        f"`{method.upper()} {path}`",
+        f"`{operation['operationId']}`",
+        scopes or "-",
+        operation["summary"],
+        " ".join(errors) or "-",
+    )
+    return f"| {' | '.join(cells)} |\n"

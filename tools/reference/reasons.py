@@ -1,0 +1,462 @@
+"""Content of docs/reasons.md: each reason with its meaning, its place and what to do."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from skein.models.common.reason import Reason
+from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS
+
+HEAD = """# Reasons
+
+A reason says why a message has no answer, or why an answer did not reach its person. Runs,
+messages, deliveries, plans and log lines carry reasons. `reason: null` means that there is an
+answer, or that the SMS has arrived. [operations.md](operations.md#no-answer-at-all) describes how
+to get from a phone number to a reason. More reasons may be added, so a client must accept values
+that it does not know.
+
+The column "place" says where a reason is found:
+
+| place | meaning |
+|---|---|
+| `message` | recorded with the message: `GET /v1/chats/{chat_id}/messages/{seq}/reasons` |
+| `run` | recorded with the run: `GET /v1/runs/{run_id}` |
+| `plan` | recorded with the plan: `GET /v1/agents/{agent_id}/plans/{plan_id}` |
+| `delivery` | recorded with the delivery: `deliveries` in the reasons of a message |
+| `derived` | not recorded; the two calls for messages and runs compute it from the stored state |
+| `log` | in the field `reason` of a log line |
+| `metric` | in the dimension `reason` of `RequestsRejected`; `own_line`: `TextsFromOwnLines` |
+
+Each recorded reason also has a log line with the field `reason`.
+
+`make reference` writes this page.
+"""
+WAITS = " and ".join(str(wait // timedelta(minutes=1)) for wait in RETRY_WAITS)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One reason, with where operators find it and what they can do.
+
+    Attributes:
+        reason: The reason, whose `meaning` the page shows.
+        places: Where operators find the reason, in the words of the page's first table.
+        advice: What an operator can do, in Markdown; "Nothing." if all is well.
+    """
+
+    reason: Reason
+    places: tuple[str, ...]
+    advice: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Reasons of one kind, under a heading of the page."""
+
+    heading: str
+    entries: tuple[Entry, ...]
+    note: str = ""
+
+
+GROUPS = (
+    Group(
+        "A request that was not stored",
+        (
+            Entry(
+                Reason.WRONG_SIGNATURE,
+                ("log", "metric"),
+                "If there are many: the token or the service's secret was changed on one side only "
+                "([Keys](operations.md#keys)), or `SKEIN_PUBLIC_BASE_URL` is not the URL that "
+                "Twilio calls.",
+            ),
+            Entry(
+                Reason.MALFORMED_REQUEST,
+                ("log", "metric"),
+                "Look at the request in Twilio's debugger, or in the service's own log.",
+            ),
+            Entry(
+                Reason.INVALID_NUMBER,
+                ("log", "metric"),
+                "Nothing. Short codes and sender names cannot be answered.",
+            ),
+            Entry(
+                Reason.UNKNOWN_LINE,
+                ("log", "metric"),
+                "Create the line (`POST /v1/lines`), or remove the webhook from that "
+                "number at Twilio.",
+            ),
+            Entry(Reason.NO_WORDS, ("log", "metric"), "Nothing."),
+            Entry(
+                Reason.OWN_LINE,
+                ("log", "metric"),
+                "Find the line that forwards its SMS, or the forger.",
+            ),
+            Entry(
+                Reason.REPEATED,
+                ("log",),
+                "Nothing. Look at the first message with the same `client_id`.",
+            ),
+            Entry(
+                Reason.SERVER_ERROR,
+                ("log",),
+                "Look at the exception in the log line, and at `ServerErrorsAlarm`.",
+            ),
+        ),
+    ),
+    Group(
+        "A message that started no run",
+        (
+            Entry(Reason.KEYWORD, ("message",), "Nothing."),
+            Entry(Reason.NOTICE, ("message",), "Nothing."),
+            Entry(
+                Reason.RATE_LIMITED,
+                ("message", "log"),
+                "Wait, or raise the limit ([limits.md](limits.md)).",
+            ),
+            Entry(
+                Reason.CHAIN_DEPTH,
+                ("message",),
+                "Nothing, if agents talked to each other. `SKEIN_MAX_CHAIN_DEPTH` is the limit "
+                "([runs.md](runs.md#what-ends-chatter)).",
+            ),
+            Entry(
+                Reason.RESPOND_MANUAL,
+                ("message",),
+                "Start a run with `POST /v1/chats/{chat_id}/runs`, or change `respond` of the "
+                "chat.",
+            ),
+            Entry(
+                Reason.NOT_MENTIONED,
+                ("message",),
+                "Write `@` and the agent's name, or change `respond` of the chat.",
+            ),
+            Entry(Reason.AGENT_PAUSED, ("message",), "Post a message as a person."),
+            Entry(Reason.OWN_MESSAGE, ("derived",), "Nothing."),
+            Entry(Reason.JOINED_LATER, ("derived",), "Nothing."),
+            Entry(
+                Reason.NOT_RECORDED,
+                ("derived",),
+                "Search the logs for the `correlation_id`.",
+            ),
+        ),
+    ),
+    Group(
+        "A run that has not ended",
+        (
+            Entry(
+                Reason.QUEUED,
+                ("derived",),
+                "Wait two minutes. Then check `TurnsAgeAlarm`, `JobsNotSent` and the tick. For a "
+                "delivery, check the same of `DeliveriesQueue`.",
+            ),
+            Entry(
+                Reason.DEBOUNCE,
+                ("derived", "log"),
+                "Wait a few seconds ([runs.md](runs.md#a-burst-of-texts)).",
+            ),
+            Entry(
+                Reason.BEHIND_OTHER_RUN,
+                ("derived", "log"),
+                "Look at the agent's running run: `GET /v1/agents/{agent_id}/runs`.",
+            ),
+            Entry(
+                Reason.WORKING,
+                ("derived", "log"),
+                "Wait until the lease ends, at most two minutes.",
+            ),
+            Entry(
+                Reason.WORKER_LOST,
+                ("derived",),
+                "Wait two minutes. Then check the tick and the log of `RunWorker`.",
+            ),
+            Entry(
+                Reason.WAITING_FOR_REPLY,
+                ("derived", "log"),
+                "Nothing. A message in the chat where the run waits resumes it, and so does the "
+                "time-out.",
+            ),
+            Entry(
+                Reason.PAUSED,
+                ("run", "delivery"),
+                "End the pause when the cause is mended ([Pause](operations.md#pause)).",
+            ),
+            Entry(
+                Reason.CONCURRENCY_LIMIT,
+                ("run",),
+                "Wait, or raise `max_concurrent_runs` of the agent or `SKEIN_MAX_CONCURRENT_RUNS`.",
+            ),
+            Entry(
+                Reason.MODEL_UNAVAILABLE,
+                ("run",),
+                "Check the provider and its quota. Skein tries the run again "
+                "([when the outside is down](operations.md#when-the-outside-is-down)).",
+            ),
+            Entry(
+                Reason.MODEL_KEY_REFUSED,
+                ("run",),
+                "Correct the API key. Skein tries the run again.",
+            ),
+            Entry(
+                Reason.MODEL_UNKNOWN,
+                ("run",),
+                "Correct `model` of the agent, `SKEIN_DEFAULT_MODEL` or the provider's address. "
+                "Skein tries the run again.",
+            ),
+            Entry(
+                Reason.ATTEMPT_FAILED,
+                ("run",),
+                "Look at the log line `run attempt failed`. The next attempt follows.",
+            ),
+            Entry(Reason.HANDED_OVER, ("run",), "Nothing."),
+            Entry(
+                Reason.READERS_CHANGED,
+                ("run",),
+                "Nothing while the run works. If the run was canceled, write again "
+                "([runs.md](runs.md#someone-joins-meanwhile)).",
+            ),
+        ),
+    ),
+    Group(
+        "A run that is done, without an answer in its chat",
+        (
+            Entry(
+                Reason.CHOSE_SILENCE,
+                ("run",),
+                "If an answer was due, look at the prompt and the steps of the run.",
+            ),
+            Entry(
+                Reason.TOOLS_MODE_TEXT,
+                ("run",),
+                "Enable `send_message`, or set `reply_mode` of the agent to `text`.",
+            ),
+            Entry(
+                Reason.UNSPOKEN_TEXT,
+                ("run",),
+                "Look at the steps of the run: the nudge did not help, or the agent lacks "
+                "`send_message`. Set `reply_mode` of the agent to `text`, or choose another "
+                "model.",
+            ),
+            Entry(
+                Reason.ENDED_BY_AGENT,
+                ("run",),
+                "If an answer was due, look at the prompt and the steps of the run.",
+            ),
+            Entry(
+                Reason.STEPS_USED_UP,
+                ("run",),
+                "Look at the steps of the run for a tool call that the model repeats.",
+            ),
+            Entry(
+                Reason.ANSWERED_ELSEWHERE,
+                ("run",),
+                "Look at the steps of the run for the other chat.",
+            ),
+            Entry(
+                Reason.NO_CHAT,
+                ("run",),
+                "Give the plan or the webhook a chat, or have the agent call `send_message`.",
+            ),
+        ),
+    ),
+    Group(
+        "A run that failed or was canceled",
+        (
+            Entry(
+                Reason.ATTEMPTS_EXHAUSTED,
+                ("run",),
+                "`error` has the last failure, and the log lines `run attempt failed` have the "
+                "others.",
+            ),
+            Entry(
+                Reason.DEFERRED_TOO_LONG,
+                ("run",),
+                "`reasons` and `error` say why the run was deferred. Mend the cause, then write "
+                "again.",
+            ),
+            Entry(
+                Reason.MODEL_REJECTED,
+                ("run",),
+                "`error` has the provider's words: the request may be too long, or forbidden.",
+            ),
+            Entry(
+                Reason.EMPTY_ANSWER,
+                ("run",),
+                "Look at the steps of the run: each has its `fault`. If it happens often, choose "
+                "another model.",
+            ),
+            Entry(
+                Reason.ANSWER_CUT_OFF,
+                ("run",),
+                "Raise `reserved_response_tokens`, or `SKEIN_REASONING_TOKENS` if the usage "
+                "shows many `reasoning_tokens`.",
+            ),
+            Entry(
+                Reason.ANSWER_REFUSED,
+                ("run",),
+                "Look at the steps of the run: each has its `fault`. Check the system prompt, or "
+                "choose another model.",
+            ),
+            Entry(
+                Reason.ANSWER_FILTERED,
+                ("run",),
+                "Look at the steps of the run: each has its `fault`. Check the provider's filter "
+                "settings.",
+            ),
+            Entry(Reason.ANSWER_REJECTED, ("run",), "`error` says why."),
+            Entry(Reason.MERGED, ("run",), "Look at the run in `merged_into`."),
+            Entry(
+                Reason.TOKEN_BUDGET,
+                ("run", "message"),
+                "Wait, or raise the limit ([limits.md](limits.md)).",
+            ),
+            Entry(Reason.AGENT_LEFT, ("run", "log"), "Add the agent to the chat again."),
+            Entry(
+                Reason.AGENT_DELETED,
+                ("run", "log"),
+                "Give the line or the webhook service another agent.",
+            ),
+            Entry(Reason.CHAT_DISCARDED, ("run",), "Nothing."),
+            Entry(
+                Reason.MESSAGE_GONE,
+                ("run",),
+                "Nothing. The message was erased, or its retention is over.",
+            ),
+            Entry(
+                Reason.DISCLOSURE_REFUSED,
+                ("run",),
+                "Nothing. The agent may answer in the chat where it learned the content.",
+            ),
+            Entry(
+                Reason.STOPPED_BY_AGENT,
+                ("run",),
+                "`error` names the run that stopped this one.",
+            ),
+            Entry(Reason.MESSAGE_DELETED, ("run",), "Nothing."),
+            Entry(Reason.PERSON_ERASED, ("run",), "Nothing."),
+        ),
+    ),
+    Group(
+        "A plan that was deferred or canceled",
+        (
+            Entry(
+                Reason.PERSON_INACTIVE,
+                ("plan", "log"),
+                "Nothing. The person can ask for the plan again ([limits.md](limits.md#plans)).",
+            ),
+            Entry(
+                Reason.QUIET_HOURS,
+                ("plan", "log"),
+                "Nothing. `next_at` and `deferred_from` of the plan have both times. "
+                "[Quiet hours](runs.md#quiet-hours) are settings of the person and the tenant.",
+            ),
+        ),
+        "A plan is also canceled with `agent_deleted`, `agent_left`, `chat_discarded` or "
+        "`person_left`, if that is true of the\nplan's chat. The log lines `plan canceled` and "
+        "`plan deferred` have the reason, too.",
+    ),
+    Group(
+        "A job that leads to no work",
+        (
+            Entry(Reason.RUN_ENDED, ("log",), "Nothing. The job came twice or late."),
+            Entry(
+                Reason.RUN_MISSING,
+                ("derived", "log"),
+                "Nothing. The run's retention is over, or the run was erased.",
+            ),
+            Entry(Reason.DELIVERY_SETTLED, ("log",), "Nothing. The job came twice or late."),
+            Entry(
+                Reason.DELIVERY_MISSING,
+                ("derived", "log"),
+                "Nothing. The delivery's retention is over, or the delivery was erased.",
+            ),
+            Entry(
+                Reason.TAKEN_OVER,
+                ("log",),
+                "Nothing. The log lines of the other worker have the rest.",
+            ),
+            Entry(
+                Reason.JOB_FAILED,
+                ("log",),
+                "Look at the exception. The queue sends the job again; after its last try, the job "
+                "is in the [dead letters](operations.md#dead-letters).",
+            ),
+        ),
+    ),
+    Group(
+        "An answer that has not reached a phone",
+        (
+            Entry(Reason.GROUP_CHAT, ("derived",), "Nothing."),
+            Entry(Reason.NOT_ON_SMS, ("message",), "Nothing. The answer is in the app."),
+            Entry(
+                Reason.OPTED_OUT,
+                ("message", "run", "delivery"),
+                "Only the person can change that: they text START to the line.",
+            ),
+            Entry(Reason.PERSON_LEFT, ("message", "delivery", "log"), "Nothing."),
+            Entry(
+                Reason.NUMBER_LOST,
+                ("delivery",),
+                "Nothing. The number belongs to another person now, or to nobody.",
+            ),
+            Entry(Reason.NOTHING_TO_SEND, ("delivery",), "Look at the agent's message."),
+            Entry(
+                Reason.BEHIND_OTHER_DELIVERY,
+                ("derived", "log"),
+                "Look at the delivery before this one.",
+            ),
+            Entry(Reason.NOT_DUE, ("log",), "Nothing. The tick continues the delivery."),
+            Entry(
+                Reason.OUTCOME_UNKNOWN,
+                ("delivery",),
+                "Wait a minute. If the delivery then failed, the SMS may still have arrived: "
+                "look at Twilio's log.",
+            ),
+            Entry(
+                Reason.PROVIDER_UNAVAILABLE,
+                ("delivery",),
+                f"Look at Twilio's status page. There are {MAX_POSTS} tries, the later ones after "
+                f"{WAITS} minutes.",
+            ),
+            Entry(
+                Reason.SMS_REFUSED,
+                ("delivery",),
+                "`error_codes` has Twilio's codes. Skein does not try again after a permanent "
+                "error.",
+            ),
+            Entry(
+                Reason.NOT_CONFIRMED,
+                ("delivery",),
+                "Nothing. Some carriers report no arrival.",
+            ),
+        ),
+    ),
+)
+
+
+def page(groups: Iterable[Group] = GROUPS) -> str:
+    """Return docs/reasons.md in Markdown.
+
+    Raises:
+        ValueError: A reason is missing, or has two entries.
+    """
+    groups = tuple(groups)
+    listed = [entry.reason for group in groups for entry in group.entries]
+    for reason in Reason:
+        if listed.count(reason) != 1:
+            raise ValueError(
+                f"the reason {reason} has {listed.count(reason)} entries in tools/reference/"
+                "reasons.py, and must have one"
+            )
+    return HEAD + "".join(_part(group) for group in groups)
+
+
+def _part(group: Group) -> str:
+    """Return one heading of the page with its table."""
+    note = f"{group.note}\n\n" if group.note else ""
+    rows = "".join(
+        f"| `{entry.reason}` | {entry.reason.meaning} | {', '.join(entry.places)} "
+        f"| {entry.advice} |\n"
+        for entry in group.entries
+    )
+    table = f"| reason | meaning | place | what to do |\n|---|---|---|---|\n{rows}"
+    return f"\n## {group.heading}\n\n{note}{table}"
