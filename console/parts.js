@@ -120,14 +120,15 @@ export function verbatim(text, label) {
  * A bar for a number; the numbers stand beside it in words, so it is decoration.
  *
  * @param {number} value The length, and `most` that of the whole bar.
- * @param {number} marked How much of the value is drawn in the other color.
+ * @param {number|null} marked How much of the value is drawn full; the rest is then an outline.
  */
-export function bar(value, most, marked = 0) {
+export function bar(value, most, marked = null) {
   const share = (each) => `${most > 0 ? (100 * each) / most : 0}%`;
   return shape("svg", { class: "bar", width: "100%", height: 10, "aria-hidden": "true" },
     shape("rect", { class: "ground", width: "100%", height: 10, rx: 3 }),
-    shape("rect", { class: "value", width: share(value), height: 10, rx: 3 }),
-    shape("rect", { class: "marked", width: share(marked), height: 10, rx: 3 }));
+    marked === null ? shape("rect", { class: "value", width: share(value), height: 10, rx: 3 })
+      : shape("rect", { class: "fresh", width: share(value), y: 1, height: 8, rx: 3 }),
+    marked === null ? [] : shape("rect", { class: "value", width: share(marked), height: 10, rx: 3 }));
 }
 
 /** A list of an API's items in pages, with a button for the next one. */

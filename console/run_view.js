@@ -1,11 +1,11 @@
 // A run as operators inspect it: its prompt, steps, costs and reasons; and the same prompt once more.
 import { difference } from "./diff.js";
-import { el, field, fill, select } from "./dom.js";
+import { el, field, fill } from "./dom.js";
 import { amount, bar, card, facts, form, lazy, number, part, table, took, verbatim, when } from "./parts.js";
 import { words } from "./words.js";
 
 const said = words.run;
-const NOTHING = "", SYSTEM_PROMPT = "system prompt";
+const IDENTITY = "IDENTITY"; // the section with the system prompt
 
 /** Read a run; return its cards. */
 export async function runView(api, runId) {
@@ -26,14 +26,14 @@ export async function runView(api, runId) {
 function summary(run, agent) {
   return card(said.of(agent.name),
     facts([
-      [said.status, run.status], [said.meaning, run.meaning], [said.error, run.error],
-      [said.trigger, run.trigger.type], [said.created, when(run.created_at)], [said.time, took(run.started_at, run.ended_at)],
+      [said.status, words.runStatuses[run.status] ?? run.status], [said.meaning, run.meaning], [said.error, run.error],
+      [said.trigger, words.triggers[run.trigger.type] ?? run.trigger.type], [said.created, when(run.created_at)], [said.time, took(run.started_at, run.ended_at)],
       [said.input, number(run.usage.input_tokens)], [said.cached, number(run.usage.cached_tokens)],
       [said.output, number(run.usage.output_tokens)], [said.money, amount(run.money)],
       [said.heldFor, run.held ? readersOf(run.held) : null],
     ]),
     table(said.reasons, [said.reason, said.at], run.reasons.map((each) => [each.reason, when(each.at)]), said.noReasons),
-    run.marks.length === 0 ? null : el("p", { class: "hint" }, said.marks(run.marks.map(text).join(", "))),
+    run.marks.length === 0 ? null : el("p", { class: "hint" }, said.marks(run.marks.map(markOf).join(", "))),
     el("p", { class: "row" },
       el("a", { href: `#/agent/${part(run.agent_id)}` }, said.toAgent),
       run.merged_into === null ? null : el("a", { href: `#/why/run/${part(run.merged_into)}` }, said.merged)));
@@ -42,6 +42,8 @@ function summary(run, agent) {
 function readersOf({ readers }) {
   return readers.open ? said.everyone : readers.people.join(", ");
 }
+
+function markOf(mark) { return words.marks[mark] ?? text(mark); }
 
 function text(value) { return typeof value === "string" ? value : JSON.stringify(value); }
 
@@ -54,8 +56,10 @@ export function promptCard(prompt, title) {
   return card(title,
     el("p", { class: "hint" }, said.tokensInAll(number(prompt.total_tokens)), " ",
       share === null || share === undefined ? null : said.cachedShare(number(Math.round(100 * share)))),
+    share === null || share === undefined ? null : el("p", { class: "legends" },
+      el("span", { class: "legend marked" }, said.fromCache), el("span", { class: "legend fresh" }, said.fresh)),
     el("ol", { class: "sections" }, prompt.sections.map((section) => el("li", {}, sectionOf(section, most)))),
-    prompt.marks.length === 0 ? null : el("p", { class: "hint" }, said.marks(prompt.marks.map(text).join(", "))));
+    prompt.marks.length === 0 ? null : el("p", { class: "hint" }, said.marks(prompt.marks.map(markOf).join(", "))));
 }
 
 function sectionOf(section, most) {
@@ -63,7 +67,7 @@ function sectionOf(section, most) {
   return el("details", { class: "section" },
     el("summary", {}, el("span", { class: "name" }, section.name),
       el("span", { class: "size" }, cached > 0 ? said.tokensCached(number(section.tokens), number(cached)) : said.tokens(number(section.tokens))),
-      bar(section.tokens, most, cached)),
+      bar(section.tokens, most, section.cached_tokens ?? null)),
     el("dl", { class: "origin" },
       el("dt", {}, said.source), el("dd", {}, section.source),
       el("dt", {}, said.mayBeShown), el("dd", {}, section.may_be_shown)),
@@ -136,27 +140,39 @@ function promptDifference(before, after) {
 
 // ---------------------------------------------------------------------- run again
 
+/** The run's prompt with edits: the system prompt, and any number of sections. */
 function replay(api, run, agent) {
-  const texts = new Map(run.prompt.sections.filter((section) => section.text !== "").map((section) => [section.name, section.text]));
-  const newWords = el("textarea", { rows: 8 });
-  const editor = field(said.newText, newWords);
-  editor.hidden = true;
-  const edit = select([[NOTHING, said.noEdit], [SYSTEM_PROMPT, said.systemPrompt],
-    ...[...texts.keys()].map((name) => [name, name])], NOTHING, (chosen) => {
-    editor.hidden = chosen === NOTHING;
-    newWords.value = chosen === SYSTEM_PROMPT ? agent.system_prompt : texts.get(chosen) ?? "";
-  });
+  const edits = [editOf(said.systemPrompt, agent.system_prompt, (text) => ({ system_prompt: text }))];
+  for (const section of run.prompt.sections) {
+    if (section.text === "" || section.name === IDENTITY) continue; // sent as messages; holds the system prompt
+    edits.push(editOf(section.name, section.text, (text) => ({ sections: { [section.name]: text } })));
+  }
   const place = el("div", { class: "stack" });
 
   async function again() {
-    const body = edit.value === NOTHING ? {}
-      : edit.value === SYSTEM_PROMPT ? { system_prompt: newWords.value } : { sections: { [edit.value]: newWords.value } };
-    const answer = await api.post(`/v1/runs/${part(run.id)}/replay`, body);
+    const answer = await api.post(`/v1/runs/${part(run.id)}/replay`, merged(edits.map((edit) => edit.given())));
     fill(place, answerOf(run, answer));
     return said.replayed;
   }
   return card(said.again, el("p", { class: "hint" }, said.againAbout),
-    form([field(said.edit, edit), editor], said.runAgain, again), place);
+    form(el("fieldset", {}, el("legend", {}, said.edit), el("ul", { class: "edits" }, edits.map((edit) => el("li", {}, edit.node)))),
+      said.runAgain, again), place);
+}
+
+/** A box to check and, if checked, the text to edit; `given()` is the part of the request's body. */
+function editOf(name, text, body) {
+  const control = el("textarea", { rows: 8, value: text, spellcheck: "false" });
+  const editor = field(said.newText(name), control);
+  editor.hidden = true;
+  const chosen = el("input", { type: "checkbox", on: { change: () => { editor.hidden = !chosen.checked; } } });
+  const label = el("label", { class: "check" }, chosen, el("span", {}, name));
+  return { node: [label, editor], given: () => (chosen.checked ? body(control.value) : {}) };
+}
+
+/** One body of many; their sections are put together. */
+function merged(bodies) {
+  const sections = Object.assign({}, ...bodies.map((body) => body.sections ?? {}));
+  return { ...Object.assign({}, ...bodies), ...(Object.keys(sections).length > 0 ? { sections } : {}) };
 }
 
 function answerOf(run, answer) {

@@ -39,7 +39,7 @@ function outcomes(found, names) {
       [said.correlation, found.correlation_id]]),
     agents.length === 0 ? null : table(said.outcomes, [said.agent, said.outcome, said.runs], agents.map((each) => [
       names.get(each.agent_id), each.meaning ?? said.answered,
-      each.runs.map((run) => [el("a", { href: `#/why/${RUN}/${part(run.id)}` }, run.status ?? said.gone), " "]),
+      each.runs.map((run) => [el("a", { href: `#/why/${RUN}/${part(run.id)}` }, words.runStatuses[run.status] ?? said.gone), " "]),
     ])),
     found.deliveries.length === 0 ? null : table(said.deliveries, [said.number, said.state, said.outcome],
       found.deliveries.map((each) => [each.seq, each.status ?? words.parts.none,
@@ -69,7 +69,7 @@ async function showRuns(main, api, agentId, day) {
   const chosen = el("input", { type: "date", value: day ?? "" });
   const runs = await paged(api, withQuery(`/v1/agents/${part(current)}/runs`, { day }), (run) => [
     el("a", { href: `#/why/${RUN}/${part(run.id)}` }, when(run.created_at)),
-    el("p", { class: "hint" }, [run.status, run.trigger.type, run.meaning].filter(Boolean).join(", ")),
+    el("p", { class: "hint" }, [words.runStatuses[run.status], said.by(words.triggers[run.trigger.type]), run.meaning].filter(Boolean).join(", ")),
   ], said.noRuns);
   main.append(
     form([field(said.agent, agent), field(said.day, chosen)], said.show, () => {

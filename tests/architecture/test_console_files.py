@@ -1,12 +1,16 @@
 """The console's files fit together: each page has its words, its test and its row in the docs."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from local.template import ROOT
+from local.timing.due_events import KINDS
+from skein.models.runs.run import AnswerMark, PromptMark, RunStatus
+from skein.models.runs.trigger import TriggerType
 
 CONSOLE = ROOT / "console"
 MODULES = sorted(CONSOLE.rglob("*.js"))
@@ -143,3 +147,18 @@ def test_each_word_is_used() -> None:
         and not any(pattern.fullmatch(name) for pattern in patterns)
     }
     assert not unused
+
+
+@pytest.mark.parametrize(
+    ("group", "values"),
+    [
+        ("runStatuses", get_args(RunStatus)),
+        ("triggers", get_args(TriggerType)),
+        ("marks", (*get_args(PromptMark), *get_args(AnswerMark))),
+        ("pages.time.kinds", KINDS),
+    ],
+)
+def test_words_name_each_value_of_the_code(group: str, values: Sequence[str]) -> None:
+    prefix = f"{group}."
+    named = [name.removeprefix(prefix) for name in words() if name.startswith(prefix)]
+    assert sorted(named) == sorted(values)

@@ -1,6 +1,6 @@
 """The page Why: the outcome of a message, the run behind an answer, and the same prompt again."""
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.console.driver import HOSTILE, Driver, answered_chat
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
@@ -43,21 +43,35 @@ def test_run_is_compared_with_the_previous_prompt(driver: Driver) -> None:
     expect(driver.page.locator("main")).to_contain_text("The same in both: IDENTITY")
 
 
-def test_run_again_with_an_edited_system_prompt_shows_the_new_answer(
+def edit(page: Page, name: str, before: str | None, after: str) -> None:
+    """Choose a part of the prompt, check its text, and change it."""
+    page.get_by_role("checkbox", name=name, exact=True).check()
+    words = page.get_by_label(f"New text of {name}", exact=True)
+    if before is not None:
+        expect(words).to_have_value(before)
+    words.fill(after)
+
+
+def test_run_again_with_edited_parts_sends_all_of_them_and_shows_the_answer(
     driver: Driver, model: ScriptedOpenAI
 ) -> None:
     chat, _ = answered_chat(driver.client, ["How do I swim faster?"], agent=AGENT)
     driver.sign_in(f"#/why/{chat}/2")
     model.default = Answer(f"Kick more. {HOSTILE}")
     page = driver.page
-    page.get_by_label("Change", exact=True).select_option("The system prompt")
-    expect(page.get_by_label("New text")).to_have_value(PROMPT)
-    page.get_by_label("New text").fill("You coach runners.")
+    edit(page, "System prompt", PROMPT, "You coach runners.")
+    edit(page, "INSTRUCTIONS", None, "INSTRUCTIONS: A bird sang.")
+    edit(page, "NOW", None, "NOW: It is noon.")
+    page.get_by_role("checkbox", name="NOW", exact=True).uncheck()
     page.get_by_role("button", name="Run again").press("Enter")
     card = page.locator(".card").filter(has_text="The new answer")
     expect(card.locator("blockquote")).to_have_text(f"Kick more. {HOSTILE}")
     expect(card.locator(".added")).to_contain_text("Kick more.")
-    assert "You coach runners." in str(model.calls[-1].body)
+    asked = str(model.calls[-1].body)
+    assert "You coach runners." in asked
+    assert "A bird sang." in asked
+    assert "It is noon." not in asked
+    driver.check_looks()
     driver.check_inert()
 
 
@@ -115,3 +129,4 @@ def test_sections_show_how_much_of_them_was_cached(driver: Driver, model: Script
     driver.sign_in(f"#/why/{chat}/2")
     expect(driver.page.locator("main")).to_contain_text("100% of the first request came from")
     expect(driver.page.locator(".section summary").first).to_contain_text("cached")
+    expect(driver.page.locator(".legends")).to_contain_text("From the provider's cache")

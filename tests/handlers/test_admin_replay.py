@@ -54,6 +54,22 @@ def test_replay_with_an_edited_section_sends_its_text() -> None:
     assert "TRIGGER: A bird sang." in words(world)
 
 
+def test_replay_with_a_system_prompt_and_sections_sends_all_edits() -> None:
+    world = told("Fine")
+    sections = {"TRIGGER": "TRIGGER: A bird sang.", "NOW": "NOW: It is noon."}
+    answer = replay(world, {"system_prompt": "You coach swimmers.", "sections": sections})
+    assert answer.status == 200, answer.body
+    asked = words(world)
+    assert all(text in asked for text in ("You coach swimmers.", *sections.values()))
+
+
+def test_replay_with_a_system_prompt_and_identity_is_refused() -> None:
+    world = told()
+    answer = replay(world, {"system_prompt": "You coach.", "sections": {"IDENTITY": "IDENTITY: x"}})
+    assert (answer.status, answer.code) == (422, "unprocessable")
+    assert len(world.model.requests) == 2
+
+
 def test_replay_returns_tool_calls_and_carries_out_none() -> None:
     world = told(calls(("send_message", {"text": "Again"}), ("read_messages", {"chat_id": "c"})))
     before = everything(world)

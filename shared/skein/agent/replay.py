@@ -22,7 +22,12 @@ from skein.services.config.resolution import effective_settings
 from skein.services.config.tenant_settings import check_reading
 from skein.services.quotas.money import money_of
 from skein.services.quotas.rate_limits import RateLimiter
-from skein.services.quotas.token_budget import TokenBudgets, found_allowances, payer_keys
+from skein.services.quotas.token_budget import (
+    TokenBudget,
+    TokenBudgets,
+    found_allowances,
+    payer_keys,
+)
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
@@ -88,23 +93,15 @@ class Replays:
             NotFound: The run or its agent does not exist any more.
             Forbidden: The tenant forbids operators to read chats.
             Conflict: The run has no prompt, or its prompt was erased.
-            Unprocessable: A section is not in the prompt, or the edited prompt is too long.
+            Unprocessable: A section is not in the prompt, the edited prompt is too long, or both
+                the system prompt and IDENTITY are given.
             OverLimit: The operator's or the tenant's limit is used up.
             Transient: The model is out of reach.
         """
         run, prompt = self._prompt_of(tenant, run_id)
-        settings_key, agent_key = TenantSettings.key_of(tenant), Agent.key_of(tenant, run.agent_id)
-        # Charged to the tenant: without a person, the trigger leads to nobody.
-        charged = run.model_copy(update={"trigger": Trigger(type="manual")})
-        found = self.table.get_many([settings_key, agent_key, *payer_keys(charged)])
-        overrides = TenantSettings.from_optional(found.get(settings_key))
-        check_reading(overrides)
-        if agent_key not in found or Agent.from_item(found[agent_key]).deleted_at is not None:
-            raise NotFound("the run's agent was deleted")
-        agent = Agent.from_item(found[agent_key])
+        agent, overrides, budget = self._charged(run)
         edited = self._edited(prompt, agent, system_prompt, sections or {}, overrides)
         self.rate_limiter.admit(tenant, operator)
-        budget = self.token_budgets.budget(charged, found_allowances(charged, found), overrides)
         budget.check()
         started_at = self.clock.now()
         answer = self._ask(agent, edited, overrides)
@@ -119,6 +116,20 @@ class Replays:
             started_at=started_at,
             ended_at=self.clock.now(),
         )
+
+    def _charged(self, run: Run) -> tuple[Agent, TenantOverrides, TokenBudget]:
+        """Read the run's agent, the tenant's settings, and the budget that pays for a replay."""
+        settings_key = TenantSettings.key_of(run.tenant)
+        agent_key = Agent.key_of(run.tenant, run.agent_id)
+        # Charged to the tenant: without a person, the trigger leads to nobody.
+        charged = run.model_copy(update={"trigger": Trigger(type="manual")})
+        found = self.table.get_many([settings_key, agent_key, *payer_keys(charged)])
+        overrides = TenantSettings.from_optional(found.get(settings_key))
+        check_reading(overrides)
+        if agent_key not in found or Agent.from_item(found[agent_key]).deleted_at is not None:
+            raise NotFound("the run's agent was deleted")
+        budget = self.token_budgets.budget(charged, found_allowances(charged, found), overrides)
+        return Agent.from_item(found[agent_key]), overrides, budget
 
     def _prompt_of(self, tenant: str, run_id: str) -> tuple[Run, PromptRecord]:
         """Read a run and the prompt of its newest activation."""
@@ -151,6 +162,8 @@ class Replays:
         counter = self.tokens.for_model(effective.tokenizer_model or model)
         texts = dict(sections)
         if system_prompt is not None:
+            if IDENTITY in texts:
+                raise Unprocessable("give system_prompt or the section IDENTITY, not both")
             changed = agent.model_copy(update={"system_prompt": system_prompt})
             texts[IDENTITY] = identity(changed, counter).text
         sent = {section.name for section in prompt.sections if section.text}
