@@ -4,7 +4,7 @@ import { download, el, field, fill } from "../dom.js";
 import { action, card, facts, form, number, outcome, part, table, when } from "../parts.js";
 import { words } from "../words.js";
 
-const PAGE = 100, MOST_SEARCHED = 1000, LOOK_MS = 3_000;
+const PAGE = 100, ERASURES = 20, MOST_SEARCHED = 1000, LOOK_MS = 3_000;
 const PHONE = /^\+?[0-9 ()-]{5,}$/;
 const ERASURE = "erasure";
 const said = words.pages.people;
@@ -38,9 +38,28 @@ async function showList(main, { api }) {
       : action(words.parts.more, () => first(page.next_cursor, items), failure), failure);
   }
 
-  await first();
-  fill(main, el("h1", {}, said.name), search, place);
+  const [, erasures] = await Promise.all([first(), erasuresOf(api)]);
+  fill(main, el("h1", {}, said.name), search, place, card(said.erasures, erasures));
   return null;
+}
+
+/** The erasures in progress and the finished ones, newest first. */
+async function erasuresOf(api) {
+  const place = el("div", { class: "stack" });
+
+  async function read(cursor = null, before = []) {
+    const page = await api.get(withQuery("/v1/erasures", { limit: ERASURES, cursor }));
+    const items = [...before, ...page.items], failure = outcome();
+    fill(place, table(said.erasures, [said.person, said.state, said.requestedBy, said.requestedAt, said.finished],
+      items.map((erasure) => [
+        el("a", { href: `#/people/${part(erasure.user_id)}/${ERASURE}/${part(erasure.id)}` }, erasure.user_id),
+        said.stages[erasure.stage] ?? erasure.stage, erasure.requested_by, when(erasure.requested_at), when(erasure.finished_at),
+      ]), said.noErasures),
+    page.next_cursor === null ? null : action(said.moreErasures, () => read(page.next_cursor, items), failure), failure);
+  }
+
+  await read();
+  return place;
 }
 
 /** Return the people with a number, or those whose name or id has a text. */

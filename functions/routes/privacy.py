@@ -5,19 +5,21 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
-from routes.app import ApiRouter, PageCursor, UserId, documented
+from routes.app import ApiRouter, Limit, PageCursor, UserId, documented
 from routes.audited import deletes, reads
 from skein.bootstrap.api import services
 from skein.models.api.base import MessageResource
 from skein.models.api.directory import UserDetail
 from skein.models.api.privacy import (
     DeliveryResource,
+    ErasurePage,
     ErasureResource,
     ExportResource,
     KeptResource,
     PlaceResource,
 )
 from skein.models.api.usage import PersonUsageResource
+from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 
@@ -37,6 +39,21 @@ def erase_user(user_id: UserId) -> ErasureResource:
     caller = router.caller
     return ErasureResource.of(
         services().erasures.request(caller.tenant, user_id, by=caller.user_id)
+    )
+
+
+@router.get(
+    "/v1/erasures",
+    summary="List the erasures of users, newest first",
+    tags=["privacy"],
+    responses=documented(200, ErasurePage, 400),
+    middlewares=reads("erasure"),
+)
+def list_erasures(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ErasurePage:
+    """Erasures in progress and finished ones with their reports. A page may be short."""
+    page = services().erasures.list(router.caller.tenant, limit=limit, cursor=cursor)
+    return ErasurePage(
+        items=tuple(map(ErasureResource.of, page.items)), next_cursor=page.next_cursor
     )
 
 

@@ -51,7 +51,7 @@ def test_people_are_found_by_name_id_and_number(driver: Driver) -> None:
     person(driver, "usr_other")
     driver.sign_in("#/people")
     page = driver.page
-    rows = page.locator("tbody tr")
+    rows = page.get_by_role("region", name="People", exact=True).locator("tbody tr")
     for text in ("IMG SRC", "usr_FOUND", PHONE, "1 500 555 0177"):
         page.get_by_label("Name, id or phone number").fill(text)
         page.get_by_role("button", name="Search").click()
@@ -111,6 +111,22 @@ def test_export_is_saved_as_one_file(driver: Driver, tmp_path: Path) -> None:
     assert [each["chat_id"] for each in saved["chats"]] == [chat]
     assert HOSTILE in [each["text"] for each in saved["messages"]]
     expect(page.locator("main")).to_contain_text("Exported. Chats: 1")
+
+
+def test_list_of_people_shows_the_erasures(driver: Driver) -> None:
+    client, token = driver.client, driver.operator()
+    for number in range(3):
+        person(driver, f"usr_listed_{number}")
+        client.ok("DELETE", f"/v1/users/usr_listed_{number}", token=token)
+    driver.sign_in("#/people")
+    page = driver.page
+    rows = page.get_by_role("region", name="Erasures").locator("tbody tr")
+    expect(rows.first).to_contain_text("usr_listed_2")
+    expect(rows.first).to_contain_text("operator")
+    driver.check_looks()
+    page.get_by_role("link", name="usr_listed_1", exact=True).click()
+    driver.ready()
+    expect(page.locator("h1")).to_have_text("Erasure of usr_listed_1")
 
 
 def test_erasure_needs_the_id_and_is_followed_up_to_its_proof(driver: Driver) -> None:

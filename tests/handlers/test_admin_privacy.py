@@ -74,6 +74,31 @@ def test_an_erasure_is_asked_for_looked_at_and_reported(planted: World) -> None:
     assert traces(planted) == {}
 
 
+def test_list_erasures_shows_progress_then_the_report(planted: World) -> None:
+    admin = operator(planted)
+    assert admin.get("/v1/erasures").body == {"items": [], "next_cursor": None}
+    erasure = admin.delete(PATH).body
+    assert admin.get("/v1/erasures").body["items"] == [erasure]
+    settle(planted)
+    [resting] = admin.get("/v1/erasures").body["items"]
+    assert (resting["stage"], resting["finished_at"]) == ("resting", None)
+    planted.clock.advance(timedelta(minutes=17).total_seconds())
+    planted.tick()
+    settle(planted)
+    [done] = admin.get("/v1/erasures").body["items"]
+    assert done == admin.get(f"/v1/erasures/{erasure['id']}").body
+    assert done["stage"] == "done"
+    assert MARK not in json.dumps(done)
+
+
+def test_list_erasures_needs_an_operator_of_the_tenant(planted: World) -> None:
+    operator(planted).delete(PATH)
+    assert operator(planted, tenant="other").get("/v1/erasures").body["items"] == []
+    assert Client(planted, sub=BEN.id).get("/v1/erasures").status in {403, 404}
+    assert operator(planted).get("/v1/erasures", limit=0).status == 422
+    assert operator(planted).get("/v1/erasures", cursor="none").status == 400
+
+
 def test_erase_or_export_unknown_user_is_404(planted: World) -> None:
     admin = operator(planted)
     for path in ("/v1/users/usr_none", "/v1/users/usr_none/export"):

@@ -461,6 +461,15 @@ def _list_audit(meter: Meter) -> None:
         world.app.audit.of_day(TENANT)
 
 
+@patterns.named("list a tenant's erasures")
+def _list_erasures(meter: Meter) -> None:
+    world = group()
+    world.app.users.create(TENANT, NewUser(id="usr_gone", name="Gone"))
+    world.app.erasures.request(TENANT, "usr_gone", by="usr_op")
+    with meter(world):
+        world.app.erasures.list(TENANT)
+
+
 @patterns.named("begin a thread")
 def _begin_thread(meter: Meter) -> None:
     world = World()

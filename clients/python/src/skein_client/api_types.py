@@ -1911,6 +1911,15 @@ class EffectiveSettingPage(TypedDict):
     next_cursor: NotRequired[str | None]
 
 
+class ErasurePage(TypedDict):
+    """
+    A page of erasures of people, newest first.
+    """
+
+    items: list[ErasureResource]
+    next_cursor: str | None
+
+
 class GoalPage(TypedDict):
     """
     A page of goals, active ones first.

@@ -53,6 +53,13 @@ class ErasureResource(Resource):
         return cls(sweeps=sweeps, backups=BACKUPS, **own)
 
 
+class ErasurePage(Resource):
+    """A page of erasures of people, newest first."""
+
+    items: tuple[ErasureResource, ...]
+    next_cursor: str | None
+
+
 class PlaceResource(Resource):
     """A current or former chat of the person."""
 

@@ -15,12 +15,13 @@ from skein.models.common.base import (
     Value,
     key_part,
 )
-from skein.models.common.storage import Item, Key
+from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import NOT_DUE, due_pointer
 
 ErasureStage = Literal["find", "close", "chats", "kept", "runs", "rest", "resting", "done"]
 
 FIRST_STAGE: ErasureStage = "find"
+ERASURE = SortKeyPrefix("ERASURE#")
 BACKUP_DAYS = 35  # the longest that DynamoDB's point-in-time recovery reaches back
 
 
@@ -78,7 +79,16 @@ class Erasure(Stored):
     @staticmethod
     def key_of(tenant: str, erasure_id: str) -> Key:
         """Return the key of an erasure."""
-        return Key(f"{key_part(tenant)}#ERASURES", f"ERASURE#{key_part(erasure_id)}")
+        return Key(erasures_partition(tenant), f"{ERASURE}{key_part(erasure_id)}")
+
+    @staticmethod
+    def sort_key_in(sk: str) -> str:
+        """Return the sort key of the erasure to which an item of the partition belongs.
+
+        Args:
+            sk: The sort key of an erasure, or of one of its working records.
+        """
+        return "#".join(sk.split("#")[:2])
 
     @property
     def key(self) -> Key:
@@ -176,3 +186,8 @@ class ErasedChat(Stored):
     def to_item(self) -> Item:
         """Return the note as table attributes."""
         return self.attributes()
+
+
+def erasures_partition(tenant: str) -> str:
+    """Return the partition of a tenant's erasures and their working records."""
+    return f"{key_part(tenant)}#ERASURES"

@@ -75,6 +75,7 @@ ListName = Literal[
     "owned",
     "bench",
     "consolidations",
+    "erasures",
     "members",
 ]
 

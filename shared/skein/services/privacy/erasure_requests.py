@@ -3,15 +3,18 @@
 from dataclasses import dataclass
 
 from skein.errors import Ambiguous, ConditionFailed, NotFound
-from skein.models.common.storage import Delete, Is, Missing, Put, Write, any_of
+from skein.models.common.storage import Delete, Is, Missing, Put, Query, Write, any_of
 from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import ErasureJob
-from skein.models.privacy.erasure import Erasure, Subject
+from skein.models.privacy.erasure import ERASURE, Erasure, Subject, erasures_partition
 from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.privacy.erasure_sweep import ERASED
+
+MAX_QUERIES = 10  # of a page of the list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,36 @@ class Erasures:
         if item is None:
             raise NotFound("erasure not found")
         return Erasure.from_item(item)
+
+    def list(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[Erasure]:
+        """List a page of a tenant's erasures of people, newest first.
+
+        The working records of an erasure in progress are skipped, with one query for each such
+        erasure. A page takes at most `MAX_QUERIES` queries, and may therefore be short.
+
+        Args:
+            tenant: The owner of the erasures.
+            limit: The most erasures to return.
+            cursor: The `next_cursor` of the previous page.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        below = RowCursor.key_in(cursor, "erasures")
+        found: list[Erasure] = []
+        for _ in range(MAX_QUERIES):
+            items, below = _newest_below(self.table, tenant, below, limit + 2)
+            found.extend(erasure for erasure in items if erasure.message is None)
+            if below is None or len(found) > limit:
+                break
+        shown = found[:limit]
+        if len(found) > limit:
+            below = shown[-1].key.sk
+        return Listing(
+            tuple(shown), RowCursor(of="erasures", after=below).encode() if below else None
+        )
 
     def _request_once(self, tenant: str, user_id: str, by: str, erasure_id: str) -> Erasure:
         item = self.table.get(User.key_of(tenant, user_id))
@@ -99,3 +132,26 @@ class Erasures:
 def job_of(erasure: Erasure) -> ErasureJob:
     """Return the job that has a worker continue an erasure."""
     return ErasureJob(tenant=erasure.tenant, erasure_id=erasure.id)
+
+
+def _newest_below(
+    table: Table, tenant: str, below: str | None, rows: int
+) -> tuple[list[Erasure], str | None]:
+    """Read the newest erasures below a sort key, with one query.
+
+    Returns:
+        The erasures, and the sort key below which the next query starts; None at the end.
+    """
+    last = ERASURE.last if below is None else below
+    page = table.query(
+        Query(erasures_partition(tenant), first=ERASURE, last=last, limit=rows, newest_first=True)
+    )
+    items = [item for item in page.items if item["sk"] != below]
+    found = [
+        Erasure.from_item(item) for item in items if item["sk"] == Erasure.sort_key_in(item["sk"])
+    ]
+    if page.next_start is None or not items:
+        return found, None
+    end = items[-1]["sk"]
+    erasure = Erasure.sort_key_in(end)
+    return found, end if end == erasure else f"{erasure}#"  # working records follow their erasure
