@@ -53,7 +53,7 @@ def _remember(meter: Meter) -> None:
         world.app.memories.add(OWNER, "We win", "core", made_by="tool")
 
 
-@patterns.named("forget or restore a memory")
+@patterns.named("delete or restore a memory")
 def _forget(meter: Meter) -> None:
     world = group()
     memory = world.app.memories.add(OWNER, "We win", "core", made_by="tool").memory
@@ -125,7 +125,7 @@ def _fire_in(meter: Meter, world: World) -> None:
         assert firing.fire(item, world.clock.now()) is not None
 
 
-@patterns.named("an agent's own newest runs")
+@patterns.named("list an agent's newest runs, as its tool does")
 def _own_runs(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
@@ -194,7 +194,7 @@ def _directory_list(meter: Meter) -> None:
         world.app.agents.list(TENANT)
 
 
-@patterns.named("make an agent")
+@patterns.named("create an agent")
 def _make_agent(meter: Meter) -> None:
     world = World()
     with meter(world):
@@ -230,7 +230,7 @@ def _list_directory(meter: Meter) -> None:
         world.app.agents.directory(TENANT)
 
 
-@patterns.named("make a person, a line or a service")
+@patterns.named("create a person, a line or a service")
 def _make_line(meter: Meter) -> None:
     world = group()
     with meter(world):
@@ -301,7 +301,7 @@ def _list_documents(meter: Meter) -> None:
         world.app.documents.list(FOLDER)
 
 
-@patterns.named("make, change or delete a skill")
+@patterns.named("create, change or delete a skill")
 def _put_skill(meter: Meter) -> None:
     world = group()
     with meter(world):
@@ -360,7 +360,7 @@ def _list_runs(meter: Meter) -> None:
         world.app.run_views.of_agent(TENANT, "agt_a")
 
 
-@patterns.named("a tenant's usage of a day")
+@patterns.named("read a tenant's usage of a day")
 def _usage_of_day(meter: Meter) -> None:
     world = group()
     with meter(world):
@@ -400,7 +400,7 @@ def _current_work(meter: Meter) -> None:
         world.app.current_work.of_tenant(TENANT)
 
 
-@patterns.named("warn about an agent's tools")
+@patterns.named("check an agent for unused tools")
 def _tool_warnings(meter: Meter) -> None:
     world = group()
     claimed(world)
@@ -438,7 +438,7 @@ def _replay(meter: Meter) -> None:
         world.app.replays.replay(TENANT, run.id, operator="usr_op")
 
 
-@patterns.named("a report of a tenant's usage")
+@patterns.named("report a tenant's usage")
 def _usage_report(meter: Meter) -> None:
     world = group()
     world.app.usage.add(TENANT, TokenUsage(), spread_by="run_1", payer=Payer("agt_a", HUSAM.id))
@@ -478,7 +478,7 @@ def _begin_thread(meter: Meter) -> None:
         world.app.threads.create(OWNER, {"concern": "Win", "documents": ["plan"]})
 
 
-@patterns.named("read a thread, or which one is active")
+@patterns.named("read a thread, or the active one")
 def _read_thread(meter: Meter) -> None:
     world = World()
     thread = world.app.threads.create(OWNER, {"concern": "Win"})

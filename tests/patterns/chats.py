@@ -58,7 +58,7 @@ def _post_in_a_new_hour(meter: Meter) -> None:
         world.post("Hi", HUSAM)
 
 
-@patterns.named("post a message again")
+@patterns.named("post a message again (same `client_id`)")
 def _post_again(meter: Meter) -> None:
     world = group()
     world.post("Hi", HUSAM, client_id="1")
@@ -139,7 +139,7 @@ def _use_up(world: World) -> None:
             world.app.rate_limiter.admit(TENANT, user_id)
 
 
-@patterns.named("respond now")
+@patterns.named("ask agents to respond now")
 def _respond_now(meter: Meter) -> None:
     world = group()
     with meter(world):
@@ -186,7 +186,7 @@ def _read_messages(meter: Meter) -> None:
         world.app.views.messages(TENANT, HUSAM.id, "chat_1")
 
 
-@patterns.named("delete an own message")
+@patterns.named("delete one's own message")
 def _delete_message(meter: Meter) -> None:
     world = group()
     world.post("Hi", HUSAM)

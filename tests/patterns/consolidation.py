@@ -59,7 +59,7 @@ def _find_direct(meter: Meter) -> None:
         world.tick()
 
 
-@patterns.named("find a direct chat still busy")
+@patterns.named("skip a direct chat that is still busy")
 def _busy_direct(meter: Meter) -> None:
     world = private(minutes=5)
     with meter(world):
@@ -97,7 +97,7 @@ def _find(meter: Meter) -> None:
         world.find_quiet()
 
 
-@patterns.named("find a chat still busy")
+@patterns.named("skip a chat that is still busy")
 def _busy(meter: Meter) -> None:
     world = spoken(hours=1)
     with meter(world):

@@ -82,7 +82,7 @@ def _ping(meter: Meter) -> None:
         world.app.client_frames.receive("c1", '{"type": "ping"}')
 
 
-@patterns.named("pass on that a member is typing")
+@patterns.named("push that a member is typing")
 def _typing(meter: Meter) -> None:
     world = group()
     connect(world, HUSAM.id, "c1")
@@ -100,7 +100,7 @@ def _push_to_all(meter: Meter) -> None:
     push(meter, LARGE - 1)  # and an agent
 
 
-@patterns.named("push to a chat that nobody watches")
+@patterns.named("push to a chat without connected people")
 def _push_to_nobody(meter: Meter) -> None:
     world = group()
     world.post("Hello", HUSAM)

@@ -144,7 +144,7 @@ def _read_plan(meter: Meter) -> None:
         world.app.reader.read(claim.run, *found)
 
 
-@patterns.named("read the current message alone")
+@patterns.named("read a degraded context")
 def _read_alone(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
@@ -195,7 +195,7 @@ def _end(meter: Meter) -> None:
         world.app.completion.end(claim, "done")
 
 
-@patterns.named("end a run that others follow")
+@patterns.named("end a run with further agents to ask")
 def _end_chain(meter: Meter) -> None:
     world = World()
     world.agent()
@@ -233,7 +233,7 @@ def _fixed_answer(meter: Meter) -> None:
     assert not world.model.requests
 
 
-@patterns.named("retry, defer or hand on a run")
+@patterns.named("retry, defer or hand over a run")
 def _postpone(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
@@ -263,7 +263,7 @@ def _stop(meter: Meter) -> None:
         )
 
 
-@patterns.named("take a permit")
+@patterns.named("get a permit")
 def _take_permit(meter: Meter) -> None:
     world = group()
     run = claimed(world).run
@@ -319,7 +319,7 @@ def _reply_elsewhere(meter: Meter) -> None:
         world.post("Yes", person("usr_ann", "Ann"), chat_id="chat_2")
 
 
-@patterns.named("claim a run whose wait has run out")
+@patterns.named("claim a run whose wait has timed out")
 def _time_out(meter: Meter) -> None:
     world = group()
     ask(world, claimed(world))

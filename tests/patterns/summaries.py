@@ -70,14 +70,14 @@ def _make_title(meter: Meter) -> None:
         world.app.summary_renewal.renew(TITLE)
 
 
-@patterns.named("renew a chat's summary")
+@patterns.named("renew a chat summary")
 def _renew_chat_summary(meter: Meter) -> None:
     world = spoken(10)
     with meter(world):
         world.app.summary_renewal.renew(RECORD)
 
 
-@patterns.named("find an agent summary within its cooldown")
+@patterns.named("skip an agent summary within its cooldown")
 def _refuse_agent_summary(meter: Meter) -> None:
     world = spoken(10)
     world.app.summary_renewal.renew(NOTE)
@@ -85,7 +85,7 @@ def _refuse_agent_summary(meter: Meter) -> None:
         world.app.summary_renewal.renew(NOTE)
 
 
-@patterns.named("find a chat's summary within its cooldown")
+@patterns.named("skip a chat summary within its cooldown")
 def _refuse_chat_summary(meter: Meter) -> None:
     world = spoken(10)
     world.app.summary_renewal.renew(RECORD)

@@ -21,7 +21,7 @@ def meter() -> Meter:
     return Meter()
 
 
-@patterns.named("deliver a text of one part")
+@patterns.named("deliver an SMS of one part")
 def _deliver(meter: Meter) -> None:
     world = Texting()
     job = world.say("Hello!")
@@ -29,7 +29,7 @@ def _deliver(meter: Meter) -> None:
         deliver(world, job)
 
 
-@patterns.named("deliver a text of three parts")
+@patterns.named("deliver an SMS of three parts")
 def _deliver_three(meter: Meter) -> None:
     world = Texting()
     job = world.say("One. " * 900)
@@ -38,7 +38,7 @@ def _deliver_three(meter: Meter) -> None:
     assert len(world.sms.taken) == 3
 
 
-@patterns.named("settle an unclear post")
+@patterns.named("look up an SMS with unknown outcome")
 def _settle(meter: Meter) -> None:
     world = Texting()
     job = world.say("Hello!")
