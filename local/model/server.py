@@ -33,6 +33,7 @@ from skein.adapters.static_embeddings import StaticEmbeddings
 
 MODEL_NAME = "gemma-3-270m"
 MODEL_FILE = ROOT / ".cache" / "model" / "gemma-3-270m-q4_k_m.gguf"  # see tools/model.py
+LIBRARIES = MODEL_FILE.parent / "lib"  # on a system that lacks them
 
 HOST = "127.0.0.1"
 CONTEXT_TOKENS = 2_048  # of one slot; a prompt has at most about 1,200
@@ -70,7 +71,7 @@ class LocalModel:
             "the local model",
             "local.model.server",
             str(self._url_file),
-            environment={},
+            environment={"LD_LIBRARY_PATH": library_path()},
             log=folder / "model.log",
         )
 
@@ -99,6 +100,12 @@ def model_file() -> Path:
             "the local model is not installed: run `make run` to install it, or set OPENAI_API_KEY"
         )
     return MODEL_FILE
+
+
+def library_path() -> str:
+    """Return the folders of the environment and of `tools/openmp.py` in which loaders search."""
+    folders = [os.environ.get("LD_LIBRARY_PATH", ""), str(LIBRARIES)]
+    return os.pathsep.join(folder for folder in folders if folder)
 
 
 def serve(url_file: Path) -> None:

@@ -92,6 +92,21 @@ def test_a_child_that_ends_by_itself_is_told_and_one_that_is_stopped_is_not(
     assert caplog.messages == ([told] if killed else [])
 
 
+def test_report_of_an_ended_child_contains_the_last_line_of_its_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = tmp_path / "log"
+    with caplog.at_level(logging.ERROR, "local.children"):
+        child = Child("the child", "no_such_module", environment={}, log=log)
+        child.wait_until(lambda: True)
+        give_up = time.monotonic() + PATIENCE_SECONDS
+        while not caplog.messages and time.monotonic() < give_up:
+            time.sleep(0.01)
+        child.stop()
+    [told] = caplog.messages
+    assert "(ImportError: No module named no_such_module)" in told
+
+
 INTERRUPTED = """
 import os, runpy, signal, sys
 
