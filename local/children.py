@@ -78,7 +78,7 @@ class Child:
         while not ready():
             if self._process.poll() is not None:
                 raise ChildFailedError(
-                    f"{self.name} stopped at its start{self._last_words()}; see {self._log}"
+                    f"{self.name} stopped at its start{self._last_line_of_log()}; see {self._log}"
                 )
             if time.monotonic() > give_up:
                 raise ChildFailedError(f"{self.name} is not ready after {seconds:.0f} s")
@@ -92,11 +92,11 @@ class Child:
             logger.error(
                 "%s has stopped unexpectedly%s: press Ctrl-C and start again; see %s",
                 self.name,
-                self._last_words(),
+                self._last_line_of_log(),
                 self._log,
             )
 
-    def _last_words(self) -> str:
+    def _last_line_of_log(self) -> str:
         """Return the last line of the child's log in brackets, or nothing if the log is empty."""
         lines = self._log.read_text(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
