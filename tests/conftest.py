@@ -28,6 +28,13 @@ FAKE_AWS = {
 }
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Accept what Python 3.13 warns about: databases that a test leaves to garbage collection."""
+    if sys.version_info >= (3, 13):
+        ignored = "ignore::pytest.PytestUnraisableExceptionWarning"
+        config.addinivalue_line("filterwarnings", ignored)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Look for garbage only after the collection, and never again in what it made.

@@ -5,17 +5,16 @@
 other hosts: scripts and styles are its own. The module needs the standard library, npm and MkDocs.
 """
 
-import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote
+
+from tools import npm_archive
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "build" / "pages"
@@ -121,31 +120,11 @@ def install_mermaid() -> None:
     Raises:
         DocsError: There is no npm, or the package is missing or another one.
     """
-    if MERMAID_SCRIPT.is_file():
-        return
-    npm = shutil.which("npm")
-    if npm is None:
-        raise DocsError(
-            "the diagrams need Mermaid, which is fetched with npm: there is no npm here"
-        )
-    MERMAID_FOLDER.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=MERMAID_FOLDER) as scratch:
-        packed = subprocess.run(
-            [npm, "pack", f"mermaid@{MERMAID}", "--pack-destination", scratch, "--silent"],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        archive = Path(scratch) / f"mermaid-{MERMAID}.tgz"
-        if packed.returncode != 0 or not archive.is_file():
-            raise DocsError(f"npm could not fetch mermaid@{MERMAID}: {packed.stderr.strip()}")
-        found = hashlib.sha256(archive.read_bytes()).hexdigest()
-        if found != MERMAID_SHA256:
-            raise DocsError(f"{archive.name} has SHA-256 {found}, not the pinned {MERMAID_SHA256}")
-        with tarfile.open(archive) as tar:
-            tar.extractall(scratch, filter="data")
-        # A rename is atomic, so an interrupted installation leaves no half of a script.
-        (Path(scratch) / "package" / "dist" / "mermaid.min.js").rename(MERMAID_SCRIPT)
+    member = "dist/mermaid.min.js"
+    try:
+        npm_archive.install(f"mermaid@{MERMAID}", MERMAID_SHA256, [member], MERMAID_FOLDER)
+    except npm_archive.ArchiveError as error:
+        raise DocsError(f"the diagrams need Mermaid: {error}") from error
 
 
 def foreign_loads(site: Path) -> list[str]:

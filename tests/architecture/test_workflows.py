@@ -1,0 +1,109 @@
+"""The workflows of GitHub name what there is, and may do no more than they need."""
+
+import hashlib
+import io
+import re
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tools import npm_archive, workflows
+
+ROOT = workflows.ROOT
+FILES = sorted(workflows.WORKFLOWS.glob("*.yml"))
+
+
+def load(path: Path) -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return loaded
+
+
+def steps(path: Path) -> list[dict[str, Any]]:
+    return [step for job in load(path)["jobs"].values() for step in job["steps"]]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_workflow_may_only_read_the_repository(path: Path) -> None:
+    rights = load(path)["permissions"]
+    assert rights.pop("contents") == "read"
+    assert set(rights) <= {"id-token"}  # a role of AWS, by OpenID Connect
+    assert not any("permissions" in job for job in load(path)["jobs"].values())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_workflow_has_time_limits_and_runs_existing_targets(path: Path) -> None:
+    assert all(job["timeout-minutes"] for job in load(path)["jobs"].values())
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for step in steps(path):
+        for target in re.findall(r"\bmake ([a-z0-9-]+)", step.get("run", "")):
+            assert f"\n{target}:" in makefile
+        for script in re.findall(r"\bbash (\S+)", step.get("run", "")):
+            assert (ROOT / script).is_file()
+
+
+def test_workflows_use_one_version_of_each_action() -> None:
+    used = {step["uses"] for path in FILES for step in steps(path) if "uses" in step}
+    names = [each.partition("@")[0] for each in used]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_tests_run_on_linux_and_macos_and_on_both_pythons() -> None:
+    jobs = load(workflows.WORKFLOWS / "test.yml")["jobs"]
+    assert {job["runs-on"] for job in jobs.values()} == {"ubuntu-latest", "macos-latest"}
+    assert jobs["merge-check"]["strategy"]["matrix"]["python"] == ["3.11", "3.13"]
+
+
+def test_dependabot_reads_folders_that_there_are() -> None:
+    updates = load(ROOT / ".github" / "dependabot.yml")["updates"]
+    folders = {each["package-ecosystem"]: each["directory"].strip("/") for each in updates}
+    assert (ROOT / folders["npm"] / "package-lock.json").is_file()
+    assert (ROOT / folders["pip"] / "dev.in").is_file()
+
+
+# ---------------------------------------------------------------------- archives of npm
+
+
+@pytest.fixture
+def npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An npm that packs one package; returns the hash of its archive."""
+    archive = tmp_path / "packed.tgz"
+    with tarfile.open(archive, "w:gz") as tar:
+        content = b"text"
+        member = tarfile.TarInfo("package/dist/a.js")
+        member.size = len(content)
+        tar.addfile(member, io.BytesIO(content))
+    binary = tmp_path / "bin" / "npm"
+    binary.parent.mkdir()
+    binary.write_text(f'#!/bin/sh\ncp "{archive}" "$4/"\n')
+    binary.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{binary.parent}:/bin:/usr/bin")
+    return hashlib.sha256(archive.read_bytes()).hexdigest()
+
+
+def test_install_unpacks_the_named_files(npm: str, tmp_path: Path) -> None:
+    npm_archive.install("a@1", npm, ["dist/a.js"], tmp_path / "a")
+    assert [path.name for path in (tmp_path / "a").iterdir()] == ["a.js"]
+
+
+def test_install_with_another_hash_is_refused(npm: str, tmp_path: Path) -> None:
+    with pytest.raises(npm_archive.ArchiveError, match="not the pinned"):
+        npm_archive.install("a@1", npm.swapcase()[::-1], ["dist/a.js"], tmp_path / "a")
+    assert not list((tmp_path / "a").iterdir())
+
+
+def test_install_without_npm_names_npm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(npm_archive.ArchiveError, match="no npm"):
+        npm_archive.install("a@1", "", ["dist/a.js"], tmp_path / "a")
+
+
+def test_install_of_installed_files_calls_no_npm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.js").write_text("")
+    monkeypatch.setattr(shutil, "which", lambda _: pytest.fail("npm was looked for"))
+    npm_archive.install("a@1", "", ["dist/a.js"], tmp_path)
