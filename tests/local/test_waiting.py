@@ -20,7 +20,7 @@ from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.functions import a_function
 from tests.support.local_page import page
 
-STEPS = {"turns the clock": "turn", "waits in real time": "wait", "leaves it": "leave"}
+STEPS = {"advances the clock": "turn", "waits in real time": "wait", "nothing": "leave"}
 LATER = timedelta(minutes=5)
 
 
