@@ -7,6 +7,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import ipaddress
+import math
 import os
 import sys
 from contextlib import redirect_stdout
@@ -75,16 +76,17 @@ Or open the phone in a browser, and write to Coach:
 
 
 def clock_line(ahead: timedelta, url: str) -> str:
-    """Return the clock's offset in words, with the way back if the clock was turned.
+    """Return the clock's offset in words, and how to reset it if it was turned.
 
     Args:
-        ahead: The offset of the clock from real time.
+        ahead: The offset of the clock from real time; shown in whole seconds.
         url: The URL of the stack.
     """
     if not ahead:
         return "real time"
     reset = f"""curl -s {url}/local/clock -d '{{"reset": true}}'"""
-    return f"{ahead} ahead of real time; reset: {reset}"
+    seconds = timedelta(seconds=math.ceil(ahead.total_seconds()))
+    return f"{seconds} ahead of real time; reset: {reset}"
 
 
 def network_lines(host: str, port: int | None) -> str:
