@@ -10,7 +10,7 @@ export class LiveClient {
   async start(pause = 500) {
     const began = Date.now(), error = await this.#listen().catch((failure) => failure);
     if ([401, 403].includes(error.status)) return this.onend(error);
-    this.onlost(error);
+    this.#drafts.forEach(([, , chat, agent]) => this.#draft(chat, agent)), this.onlost(error);
     const next = Date.now() - began > LONGEST_PAUSE_MS ? 1000 : Math.min(2 * pause, LONGEST_PAUSE_MS);
     setTimeout(() => this.start(next), next * (0.5 + Math.random() / 2)); // not all clients at once
   }
@@ -27,7 +27,7 @@ export class LiveClient {
   #draft(chat, agent, n = 0, text = "") {
     const key = chat + agent.id, [words, last] = n > 1 ? this.#drafts.get(key) ?? ["", 0] : ["", n - 1];
     if (n !== last + 1 || (n === 0 && !this.#drafts.delete(key))) return; // missing, twice or nothing
-    if (n > 0) this.#drafts.set(key, [words + text, n]);
+    if (n > 0) this.#drafts.set(key, [words + text, n, chat, agent]);
     this.ondraft(chat, agent, words + text);
   }
   async #handle({ type, chat_id: chat, message: pushed, agent, status, n, text }) {

@@ -5,7 +5,7 @@ from websockets import WebSocketException
 from websockets.sync.client import connect
 
 URL, HEADERS = sys.argv[1], {"Authorization": f"Bearer {os.environ['TOKEN']}"}
-PING_SECONDS, LONGEST_PAUSE, ENDS = 120.0, 60.0, ("done", "failed")
+PING_SECONDS, LONGEST_PAUSE = 120.0, 60.0
 
 def call(method, path):
     sent = request.Request(URL + path, headers=HEADERS, method=method)
@@ -25,33 +25,33 @@ def show(chat, pushed=None):
             seen[chat] = after = message["seq"]
             print(f"{chat} {message['sender']['name']}: {message['text']}", flush=True)
 
-def draft(chat, agent, n, text):  # the words of an answer that an agent is writing; n = 0: void
+def draft(drafts, chat, agent, n=0, text=""):  # the words of an agent's answer; n = 0: void
     words, last = drafts.get((chat, agent["id"]), ("", 0)) if n > 1 else ("", n - 1)
     if n == last + 1:  # else a frame is missing, or came twice
         drafts[chat, agent["id"]] = words + text, n
         print(f"{chat} {agent['name']} writes: {words}{text}", file=sys.stderr, flush=True)
 
-def listen():
+def listen(drafts):
     live = call("POST", "/v1/live")
     with connect(f"{live['url']}?ticket={live['ticket']}", ping_interval=None) as socket:
         for chat in items("/v1/chats?"):
             show(chat["id"])
         while True:
             try:
-                frame = json.loads(socket.recv(timeout=PING_SECONDS))
+                got = json.loads(socket.recv(timeout=PING_SECONDS))
             except TimeoutError:  # without an answer to the ping, the connection is lost
                 socket.send('{"type": "ping"}')
-                frame = json.loads(socket.recv(timeout=PING_SECONDS))
-            if frame["type"] in ("message", "resync"):
-                show(frame["chat_id"], frame.get("message"))
-            elif frame["type"] in ("delta", "retract") or frame.get("status") in ENDS:
-                draft(frame["chat_id"], frame["agent"], frame.get("n", 0), frame.get("text", ""))
+                got = json.loads(socket.recv(timeout=PING_SECONDS))
+            if got["type"] in ("message", "resync"):
+                show(got["chat_id"], got.get("message"))
+            elif got.get("status", got["type"]) in ("delta", "retract", "done", "failed"):
+                draft(drafts, got["chat_id"], got["agent"], got.get("n", 0), got.get("text", ""))
 
-seen, drafts, pause = None, {}, 0.5  # seen: by chat, the highest seq that was printed or is older
+seen, pause = None, 0.5  # seen: by chat, the highest seq that was printed or is older
 while began := time.monotonic():
     try:
         seen = {new["id"]: new["last_seq"] for new in items("/v1/chats?")} if seen is None else seen
-        listen()
+        listen({})
     except (OSError, http.client.HTTPException, WebSocketException) as lost:
         if isinstance(lost, error.HTTPError) and lost.code in (401, 403):
             sys.exit(f"The token has expired or is not valid ({lost}). Get a new one.")

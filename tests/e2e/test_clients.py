@@ -14,10 +14,7 @@ import pytest
 from websockets.sync.client import connect
 
 import skein
-from skein_client import ApiError, Client, Entry, FileStorage, MemoryStorage, Outbox, Unreachable
-from skein_client.api_types import MessageResource, NewChatMessage
-from skein_client.live import Draft, Drafts
-from tests.e2e.client import Client as Stack
+from tests.e2e.client import Client
 from tests.e2e.process import ROOT
 from tests.e2e.test_live_examples import MAX_CONNECTIONS, Example, _node
 from tests.support.cuttable_proxy import CuttableProxy
@@ -31,7 +28,7 @@ MAX_LINES = 32
 
 
 @pytest.fixture
-def proxy(client: Stack) -> Iterator[CuttableProxy]:
+def proxy(client: Client) -> Iterator[CuttableProxy]:
     """The stack, behind a connection that a test cuts."""
     started = CuttableProxy(client.url)
     yield started
@@ -135,7 +132,7 @@ def test_typescript_client_is_packed_with_types_and_without_dependencies(tmp_pat
 
 
 def test_example_after_cut_connection_posts_and_shows_each_message_once(
-    client: Stack,
+    client: Client,
     proxy: CuttableProxy,
     model: ScriptedOpenAI,
     tmp_path: Path,
@@ -175,101 +172,3 @@ def test_example_after_cut_connection_posts_and_shows_each_message_once(
         "Yes, but slowly.",
     ]
     model.default = None
-
-
-# ---------------------------------------------------------------------- the outbox
-
-
-class Api(Client):
-    """An API that answers with what a test scripts."""
-
-    def __init__(self) -> None:
-        super().__init__("http://127.0.0.1:1", "token")
-        self.errors: dict[str, Exception] = {}
-        self.tried: list[tuple[str, str]] = []
-
-    def post_message(self, chat_id: str, new: NewChatMessage) -> MessageResource:
-        """Raise the error of the text, or else accept the message."""
-        self.tried.append((new["text"], new["client_id"]))
-        if new["text"] in self.errors:
-            raise self.errors[new["text"]]
-        return MessageResource(**{**new, "chat_id": chat_id})  # type: ignore[typeddict-item]
-
-
-def texts(entries: object) -> list[str]:
-    return [entry.text for entry in entries]  # type: ignore[attr-defined]
-
-
-def test_outbox_offline_keeps_order_and_client_ids_for_the_next_process(tmp_path: Path) -> None:
-    api, path = Api(), tmp_path / "outbox.json"
-    outbox = Outbox(api, FileStorage(path))
-    first, second = outbox.add("chat_1", "one"), outbox.add("chat_1", "two", reply_to=3)
-    api.errors["one"] = Unreachable("offline")
-    with pytest.raises(Unreachable):
-        outbox.flush()
-    assert api.tried == [("one", first.client_id)]
-    assert path.stat().st_mode & 0o777 == 0o600
-    api.errors.clear()
-    later = Outbox(api, FileStorage(path))
-    assert later.waiting == (first, second)
-    later.flush()
-    assert api.tried[1:] == [("one", first.client_id), ("two", second.client_id)]
-    assert FileStorage(path).load() == ()
-
-
-def test_outbox_delayed_message_holds_back_its_chat_only() -> None:
-    api = Api()
-    outbox = Outbox(api, MemoryStorage())
-    for chat, text in (("a", "a1"), ("a", "a2"), ("b", "b1")):
-        outbox.add(chat, text)
-    api.errors["a1"] = ApiError(429, "rate_limited", "slow down", 3.0)
-    with pytest.raises(ApiError, match="slow down"):
-        outbox.flush()
-    assert [text for text, _ in api.tried] == ["a1", "b1"]
-    assert texts(outbox.waiting) == ["a1", "a2"]
-
-
-def test_outbox_refused_message_is_reported_and_does_not_hold_back_the_next() -> None:
-    api, refused = Api(), list[Entry]()
-    outbox = Outbox(api, MemoryStorage(), on_refused=lambda entry, _: refused.append(entry))
-    outbox.add("a", "too long")
-    outbox.add("a", "fine")
-    api.errors["too long"] = ApiError(422, "unprocessable", "too long", None)
-    outbox.flush()
-    assert texts(refused) == ["too long"]
-    assert outbox.waiting == ()
-
-
-def test_outbox_with_refused_token_keeps_all_messages() -> None:
-    api = Api()
-    outbox = Outbox(api, MemoryStorage())
-    outbox.add("a", "one")
-    api.errors["one"] = ApiError(401, "unauthenticated", "expired", None)
-    with pytest.raises(ApiError):
-        outbox.flush()
-    assert texts(outbox.waiting) == ["one"]
-
-
-# ---------------------------------------------------------------------- streamed answers
-
-
-def delta(n: int, text: str) -> dict[str, object]:
-    agent = {"id": "agt_1", "name": "Coach"}
-    return {"type": "delta", "chat_id": "c", "agent": agent, "n": n, "text": text}
-
-
-def test_drafts_with_repeated_late_and_missing_frames_grow_without_gaps() -> None:
-    drafts = Drafts()
-    frames = [(1, "Rest"), (2, " on"), (2, " on"), (4, " lost"), (3, " Monday")]
-    shown = [draft.text for n, text in frames for draft in drafts.add(delta(n, text))]
-    assert shown == ["Rest", "Rest on", "Rest on Monday"]
-
-
-def test_drafts_are_void_once_and_begin_again_with_the_first_frame() -> None:
-    drafts = Drafts()
-    agent = {"id": "agt_1", "name": "Coach"}
-    list(drafts.add(delta(1, "Rest")))
-    assert list(drafts.void("c", agent)) == [Draft("c", agent, "")]
-    assert list(drafts.void("c", agent)) == []
-    assert list(drafts.add(delta(2, " from before"))) == []
-    assert [draft.text for draft in drafts.add(delta(1, "Run"))] == ["Run"]

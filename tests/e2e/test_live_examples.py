@@ -1,25 +1,20 @@
 """The example clients of docs/live.md against a running stack, through lost connections."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from websockets.sync.client import connect
-from websockets.sync.server import ServerConnection, serve
 
 from tests.e2e.client import Client
 from tests.e2e.process import ROOT
+from tests.support.scripted_api import ScriptedApi
 
 EXAMPLES = ROOT / "docs" / "examples"
 PYTHON, BROWSER = EXAMPLES / "live_client.py", EXAMPLES / "live_client.js"
@@ -158,108 +153,6 @@ def run_with_short_pings(request: pytest.FixtureRequest, tmp_path: Path) -> Iter
     runs.stop()
 
 
-class ScriptedApi:
-    """An API with one chat, whose live channel sends what a test says.
-
-    Attributes:
-        texts: The texts of the chat's messages.
-        signed_in: Whether the token is valid.
-        answers_pings: Whether a ping is answered.
-        pings: How many pings have arrived.
-        connected: How many connections were opened.
-    """
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-        self.signed_in = self.answers_pings = True
-        self.pings = self.connected = 0
-        self._sockets: list[ServerConnection] = []
-        self._live = serve(self._serve, "127.0.0.1", 0)
-        api = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self._answer()
-
-            def do_POST(self) -> None:
-                self._answer()
-
-            def _answer(self) -> None:
-                body = json.dumps(api.answer(self.path)).encode()
-                self.send_response(200 if api.signed_in else 401)
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Print nothing."""
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
-        self._threads = [
-            threading.Thread(target=server.serve_forever) for server in (self._live, self._http)
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def answer(self, path: str) -> dict[str, Any]:
-        """Return the body for a path; a page has two items."""
-        if path == "/v1/live":
-            port = self._live.socket.getsockname()[1]
-            return {"url": f"ws://127.0.0.1:{port}/live", "ticket": "secret"}
-        target = urlsplit(path)
-        query = dict(parse_qsl(target.query))
-        if target.path == "/v1/chats":
-            return {"items": [{"id": "chat_1", "last_seq": len(self.texts)}], "next_cursor": None}
-        first = int(query.get("cursor", query["after"]))
-        seqs = range(first + 1, len(self.texts) + 1)
-        items = [self.message(seq) for seq in seqs[:2]]
-        return {"items": items, "next_cursor": str(first + 2) if len(seqs) > 2 else None}
-
-    def message(self, seq: int) -> dict[str, Any]:
-        """Return a message."""
-        sender = {"kind": "user", "id": "usr_1", "name": "Dana"}
-        return {"chat_id": "chat_1", "seq": seq, "text": self.texts[seq - 1], "sender": sender}
-
-    def push(self, seq: int | None = None) -> None:
-        """Send the frame of a message, or else a `resync`."""
-        frame: dict[str, Any] = {"type": "resync", "chat_id": "chat_1"}
-        if seq is not None:
-            frame |= {"type": "message", "message": self.message(seq)}
-        self._sockets[-1].send(json.dumps(frame))
-
-    def push_words(self, n: int, text: str = "") -> None:
-        """Send the n-th frame of words of an agent's answer; 0 for a `retract`."""
-        frame = {"chat_id": "chat_1", "agent": {"id": "agt_1", "name": "Coach"}}
-        words = {"type": "delta", "n": n, "text": text} if n else {"type": "retract"}
-        self._sockets[-1].send(json.dumps(frame | words))
-
-    def push_end(self, status: str) -> None:
-        """Send the frame of an agent's run that has ended."""
-        agent = {"id": "agt_1", "name": "Coach"}
-        frame = {"type": "run", "chat_id": "chat_1", "agent": agent, "status": status}
-        self._sockets[-1].send(json.dumps(frame))
-
-    def stop(self) -> None:
-        """Close all connections and stop."""
-        for socket in self._sockets:
-            socket.close()
-        self._live.shutdown()
-        self._http.shutdown()
-        self._http.server_close()
-        for thread in self._threads:
-            thread.join()
-
-    def _serve(self, socket: ServerConnection) -> None:
-        self._sockets.append(socket)
-        self.connected += 1
-        for frame in socket:
-            assert json.loads(frame) == {"type": "ping"}
-            self.pings += 1
-            if self.answers_pings:
-                socket.send('{"type": "pong"}')
-
-
 @pytest.fixture
 def api() -> Iterator[ScriptedApi]:
     """An API that a test scripts."""
@@ -365,6 +258,24 @@ def test_example_client_shows_the_words_of_answers_without_gaps(api: ScriptedApi
     shown = [f"chat_1 Coach writes: {words}".strip() for words in lines]
     example.wait_until(lambda: shown[-1] in example.errors)
     assert [line.strip() for line in example.errors.splitlines()] == shown
+
+
+def test_example_client_with_connection_lost_in_an_answer_forgets_its_words(
+    api: ScriptedApi, run: Run, request: pytest.FixtureRequest
+) -> None:
+    example = run(api.url, "token")
+    example.wait_until(lambda: api.connected == 1)
+    api.push_words(1, "Rest")
+    example.wait_until(lambda: "writes: Rest" in example.errors)
+    api.drop()
+    example.wait_until(lambda: api.connected == 2)
+    api.push_words(2, " on")
+    api.push_words(1, "Run")
+    example.wait_until(lambda: "writes: Run" in example.errors)
+    lines = example.errors.splitlines()
+    assert not any("Rest on" in line for line in lines)
+    if request.node.callspec.id == "browser":  # the page removes the words
+        assert "chat_1 Coach writes:" in [line.strip() for line in lines]
 
 
 @pytest.mark.parametrize("status", ["done", "failed"])

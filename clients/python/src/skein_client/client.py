@@ -6,7 +6,7 @@ from http.client import HTTPException
 from typing import Any, cast
 from urllib.error import HTTPError
 from urllib.parse import quote, urlencode
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from skein_client.api_types import (
     ChatResource,
@@ -17,7 +17,7 @@ from skein_client.api_types import (
 )
 
 PAGE = 100
-TOO_MANY, SERVER_ERROR = 429, 500
+CLIENT_ERROR, TOO_MANY, SERVER_ERROR = 400, 429, 500
 
 
 class ApiError(Exception):
@@ -47,7 +47,17 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """The API could not be reached, or the connection was lost before its response."""
+    """The API could not be reached, or the connection was lost before its response.
+
+    Also if something else answered, for example the sign-in page of a public network.
+    """
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Follow no redirect: the API has none, and another server must not get the token."""
+
+    def redirect_request(self, *_: object) -> None:
+        """Return no request."""
 
 
 class Client:
@@ -55,7 +65,8 @@ class Client:
 
     Args:
         url: The URL of the API.
-        token: The person's token, or a function that returns a current one.
+        token: The person's token, or a function that returns a current one. The function raises
+            `Unreachable` or an `OSError` if it gets none, for example because it is offline.
         timeout: The longest wait for a response, in seconds.
     """
 
@@ -63,6 +74,7 @@ class Client:
         self._url = url.rstrip("/")
         self._token = token
         self._timeout = timeout
+        self._opener = build_opener(_NoRedirects)
 
     def call(
         self, method: str, path: str, body: object = None, query: Mapping[str, object] | None = None
@@ -81,18 +93,22 @@ class Client:
         """
         given = {name: value for name, value in (query or {}).items() if value is not None}
         url = f"{self._url}{path}{'?' if given else ''}{urlencode(given)}"
-        token = self._token if isinstance(self._token, str) else self._token()
-        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         sent = None if body is None else json.dumps(body).encode()
-        request = Request(url, sent, headers, method=method)  # noqa: S310 - the URL is the caller's
+        request = Request(url, sent, method=method)  # noqa: S310 - the URL is the caller's
+        request.add_header("Content-Type", "application/json")
         try:
-            with urlopen(request, timeout=self._timeout) as response:  # noqa: S310
+            token = self._token if isinstance(self._token, str) else self._token()
+            request.add_header("Authorization", f"Bearer {token}")
+            with self._opener.open(request, timeout=self._timeout) as response:
                 text = response.read()
         except HTTPError as error:
-            raise _api_error(error) from None
+            raise _error_of(error) from None
         except (OSError, HTTPException) as error:
             raise Unreachable(f"{method} {path}: {error!r}") from error
-        return json.loads(text) if text else None
+        try:
+            return json.loads(text) if text else None
+        except ValueError as error:
+            raise Unreachable(f"{method} {path}: the response is not JSON") from error
 
     def items(self, path: str, query: Mapping[str, object] | None = None) -> Iterator[Any]:
         """Yield the items of all pages of a list.
@@ -131,14 +147,18 @@ class Client:
         return cast("TicketResource", self.call("POST", "/v1/live"))
 
 
-def _api_error(error: HTTPError) -> ApiError:
+def _error_of(error: HTTPError) -> ApiError | Unreachable:
+    if error.code < CLIENT_ERROR:
+        error.close()
+        return Unreachable(f"{error.url}: redirected with status {error.code}")
     with error:
         try:
             body = json.loads(error.read())
         except (OSError, HTTPException, ValueError):
             body = {}
     body = body if isinstance(body, dict) else {}
-    detail = body.get("error") or {}
+    detail = body.get("error")
+    detail = detail if isinstance(detail, dict) else {}
     message = detail.get("message") or body.get("message") or str(error.reason)
     after = error.headers.get("retry-after", "")
     return ApiError(

@@ -16,6 +16,7 @@ from skein_client.client import ApiError, Client, Unreachable
 
 PING_SECONDS = 120.0
 POLL_SECONDS = 1.0
+NOT_FOUND = 404
 
 
 @dataclass(frozen=True)
@@ -70,20 +71,32 @@ class Drafts:
     """The words of the answers that agents are writing."""
 
     def __init__(self) -> None:
-        self._words: dict[tuple[str, str], tuple[str, int]] = {}
+        self._drafts: dict[tuple[str, str], tuple[Draft, int]] = {}
 
     def add(self, frame: Mapping[str, Any]) -> Iterator[Draft]:
         """Take a `delta` frame; one that is repeated, or after a gap, changes nothing."""
-        key, n = (frame["chat_id"], frame["agent"]["id"]), frame["n"]
-        words, last = ("", 0) if n == 1 else self._words.get(key, ("", -1))
-        if n == last + 1:
-            self._words[key] = words + frame["text"], n
-            yield Draft(frame["chat_id"], frame["agent"], words + frame["text"])
+        chat_id, agent, n, text = frame["chat_id"], frame["agent"], frame["n"], frame["text"]
+        key = chat_id, agent["id"]
+        begun, last = self._drafts.get(key, (None, -1))
+        if n == 1:
+            grown = Draft(chat_id, agent, text)
+        elif begun is not None and n == last + 1:
+            grown = Draft(chat_id, agent, begun.text + text)
+        else:
+            return
+        self._drafts[key] = grown, n
+        if grown != begun:
+            yield grown
 
     def void(self, chat_id: str, agent: Mapping[str, Any]) -> Iterator[Draft]:
         """Void the draft of an agent in a chat, if there is one."""
-        if self._words.pop((chat_id, agent["id"]), None) is not None:
+        if self._drafts.pop((chat_id, agent["id"]), None) is not None:
             yield Draft(chat_id, agent, "")
+
+    def void_all(self) -> Iterator[Draft]:
+        """Void all drafts."""
+        for draft, _ in list(self._drafts.values()):
+            yield from self.void(draft.chat_id, draft.agent)
 
 
 class Live:
@@ -118,14 +131,16 @@ class Live:
     def stop(self) -> None:
         """End `events`, from any thread."""
         self._stopped.set()
-        if self._socket is not None:
-            self._socket.close()
+        socket = self._socket
+        if socket is not None:
+            socket.close()
 
     def typing(self, chat_id: str) -> None:
         """Tell the others in a chat that the person is typing, if the connection is open."""
-        if self._socket is not None:
+        socket = self._socket
+        if socket is not None:
             try:
-                self._socket.send(json.dumps({"type": "typing", "chat_id": chat_id}))
+                socket.send(json.dumps({"type": "typing", "chat_id": chat_id}))
             except WebSocketException:
                 return  # the loop of `events` reports the lost connection
 
@@ -137,18 +152,21 @@ class Live:
         """
         backoff = Backoff()
         while not self._stopped.is_set():
-            began = time.monotonic()
+            began, at_least = time.monotonic(), 0.0
             try:
                 yield from self._listen()
             except (ApiError, Unreachable, WebSocketException, OSError) as error:
-                if isinstance(error, ApiError) and error.needs_sign_in:
-                    raise
+                if isinstance(error, ApiError):
+                    if error.needs_sign_in:
+                        raise
+                    at_least = error.retry_after or 0.0
                 if self._stopped.is_set():
                     return
+                yield from self._drafts.void_all()
                 yield Lost(error)
             if time.monotonic() - began > LONGEST_SECONDS:
                 backoff.reset()
-            self._stopped.wait(backoff.seconds())
+            self._stopped.wait(max(backoff.seconds(), at_least))
 
     def _listen(self) -> Iterator[Event]:
         if self._seen is None:
@@ -159,27 +177,29 @@ class Live:
             try:
                 # Frames that arrive meanwhile wait in the connection.
                 for chat in list(self._client.chats()):
-                    yield from self._missed(chat["id"])
+                    if chat["last_seq"] > self._seen.get(chat["id"], 0):
+                        yield from self._missed(chat["id"])
                 yield Connected()
                 yield from self._frames(socket)
             finally:
                 self._socket = None
 
     def _frames(self, socket: ClientConnection) -> Iterator[Event]:
-        heard = pinged = time.monotonic()
+        heard, pinged = time.monotonic(), False
         while not self._stopped.is_set():
-            now = time.monotonic()
-            if now > heard + 2 * self._ping_seconds:
-                raise Unreachable("no answer to a ping")
-            if now > pinged + self._ping_seconds:
-                socket.send('{"type": "ping"}')
-                pinged = now
             try:
                 frame = json.loads(socket.recv(timeout=min(POLL_SECONDS, self._ping_seconds)))
             except TimeoutError:
+                silent = time.monotonic() - heard
+                if silent > 2 * self._ping_seconds:
+                    raise Unreachable("no answer to a ping") from None
+                if silent > self._ping_seconds and not pinged:
+                    socket.send('{"type": "ping"}')
+                    pinged = True
                 continue
-            heard = time.monotonic()
             yield from self._handle(frame)
+            # After the frame was handled: the app may have taken longer than a pause between pings.
+            heard, pinged = time.monotonic(), False
 
     def _handle(self, frame: Mapping[str, Any]) -> Iterator[Event]:
         match frame["type"]:
@@ -206,8 +226,12 @@ class Live:
             yield from self._report(message)
 
     def _missed(self, chat_id: str) -> Iterator[Event]:
-        for message in self._client.messages(chat_id, after=self.seen.get(chat_id, 0)):
-            yield from self._report(message)
+        try:
+            for message in self._client.messages(chat_id, after=self.seen.get(chat_id, 0)):
+                yield from self._report(message)
+        except ApiError as error:
+            if error.status != NOT_FOUND:  # a chat that the person has left is no lost connection
+                raise
 
     def _report(self, message: MessageResource) -> Iterator[Event]:
         chat_id = message["chat_id"]

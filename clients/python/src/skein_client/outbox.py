@@ -1,6 +1,7 @@
 """Messages that wait until the API has accepted them, also while the device is offline."""
 
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -12,6 +13,8 @@ from uuid import uuid4
 from skein_client.api_types import MessageResource, NewChatMessage
 from skein_client.backoff import Backoff
 from skein_client.client import ApiError, Client, Unreachable
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,10 @@ class Outbox:
         return entry
 
     def wake(self) -> None:
-        """Try again at once, for example because the device is online or the token is new."""
+        """Try again now, for example because the device is online or the token is new.
+
+        A pause that the API asks for (`Retry-After`) is kept.
+        """
         self._awake.set()
 
     def start(self) -> None:
@@ -151,8 +157,11 @@ class Outbox:
         """Send what waits. A chat whose message fails for now keeps the rest of its messages.
 
         Raises:
-            ApiError: The token was refused, or a message failed for now; the first such error.
+            ApiError: The token was refused, or messages failed for now; the error with the longest
+                `retry_after`.
             Unreachable: The API could not be reached.
+            OSError: The storage failed. A message that was posted may wait still; it keeps its
+                `client_id`.
         """
         delayed: dict[str, ApiError] = {}
         with self._sending:
@@ -173,7 +182,7 @@ class Outbox:
                     self._forget(entry)
                     self._on_posted(posted)
         if delayed:
-            raise next(iter(delayed.values()))
+            raise max(delayed.values(), key=lambda error: error.retry_after or 0.0)
 
     def _forget(self, entry: Entry) -> None:
         with self._lock:
@@ -183,19 +192,26 @@ class Outbox:
 
     def _run(self) -> None:
         backoff = Backoff()
-        while not self._stopped.is_set():
+        while True:
             self._awake.clear()
+            if self._stopped.is_set():
+                return
             pause: float | None = None
             try:
                 self.flush()
                 backoff.reset()
             except Unreachable:
                 pause = backoff.seconds()
+            except OSError:
+                _log.exception("the outbox's storage failed; the outbox tries again")
+                pause = backoff.seconds()
             except ApiError as error:
                 if error.needs_sign_in:
                     self._on_sign_in(error)
                 else:
-                    pause = max(backoff.seconds(), error.retry_after or 0.0)
+                    at_least = error.retry_after or 0.0
+                    pause = max(backoff.seconds() - at_least, 0.0)
+                    self._stopped.wait(at_least)  # `add` and `wake` do not end this pause
             self._awake.wait(pause)
 
 

@@ -1,0 +1,65 @@
+"""Calls of the Python client: errors, and answers that are not of the API."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from skein_client import ApiError, Client, Unreachable
+from tests.support.scripted_api import ScriptedApi
+
+
+def test_call_with_error_of_the_api_has_its_code_and_pause(api: ScriptedApi) -> None:
+    api.refusals = [(429, {"retry-after": "7"})]
+    with pytest.raises(ApiError) as failure:
+        Client(api.url, "token").ticket()
+    assert (failure.value.status, failure.value.code) == (429, "scripted")
+    assert failure.value.retry_after == 7.0
+    assert failure.value.is_temporary
+
+
+def test_call_with_error_of_the_gateway_has_its_message_and_no_code(api: ScriptedApi) -> None:
+    api.signed_in = False
+    with pytest.raises(ApiError, match="Unauthorized") as failure:
+        Client(api.url, "token").ticket()
+    assert failure.value.code == ""
+    assert failure.value.needs_sign_in
+
+
+def test_call_that_is_redirected_sends_the_token_to_no_other_server(api: ScriptedApi) -> None:
+    with other_server() as (url, tokens):
+        api.refusals = [(307, {"location": f"{url}/v1/live"})]
+        with pytest.raises(Unreachable, match="redirected"):
+            list(Client(api.url, "token").chats())
+    assert tokens == []
+
+
+def test_call_answered_with_a_web_page_is_unreachable() -> None:
+    with other_server() as (url, tokens), pytest.raises(Unreachable, match="not JSON"):
+        list(Client(url, "token").chats())
+    assert tokens == ["Bearer token"]
+
+
+@contextmanager
+def other_server() -> Iterator[tuple[str, list[str | None]]]:
+    """Run a server that answers with a web page, and collect the tokens that it gets."""
+    tokens: list[str | None] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            tokens.append(self.headers["authorization"])
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"<title>Sign in</title>")
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", tokens
+        server.shutdown()
+        thread.join()
