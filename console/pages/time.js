@@ -1,6 +1,7 @@
 // The time machine of a local stack: its clock, what will fire, and what has fired.
 import { button, el, field, fill } from "../dom.js";
-import { dueEvents, localCall, operatorApi } from "../local.js";
+import { dueEvents, localCall } from "../local.js";
+import { part } from "../parts.js";
 import { words } from "../words.js";
 
 const HOUR = 3600, DAY = 24 * HOUR, WEEK = 7 * DAY;
@@ -12,24 +13,20 @@ const moment = new Intl.DateTimeFormat(undefined, {
 });
 
 async function show(main) {
-  const operator = await operatorApi();
-  const [agents, due] = await Promise.all([operator.items("/v1/agents", 200), dueEvents()]);
-  const machine = new TimeMachine(new Map(agents.map((agent) => [agent.id, agent.name])));
+  const due = await dueEvents();
+  const machine = new TimeMachine();
   fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about), machine.root);
   machine.start(due);
   return () => machine.stop();
 }
 
 class TimeMachine {
-  #names;
   #offset = 0; // milliseconds that the stack's clock is ahead of this browser's
   #events = [];
   #timer = null;
   #ended = false;
 
-  /** @param {Map<string, string>} names The names of agents by id. */
-  constructor(names) {
-    this.#names = names;
+  constructor() {
     this.now = el("time", {});
     this.ahead = el("dd", {});
     this.status = el("p", { role: "status", class: "state" });
@@ -79,27 +76,15 @@ class TimeMachine {
     this.#events = items;
     this.more.hidden = !more;
     fill(this.coming, items.length === 0 ? el("li", { class: "empty" }, said.nothing)
-      : items.map((event) => this.#event(event, new Date(event.at) - new Date(now))));
+      : items.map((event) => eventOf(event, new Date(event.at) - new Date(now))));
     this.#tick();
-  }
-
-  /** An event; with the milliseconds until it fires, if it has not. */
-  #event(event, wait = null) {
-    const agent = event.agent_id === null ? null : said.of(this.#names.get(event.agent_id) ?? event.agent_id);
-    return el("li", { "data-kind": event.kind },
-      el("strong", {}, event.name ?? said.kinds[event.kind] ?? event.kind),
-      event.name === null ? null : el("span", {}, said.kinds[event.kind]),
-      el("span", { class: "hint" }, [agent, event.chat_id, event.user_id, event.agent_id || event.chat_id ? null : event.id]
-        .filter(Boolean).join(", ")),
-      el("time", { datetime: event.at }, moment.format(new Date(event.at))),
-      wait === null ? null : el("span", { class: "hint" }, wait > 0 ? said.in(durationOf(wait / 1000)) : said.due));
   }
 
   #showFired(before, { now, done }) {
     const fired = before.filter((event) => new Date(event.at) <= new Date(now));
     const counts = Object.entries(done?.jobs ?? {}).filter(([, count]) => count > 0);
     fill(this.fired,
-      fired.length === 0 ? el("p", {}, said.noneFired) : el("ol", { class: "events" }, fired.map((event) => this.#event(event))),
+      fired.length === 0 ? el("p", {}, said.noneFired) : el("ol", { class: "events" }, fired.map((event) => eventOf(event))),
       counts.length === 0 ? null : el("h3", {}, said.jobs),
       counts.length === 0 ? null : el("dl", { class: "figures" },
         counts.map(([name, count]) => el("div", {}, el("dt", {}, name), el("dd", {}, count)))));
@@ -155,6 +140,31 @@ class TimeMachine {
     }
     await this.#look().catch((error) => { this.status.textContent = error.message; });
   }
+}
+
+/** An event and what it will do; with the milliseconds until it fires, if it has not. */
+function eventOf(event, wait = null) {
+  const kind = said.kinds[event.kind] ?? event.kind;
+  return el("li", { "data-kind": event.kind },
+    el("p", { class: "row start" },
+      el("strong", {}, event.name === null ? kind : `${kind}: ${event.name}`),
+      el("time", { datetime: event.at }, moment.format(new Date(event.at))),
+      wait === null ? null : el("span", { class: "badge soft" }, wait > 0 ? said.in(durationOf(wait / 1000)) : said.due)),
+    el("p", {}, said.does[event.kind]),
+    event.instruction === null ? null : el("blockquote", { class: "clip" }, event.instruction),
+    el("p", { class: "row start" }, linksOf(event)));
+}
+
+/** Links to the agent, the chat, the person, the run and the erasure of an event. */
+function linksOf({ kind, id, agent_id: agent, agent_name: agentName, chat_id: chat, chat_name: chatName, user_id: user, user_name: userName }) {
+  const tab = kind === "plan" ? "/plans" : kind === "fading" ? "/memories" : "";
+  return [
+    [agent, `#/agent/${part(agent)}${tab}`, () => said.agent(agentName || agent)],
+    [chat, `#/transcripts/${part(chat)}`, () => said.chat(chatName || chat)],
+    [user, `#/people/${part(user)}`, () => said.person(userName || user)],
+    [kind === "run", `#/why/run/${part(id)}`, () => said.run],
+    [kind === "erasure", `#/people/${part(user)}/erasure/${part(id)}`, () => said.erasure],
+  ].filter(([there]) => there).map(([, href, name]) => el("a", { href }, name()));
 }
 
 /** A duration in its two largest units. */

@@ -1,5 +1,6 @@
 """The page Time: the clock of a local stack, the events that will fire, and those that have."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -7,7 +8,7 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from tests.console.conftest import stack
-from tests.console.driver import HOSTILE, OPERATOR, Driver
+from tests.console.driver import HOSTILE, OPERATOR, Driver, answered_chat
 from tests.support.scripted_openai import ScriptedOpenAI
 
 TURN_MS = 60_000
@@ -46,8 +47,12 @@ def test_plan_is_listed_and_fires_when_the_clock_is_turned(driver: Driver) -> No
     coming = page.get_by_role("region", name="Will fire").locator("li[data-kind=plan]")
     fired = page.get_by_role("region", name="Has fired").locator("li[data-kind=plan]")
     expect(coming.first).to_contain_text(HOSTILE[:60])
-    expect(coming.first).to_contain_text("of Coach")
-    expect(coming.first).to_contain_text("in 49 min")
+    expect(coming.first).to_contain_text("starts a run with the instruction of the plan")
+    expect(coming.first).to_contain_text("Think.")
+    expect(coming.first.get_by_role("link", name="Agent: Coach")).to_have_attribute(
+        "href", re.compile("^#/agent/agt_.*/plans$")
+    )
+    expect(coming.first).to_contain_text(re.compile("in (49|50) min"))
     before = ahead(driver)
     page.get_by_role("button", name="1 hour").press("Enter")
     turned(driver)
@@ -58,6 +63,20 @@ def test_plan_is_listed_and_fires_when_the_clock_is_turned(driver: Driver) -> No
     expect(coming).to_contain_text("Later")
     expect(page.get_by_role("region", name="Has fired")).to_contain_text("RunWorker")
     driver.check_accessibility()
+
+
+def test_event_of_a_chat_leads_to_the_chat_and_its_agent(driver: Driver) -> None:
+    chat, _ = answered_chat(driver.client, ["Hello"])
+    driver.open("#/time")
+    events = driver.page.locator(f"li:has(a[href='#/transcripts/{chat}'])")
+    event = events.filter(has_text="The agent makes memories from the new messages.")
+    expect(event.get_by_role("link", name="Chat: operator, Coach")).to_be_visible()
+    driver.check_looks()
+    event.get_by_role("link").first.click()
+    driver.ready()
+    expect(driver.page.locator("main")).to_contain_text("Sign in to see this page")
+    driver.sign_in_again()
+    expect(driver.page.get_by_label("Why do you read this chat?")).to_be_visible()
 
 
 def test_clock_turns_to_the_next_event_which_fires(driver: Driver) -> None:

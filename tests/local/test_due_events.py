@@ -6,6 +6,7 @@ from local.timing.due_events import DueEvents
 from local.timing.due_index import DueIndex
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Key, Put
+from skein.models.directory.user import User
 from skein.models.outbox.due import DueKind, due_pointer
 from tests.support.builders import NOON, TENANT, World, bot, person
 
@@ -22,7 +23,8 @@ def due(world: World, kind: DueKind, sk: str, minutes: int, **attributes: str) -
 
 def test_events_of_all_kinds_are_listed_earliest_first_with_their_names() -> None:
     world = World()
-    due(world, "plan", "a", 90, id="plan_1", agent_id="agt_a", name="Report")
+    plan = {"name": "Report", "instruction": "Report the miles."}
+    due(world, "plan", "a", 90, id="plan_1", agent_id="agt_a", source_chat_id="chat_4", **plan)
     due(world, "consolidation", "b", 30, chat_id="chat_1")
     due(world, "chat", "c", 60, id="chat_2")
     due(world, "run", "d", 10, id="run_1", agent_id="agt_a", for_chat_id="chat_3")
@@ -32,7 +34,7 @@ def test_events_of_all_kinds_are_listed_earliest_first_with_their_names() -> Non
         ("run", "chat_3"),
         ("consolidation", "chat_1"),
         ("chat", "chat_2"),
-        ("plan", None),
+        ("plan", "chat_4"),
     ]
     assert found[-1] == {
         "kind": "plan",
@@ -40,10 +42,25 @@ def test_events_of_all_kinds_are_listed_earliest_first_with_their_names() -> Non
         "id": "plan_1",
         "tenant": TENANT,
         "agent_id": "agt_a",
-        "chat_id": None,
+        "agent_name": None,
+        "chat_id": "chat_4",
+        "chat_name": None,
         "user_id": None,
-        "name": "Report",
+        "user_name": None,
+        **plan,
     }
+
+
+def test_events_name_their_agent_chat_and_person() -> None:
+    world = World()
+    world.agent(name="Coach")
+    world.chat(person(name="Ann"), bot(), title=None)
+    due(world, "run", "a", 10, id="run_1", agent_id=bot().id, chat_id="chat_1")
+    due(world, "merge", "b", 20, id=person().id, into="usr_b")
+    world.table.write(Put(User.key_of(TENANT, person().id), {"name": "Ann Lee"}))
+    run, merge = events_of(world).first(2)[0]
+    assert (run["agent_name"], run["chat_name"], run["user_name"]) == ("Coach", "Ann, Coach", None)
+    assert (merge["user_id"], merge["user_name"]) == (person().id, "Ann Lee")
 
 
 def test_events_beyond_the_limit_are_left_out_and_told() -> None:
