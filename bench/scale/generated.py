@@ -2,7 +2,7 @@
 
 Its pages of the due index, and the items that they point at, are made when they are asked for. It
 knows what the tick and the finders do and nothing more: whatever else is asked of it fails.
-`tests/unit/test_scale_simulation.py` holds its pages to those of the table in memory.
+`tests/contract/test_generated_table.py` holds its pages to those of the table in memory.
 """
 
 from bisect import bisect_left, insort

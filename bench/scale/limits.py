@@ -1,4 +1,4 @@
-"""How far each part goes as it is deployed, how far it can be turned, and what breaks first."""
+"""Throughput of each part, as deployed and after tuning, and the bottlenecks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,27 +15,30 @@ from skein.services.quotas.usage import USAGE_SHARDS
 from skein.settings import Settings
 
 PROVISIONED_TIMES = 16  # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
-RATES = (10, 1_000, 100_000)  # messages a second
+RATES = (10, 1_000, 100_000)  # messages per second
+EVERYTHING = "everything"
 SHARDS: Mapping[str, int] = {
-    "a tenant's usage of a day": USAGE_SHARDS,
+    "a tenant's usage": USAGE_SHARDS,
     "a tenant's limits": rates_of(TenantLimits(), Settings()).together.shards,
-    "what is due, runs (gsi2)": DUE_SHARDS,
-    "what is due, texts (gsi2)": DUE_SHARDS,
-    "what is due, chats (gsi2)": DUE_SHARDS,
-    "what is due, consolidation (gsi2)": DUE_SHARDS,
-    "what is due, direct chats (gsi2)": DUE_SHARDS,
-    "what is due, other (gsi2)": DUE_SHARDS,
-    "what is due, fading (gsi2)": DUE_SHARDS,
+    "due runs (gsi2)": DUE_SHARDS,
+    "due SMS (gsi2)": DUE_SHARDS,
+    "due chats (gsi2)": DUE_SHARDS,
+    "due consolidations of groups (gsi2)": DUE_SHARDS,
+    "due consolidations of direct chats (gsi2)": DUE_SHARDS,
+    "other due items (gsi2)": DUE_SHARDS,
+    "fading journal entries (gsi2)": DUE_SHARDS,
 }
 
 
 @dataclass(frozen=True)
 class Key:
-    """How hot a kind of partition gets.
+    """The load of one message on a kind of partition.
 
     Attributes:
-        reads: Units of one message in each of the shards that it may fall to.
-        holds: Messages a second that the partitions of one such thing bear.
+        reads: Read units of one message and its answer.
+        writes: Write units of one message and its answer.
+        shards: The partitions over which the load is spread.
+        holds: Messages per second that these partitions allow.
     """
 
     role: str
@@ -47,12 +50,13 @@ class Key:
 
 @dataclass(frozen=True)
 class Bound:
-    """Something that gives way.
+    """A bottleneck.
 
     Attributes:
-        holds: Messages a second, as deployed and with AWS's first quotas.
-        turned: The same, once what can be turned without code is.
-        turn: What is turned, or what code it takes.
+        whose: What the bottleneck limits: everything, or one tenant, agent, chat or line.
+        holds: Messages per second, as deployed and with AWS's default quotas.
+        turned: The same after tuning that needs no code.
+        turn: The tuning.
     """
 
     name: str
@@ -63,13 +67,13 @@ class Bound:
 
 
 class Limits:
-    """Computes bounds.
+    """Compute the throughput of each part.
 
     Args:
         assumed: Quotas and paces.
-        costs: Knows how long functions work.
+        costs: Computes how long functions work.
         template: The deployment.
-        activities: What was measured, the usual message first.
+        activities: The measured activities, as `Traffic.all` returns them.
     """
 
     def __init__(
@@ -87,7 +91,7 @@ class Limits:
         self._mix = assumed.mix
 
     def hot_keys(self) -> list[Key]:
-        """The hottest keys of a message and its answer, by text where only texts touch them."""
+        """Return the load on each partition; that of an SMS if only SMS use the partition."""
         roles: dict[str, Activity] = {}
         for activity in (self._turn, self._text):
             for role in activity.shares:
@@ -101,10 +105,10 @@ class Limits:
         writes = self._quotas.partition_writes / share.writes if share.writes else inf
         return Key(role, share.reads, share.writes, shards, shards * min(reads, writes))
 
-    # ------------------------------------------------------------------ what breaks first
+    # ------------------------------------------------------------------ bottlenecks
 
     def bounds(self) -> list[Bound]:
-        """All of them, the first to give way first."""
+        """Return all bottlenecks, the tightest first."""
         found = [*self._functions(), *self._table(), *self._of_keys()]
         return sorted(found, key=lambda bound: bound.holds)
 
@@ -112,50 +116,50 @@ class Limits:
         seconds = self._costs.seconds(self._turn)
         turn, most = seconds["RunWorker"], self._quotas.event_source_concurrency
         yield Bound(
-            "runs at once",
-            "all",
+            "concurrent runs",
+            EVERYTHING,
             int(self._parameters["TurnsConcurrency"]) / turn,
             PROVISIONED_TIMES * most / turn,
-            f"`TurnsConcurrency`, which goes to {most:,}; for {PROVISIONED_TIMES} times that "
-            "`ProvisionedPollerConfig` in its place; then a second queue for runs, which is code",
+            f"`TurnsConcurrency`, at most {most:,}; then `ProvisionedPollerConfig` instead, for "
+            f"{PROVISIONED_TIMES} times as many; beyond that, a second queue for runs (code)",
         )
         summary = self._costs.seconds(self._upkeep)["SummaryWorker"]
         per_message = self._mix.upkeep_rounds * summary
-        behind = (
-            "summaries fall behind, and nothing else; a longer `SKEIN_SUMMARY_COOLDOWN_SECONDS`"
-        )
-        yield self._workers("summaries at once", "SummariesConcurrency", 1 / per_message, behind)
+        behind = "or a longer `SKEIN_SUMMARY_COOLDOWN_SECONDS`. Only summaries are late"
+        yield self._workers("concurrent summaries", "SummariesConcurrency", 1 / per_message, behind)
         remembered = self._costs.seconds(self._memory)["ConsolidationWorker"]
         per_message = self._mix.chats_remembered * remembered
-        later = "memories come later, and nothing is lost"
+        later = "only memories are late, and nothing is lost"
         yield self._workers(
-            "consolidations at once", "ConsolidationsConcurrency", 1 / per_message, later
+            "concurrent consolidations", "ConsolidationsConcurrency", 1 / per_message, later
         )
         text = self._costs.seconds(self._text)["SmsDelivery"]
-        only = "texts only; Twilio's own rates are far lower"
-        yield self._workers("deliveries at once", "DeliveriesConcurrency", 1 / text, only)
+        only = "only SMS wait. Twilio's own rates are far lower"
+        yield self._workers("concurrent deliveries", "DeliveriesConcurrency", 1 / text, only)
         [api] = (v for _, v in self._template.resources("AWS::Serverless::HttpApi"))
         throttle = api["DefaultRouteSettings"]["ThrottlingRateLimit"]
         yield Bound(
-            "requests to the API",
-            "all",
+            "API requests",
+            EVERYTHING,
             throttle,
             self._quotas.api_requests,
-            "`ThrottlingRateLimit` in `template.yaml`, then the account's quota, more on request; "
-            "what clients read comes on top",
+            "`ThrottlingRateLimit` in `template.yaml`, then the account's quota. "
+            "Clients' reads come on top",
         )
         at_once = self._quotas.concurrency / sum(seconds.values())
         yield Bound(
-            "functions at once",
-            "all",
+            "concurrent functions",
+            EVERYTHING,
             at_once,
             inf,
-            "the account's quota of concurrent executions, in tens of thousands on request",
+            "the account's quota of concurrent executions, on request tens of thousands",
         )
 
     def _workers(self, name: str, parameter: str, per_worker: float, note: str) -> Bound:
         now, most = int(self._parameters[parameter]), self._quotas.event_source_concurrency
-        return Bound(name, "all", now * per_worker, most * per_worker, f"`{parameter}`; {note}")
+        return Bound(
+            name, EVERYTHING, now * per_worker, most * per_worker, f"`{parameter}`; {note}"
+        )
 
     def _table(self) -> Iterator[Bound]:
         quotas, turn = self._quotas, self._turn
@@ -164,34 +168,34 @@ class Limits:
                 "a new table's first minutes",
                 quotas.new_table_writes,
                 quotas.new_table_reads,
-                "`WarmThroughput` of the table; it doubles by itself within half an hour",
+                "`WarmThroughput` of the table. The capacity doubles by itself within half an hour",
             ),
             (
                 "the table's throughput",
                 quotas.table_writes,
                 quotas.table_reads,
-                "the account's quota of units for a table, on request",
+                "the account's quota of units per table, on request",
             ),
         ):
             holds = min(writes / turn.writes, reads / turn.reads)
-            yield Bound(name, "all", holds, inf, how)
+            yield Bound(name, EVERYTHING, holds, inf, how)
 
     def _of_keys(self) -> Iterator[Bound]:
         turns = {
-            "a chat": ("one chat", "a person waits; in a group agents that answer when mentioned"),
-            "an agent, open things": ("one agent", "a shorter system prompt; several agents"),
-            "an agent's runs of a day (gsi1)": ("one agent", "several agents; shards are code"),
-            "a tenant's settings": ("one tenant", "several tenants; keeping them is code"),
-            "a tenant's skills": ("one tenant", "several tenants; a shorter catalog"),
-            "a tenant's usage of a day": ("one tenant", "`USAGE_SHARDS`, which is code"),
-            "a day's usage by agent and person": (
+            "a chat": ("one chat", "in a group, agents that answer only when mentioned"),
+            "an agent's open items": ("one agent", "a shorter system prompt, or several agents"),
+            "an agent's runs of one day (gsi1)": ("one agent", "several agents, or shards (code)"),
+            "a tenant's settings": ("one tenant", "several tenants, or a cache (code)"),
+            "a tenant's skills": ("one tenant", "a shorter catalog, or several tenants"),
+            "a tenant's usage": ("one tenant", "`USAGE_SHARDS` (code)"),
+            "a tenant's usage by agent and person": (
                 "one tenant",
-                "DynamoDB splits it by key; counts that it refuses are dropped (`UsageLost`)",
+                "DynamoDB splits the partition by key. Refused counts are dropped (`UsageLost`)",
             ),
             "a line": ("one line", "more lines"),
-            "what is due, runs (gsi2)": (
-                "all",
-                "`DUE_SHARDS`, which is code: one number, and marks that are there stay found",
+            "due runs (gsi2)": (
+                EVERYTHING,
+                "`DUE_SHARDS` (code): one number, and existing due pointers are still found",
             ),
         }
         for key in self.hot_keys():

@@ -1,7 +1,7 @@
 """A table in memory that knows what each call would consume, and in which partition.
 
 Amazon's engine tells units by table only; which key runs hot is told by nobody. So the rules are
-applied here, and `tests/unit/test_scale_units.py` holds their sum to what the engine consumed.
+applied here, and `tests/contract/test_scale_units.py` holds their sum to what the engine consumed.
 """
 
 import threading

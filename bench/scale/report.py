@@ -1,4 +1,4 @@
-"""What was computed and simulated, as the tables of `docs/scale.md`."""
+"""The tables of `docs/scale.md`, from computed and simulated figures."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 from bench.report import markdown_table
 from bench.scale.assumptions import Assumptions
 from bench.scale.cost import Bill, Costs
-from bench.scale.limits import RATES, Bound, Limits
+from bench.scale.limits import EVERYTHING, RATES, Bound, Limits
 from bench.scale.scenarios import CHATS, DUE_OF_ALL, ScenarioResult
 from bench.scale.stage import SPARE_SECONDS
 from bench.scale.traffic import Activity
@@ -30,12 +30,13 @@ from skein.services.quotas.usage import USAGE_SHARDS
 MARK = re.compile(r"(<!-- scale: (?P<name>[a-z-]+) -->\n).*?(<!-- /scale -->)", re.DOTALL)
 HOUR_SECONDS = 3_600
 PLACES = ((100, 0), (10, 1))
+SOURCES = {EVERYTHING: "many tenants"}  # of messages, by what a bottleneck limits
 Tables = Mapping[str, str]
 Cells = list[list[str]]
 
 
 def filled(page: str, tables: Tables) -> str:
-    """The page with the tables that there are in their places.
+    """Return the page with each table in its place.
 
     Raises:
         KeyError: A table has no place.
@@ -52,9 +53,9 @@ def filled(page: str, tables: Tables) -> str:
 
 
 def number(value: float) -> str:
-    """As people read it: no more places than it is worth."""
+    """Format a number; a larger number has fewer decimals."""
     if isinf(value):
-        return "as far as AWS goes"
+        return "AWS quota"
     if value == int(value):
         return f"{value:,.0f}"
     places = next((places for least, places in PLACES if value >= least), 2)
@@ -65,7 +66,7 @@ def number(value: float) -> str:
 
 
 def facts(template: Template) -> Cells:
-    """Numbers that stand in code and template."""
+    """Return the values that code and template set."""
     functions = {function.logical_id: function for function in template.functions}
     parameters = template.parameters()
     [api] = (v for _, v in template.resources("AWS::Serverless::HttpApi"))
@@ -73,7 +74,7 @@ def facts(template: Template) -> Cells:
     tick, finder = functions["Tick"], functions["ConsolidationFinder"]
     rows = [
         [
-            "requests to the API a second; at once",
+            "API requests per second; burst",
             f"{route['ThrottlingRateLimit']:,}; {route['ThrottlingBurstLimit']:,}",
             "`DefaultRouteSettings` in `template.yaml`",
         ],
@@ -81,69 +82,69 @@ def facts(template: Template) -> Cells:
             [f"`{name}`: {what}", f"{int(parameters[name]):,}", "parameter; at most 1,000"]
             for name, what in WORKERS.items()
         ),
-        ["jobs an invocation takes", _batches(template), "`BatchSize` in `template.yaml`"],
+        ["jobs per invocation", _batches(template), "`BatchSize` in `template.yaml`"],
         ["shards of each kind of due pointer", f"{DUE_SHARDS}", "`DUE_SHARDS`"],
-        ["counters of a tenant's usage of a day", f"{USAGE_SHARDS}", "`USAGE_SHARDS`"],
-        ["parts of a tenant's limits, at most", f"{MAX_SHARDS}", "`MAX_SHARDS`"],
-        ["ticks a minute; seconds of each; MB", _looks(tick), "`Tick` in `template.yaml`"],
+        ["counters of a tenant's usage per day", f"{USAGE_SHARDS}", "`USAGE_SHARDS`"],
+        ["maximum shards of a tenant's limits", f"{MAX_SHARDS}", "`MAX_SHARDS`"],
+        ["ticks per minute; maximum seconds; MB", _looks(tick), "`Tick` in `template.yaml`"],
         [
-            "consolidation finders an hour; seconds of each; MB",
+            "consolidation finders per hour; maximum seconds; MB",
             _looks(finder),
             "`ConsolidationFinder` in `template.yaml`",
         ],
         [
-            "reflection finders a day; seconds of each; MB",
+            "reflection finders per day; maximum seconds; MB",
             _looks(functions["ReflectionFinder"]),
             "`ReflectionFinder` in `template.yaml`",
         ],
         ["threads of a tick or finder", f"{THREADS}", "`THREADS`"],
         [
-            "marks of a kind and shard that are read at once; that are moved in one go",
+            "due pointers per page; items per batch",
             f"{PAGE}; {BATCH}",
             "`PAGE`, `BATCH`",
         ],
         [
-            "minutes after which what is still due is sent again",
+            "minutes until the job of a due item is sent again",
             ", ".join(map(str, BACKOFF_MINUTES)),
             "`BACKOFF_MINUTES`",
         ],
         [
-            "direct chats that a tick sends for consolidation, at most, from each shard",
+            "maximum direct chats that a tick sends to consolidation, per shard",
             f"{BACKGROUND_PAGES * PAGE:,}",
             "`BACKGROUND_PAGES`",
         ],
         [
-            "minutes after which a direct chat is sent again",
+            "minutes until a direct chat is sent again",
             ", ".join(map(str, BACKGROUND_BACKOFF_MINUTES)),
             "`BACKGROUND_BACKOFF_MINUTES`",
         ],
-        ["jobs in one request to SQS", f"{BATCH_JOBS}", "SQS"],
+        ["jobs per request to SQS", f"{BATCH_JOBS}", "SQS"],
         [
-            "items in a transaction; in a `get_many`",
+            "items per transaction; per `get_many`",
             f"{MAX_TRANSACTION_ITEMS}; {MAX_BATCH_GET_KEYS}",
             "DynamoDB",
         ],
     ]
-    return [["what", "now", "where it stands"], *rows]
+    return [["setting", "value", "defined in"], *rows]
 
 
 WORKERS = {
-    "TurnsConcurrency": "runs at once",
-    "DeliveriesConcurrency": "texts at once",
-    "UpkeepConcurrency": "batches of upkeep at once",
-    "SummariesConcurrency": "summaries at once",
-    "ConsolidationsConcurrency": "chats remembered at once",
-    "ReflectionsConcurrency": "agents reflecting at once",
-    "ErasuresConcurrency": "people erased at once",
-    "RecallConcurrency": "batches of messages indexed at once",
-    "PushesConcurrency": "batches of live changes pushed at once",
+    "TurnsConcurrency": "concurrent runs",
+    "DeliveriesConcurrency": "concurrent SMS deliveries",
+    "UpkeepConcurrency": "concurrent batches of upkeep",
+    "SummariesConcurrency": "concurrent summaries",
+    "ConsolidationsConcurrency": "concurrent consolidations",
+    "ReflectionsConcurrency": "concurrent reflections",
+    "ErasuresConcurrency": "concurrent erasures",
+    "RecallConcurrency": "concurrent batches of recall indexing",
+    "PushesConcurrency": "concurrent batches of pushes",
 }
 
 
 def _batches(template: Template) -> str:
     sizes = {f.logical_id: q.batch_size for f in template.functions for q in f.queues}
     usual = min(sizes.values())
-    others = [f"{size} of `{name}`" for name, size in sizes.items() if size != usual]
+    others = [f"`{name}` {size}" for name, size in sizes.items() if size != usual]
     return ", ".join([f"{usual}", *others])
 
 
@@ -156,8 +157,8 @@ def _looks(function: Function) -> str:
 
 
 def activities(found: Sequence[Activity]) -> Cells:
-    """What each thing that happens consumes."""
-    heads = ["what happens", "calls", "read units", "write units", "jobs", "KiB stored"]
+    """Return what each activity consumes."""
+    heads = ["activity", "calls", "read units", "write units", "jobs", "KiB stored"]
     rows = [
         [
             one.name,
@@ -173,12 +174,12 @@ def activities(found: Sequence[Activity]) -> Cells:
 
 
 def bills(found: Sequence[Activity], costs: Costs) -> Cells:
-    """What a million of each costs."""
+    """Return the dollars for a million of each activity."""
     parts = [part.name for part in fields(Bill)]
     rows = [(one.name, costs.of(one)) for one in found]
-    rows.append(("a message in a direct chat with all that it brings", costs.mixed(found)))
+    rows.append(("direct chat message with its share of background work", costs.mixed(found)))
     return [
-        ["dollars for a million", *parts, "all"],
+        ["dollars for a million", *parts, "total"],
         *(
             [name, *(f"{getattr(bill, part):,.2f}" for part in parts), f"{bill.total:,.2f}"]
             for name, bill in rows
@@ -191,7 +192,7 @@ def live_bills(found: Sequence[Activity], costs: Costs) -> Cells:
     parts = ["writes", "reads", "functions", "queues", "gateway", "logs"]
     rows = [(one.name, one.each(one.frames), costs.of(one)) for one in found]
     return [
-        ["dollars for a million", "frames of one", *parts, "all"],
+        ["dollars for a million", "frames each", *parts, "total"],
         *(
             [
                 name,
@@ -205,8 +206,8 @@ def live_bills(found: Sequence[Activity], costs: Costs) -> Cells:
 
 
 def keys(limits: Limits) -> Cells:
-    """The hottest keys."""
-    heads = ["what shares a partition", "read units", "write units", "shards", "messages a second"]
+    """Return the load of one message on each partition."""
+    heads = ["partition", "read units", "write units", "shards", "messages per second"]
     return [
         heads,
         *(
@@ -217,52 +218,68 @@ def keys(limits: Limits) -> Cells:
 
 
 def bounds(found: Iterable[Bound]) -> Cells:
-    """What gives way, the first first."""
+    """Return the bottlenecks, the tightest first."""
     rows = [
         [b.name, b.whose, number(b.holds), number(b.turned), b.turn] for b in found if b.holds < inf
     ]
-    return [["what gives way", "for", "holds", "can hold", "what to turn"], *rows]
+    return [["bottleneck", "limits", "as deployed", "after tuning", "how to tune"], *rows]
 
 
 def breaks(found: Sequence[Bound]) -> Cells:
-    """What no longer holds at each rate, if all of it comes to one place."""
+    """Return the bottlenecks that each rate exceeds."""
     rows = []
     for rate in RATES:
-        for whose in ("all", "one tenant", "one agent"):
+        for whose in (EVERYTHING, "one tenant", "one agent"):
             names = [b.name for b in found if b.whose == whose and b.holds < rate]
             code = [b.name for b in found if b.whose == whose and b.turned < rate]
-            rows.append([f"{rate:,}", whose, "; ".join(names) or "-", "; ".join(code) or "-"])
-    return [["messages a second", "for", "gives way as deployed", "still does, turned"], *rows]
+            rows.append(
+                [
+                    f"{rate:,}",
+                    SOURCES.get(whose, whose),
+                    "; ".join(names) or "-",
+                    "; ".join(code) or "-",
+                ]
+            )
+    return [
+        ["messages per second", "come from", "bottlenecks as deployed", "bottlenecks after tuning"],
+        *rows,
+    ]
 
 
 def remembering(memory: Activity, costs: Costs, template: Template) -> Cells:
-    """What it takes to remember all the chats that fall due within one hour."""
+    """Return the work of consolidating all chats that become due in one hour."""
     due, seconds = CHATS // DUE_OF_ALL, costs.seconds(memory)["ConsolidationWorker"]
     now = int(template.parameters()["ConsolidationsConcurrency"])
     rows = {
-        "chats that fall due": due,
-        "seconds that a worker has to do with one": seconds,
-        "workers at once to remember all of them within the hour": due * seconds / HOUR_SECONDS,
-        "hours that it takes `ConsolidationsConcurrency` as it is": due
+        "chats that become due": due,
+        "seconds that a worker needs for one": seconds,
+        "concurrent workers that consolidate all of them within the hour": due
         * seconds
-        / HOUR_SECONDS
-        / now,
+        / HOUR_SECONDS,
+        "hours with `ConsolidationsConcurrency` as deployed": due * seconds / HOUR_SECONDS / now,
     }
-    return [["", ""], *([name, number(value)] for name, value in rows.items())]
+    return [["figure", "value"], *([name, number(value)] for name, value in rows.items())]
 
 
 # ---------------------------------------------------------------------- simulated
 
 
 def tick_rates(figures: Mapping[str, Mapping[str, Any]]) -> Cells:
-    """What a tick does in its minute."""
-    heads = ["how", "sent in a minute", "calls a mark", "read units", "write units", "seconds"]
+    """Return what ticks send in a minute."""
+    heads = [
+        "deployment",
+        "sent per minute",
+        "calls per item",
+        "read units",
+        "write units",
+        "seconds",
+    ]
     return [heads, *(_row(name, one, one["moved"]) for name, one in figures.items())]
 
 
 def finder_rates(figures: Mapping[str, Mapping[str, Any]]) -> Cells:
-    """What a finder does in its time."""
-    heads = ["how", "due", "moved", "left", "jobs", "calls a mark", "seconds"]
+    """Return what a finder handles in its time."""
+    heads = ["deployment", "due", "handled", "left", "jobs", "calls per item", "seconds"]
     rows = [
         [
             name,
@@ -281,51 +298,51 @@ def _row(name: str, one: Mapping[str, Any], sent: float) -> list[str]:
 
 TOLD = {
     "backlog": {
-        "due": "runs that are due at once, their jobs all lost",
-        "minutes": "minutes until all are sent",
-        "longest": "seconds by which the longest wait of any of them grew meanwhile",
-        "twice": "jobs that were sent twice",
+        "due": "due runs whose jobs are lost",
+        "minutes": "minutes until all jobs are sent",
+        "longest": "seconds that were added to the longest wait",
+        "twice": "jobs sent twice",
     },
     "mixture": {
         "runs": "runs that have been due for up to half an hour",
-        "texts": "texts that become due behind them",
+        "texts": "SMS that become due after them",
         "runs_sent": "runs sent by the next tick",
-        "texts_sent": "texts sent by the next tick",
-        "text_late": "seconds that the longest-waiting text had been due",
+        "texts_sent": "SMS sent by the next tick",
+        "text_late": "longest time that an SMS was due, in seconds",
     },
     "direct_chats": {
-        "chats": "direct chats that become due together",
+        "chats": "direct chats that become due at the same time",
         "runs": "runs that become due a minute later",
         "runs_sent": "runs sent by the next tick",
         "chats_sent": "direct chats sent by the same tick",
         "minutes": "minutes until all direct chats are sent",
-        "twice": "jobs that were sent twice",
+        "twice": "jobs sent twice",
     },
     "overlap": {
         "due": "runs that are due",
-        "first": "sent by a tick that is overtaken between its reads and its writes",
-        "second": "sent by the tick that overtakes it",
-        "twice": "jobs that were sent twice",
-        "done": "runs that workers found to do",
+        "first": "sent by the first tick",
+        "second": "sent by the second tick",
+        "twice": "jobs sent twice",
+        "done": "runs that workers carried out",
     },
     "slow_workers": {
-        "due": "runs that begin to wait at once",
-        "per_minute": "that workers can take in a minute",
+        "due": "runs that are queued at the same time",
+        "per_minute": "runs that workers finish per minute",
         "minutes": "minutes until all are done",
-        "again": "times that the tick sends each again meanwhile",
-        "twice": "jobs that found nothing to do",
+        "again": "jobs that the tick sends for each run",
+        "twice": "jobs without work",
     },
 }
 
 
 def simulated_row(found: ScenarioResult) -> Cells:
-    """A scenario's figures, one on a line."""
+    """Return a scenario's figures, one in each row."""
     names = TOLD[found.scenario]
-    return [["", ""], *([names[name], number(found.figures[name])] for name in names)]
+    return [["figure", "value"], *([names[name], number(found.figures[name])] for name in names)]
 
 
 def simulated(found: Mapping[str, ScenarioResult]) -> Tables:
-    """The tables of the simulation."""
+    """Return the tables of the simulation."""
     tables = {
         "rates": tick_rates(found["rates"].figures),
         "consolidations": finder_rates(found["consolidations"].figures),
@@ -336,7 +353,7 @@ def simulated(found: Mapping[str, ScenarioResult]) -> Tables:
         [name.replace("_", " "), number(one.seconds), number(one.peak_mib)]
         for name, one in found.items()
     ]
-    tables["memory"] = [["scenario", "seconds of simulation", "MiB at most"], *rows]
+    tables["memory"] = [["scenario", "seconds of the simulation", "maximum MiB"], *rows]
     return {name: markdown_table(cells) for name, cells in tables.items()}
 
 
@@ -346,7 +363,7 @@ def computed(
     found: Sequence[Activity],
     live: Sequence[Activity],
 ) -> Tables:
-    """The tables that need no simulation."""
+    """Return the tables that need no simulation."""
     costs = Costs(assumed, template)
     limits = Limits(assumed, costs, template, found)
     all_bounds = limits.bounds()

@@ -1,4 +1,4 @@
-"""What is asked of the tick and the finders in the simulation, and what came of it."""
+"""The scenarios of the simulation of the tick and the finders, with their figures."""
 
 import resource
 import time
@@ -51,13 +51,13 @@ def _tick(*, table: Table, due_scanner: DueScanner) -> Tick:
 
 
 TICK: FunctionFactory = _tick
-BEFORE = Shape("one after the other, 1,024 MB", 1_024, 45, (ALL_SHARDS,), threads=1)
-BEFORE_FINDER = Shape("one after the other, 1,024 MB", 1_024, 115, (ALL_SHARDS,), threads=1)
+BEFORE = Shape("1 tick, 1 thread, 1,024 MB", 1_024, 45, (ALL_SHARDS,), threads=1)
+BEFORE_FINDER = Shape("1 finder, 1 thread, 1,024 MB", 1_024, 115, (ALL_SHARDS,), threads=1)
 
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """What came of a scenario.
+    """The figures of a scenario.
 
     Attributes:
         figures: By name, in the order in which they are told.
@@ -96,10 +96,15 @@ class Script:
         memory = f"{deployed.memory_mib:,} MB"
         shapes = [
             BEFORE,
-            Shape("16 threads, 1,024 MB", 1_024, deployed.seconds, (ALL_SHARDS,)),
-            Shape(f"16 threads, {memory}", deployed.memory_mib, deployed.seconds, (ALL_SHARDS,)),
+            Shape("1 tick, 16 threads, 1,024 MB", 1_024, deployed.seconds, (ALL_SHARDS,)),
             Shape(
-                f"the same, {len(deployed.parts)} at once (as deployed)",
+                f"1 tick, 16 threads, {memory}",
+                deployed.memory_mib,
+                deployed.seconds,
+                (ALL_SHARDS,),
+            ),
+            Shape(
+                f"{len(deployed.parts)} ticks, 16 threads, {memory} (as deployed)",
                 deployed.memory_mib,
                 deployed.seconds,
                 deployed.parts,

@@ -153,7 +153,7 @@ class Traffic:
     def turns(self, kind: Kind) -> Activity:
         """A person's message, by the app's door, and its answer, by a worker new to the chat."""
         stand, chat = self._chat(kind)
-        activity = Activity(f"a message in the app and its answer, {kind} chat")
+        activity = Activity(f"app message and its answer, {kind} chat")
         for _ in range(TIMES):
             with self._invoked(activity, stand, "MobileApi"):
                 job = chat.ask()
@@ -166,7 +166,7 @@ class Traffic:
 
     def _unanswered(self) -> Activity:
         stand, chat = self._chat("group")
-        activity = Activity("a message in a group that wakes nobody")
+        activity = Activity("group message that triggers no agent")
         change = ChatChange(respond="manual")
         stand.app.chat_admin.change(TENANT, "chat_1", chat.person.ref, change)
         for number in range(TIMES):
@@ -185,7 +185,7 @@ class Traffic:
 
     def _summaries(self) -> Activity:
         stand, chat = self._chat("direct")
-        activity = Activity("a round of upkeep: a chat's summaries are renewed")
+        activity = Activity("upkeep with new summaries of one chat")
         for _ in range(TIMES):
             for _ in range(TURNS_BETWEEN):
                 chat.check(chat.turn())
@@ -224,7 +224,7 @@ class Traffic:
         others = tuple(MemberRequest(kind="user", id=user_id) for user_id in ids[1:])
         new = NewChat(kind="group", title="Group", members=others)
         chat_id = app.chat_admin.create(TENANT, first, new).chat.id
-        activity = Activity(f"a message to a chat of {people} people, all connected")
+        activity = Activity(f"message to {people} connected people")
         for number in range(1, TIMES + 1):
             message = NewMessage(
                 tenant=TENANT,
@@ -252,7 +252,7 @@ class Traffic:
         """Keep a connection open for an hour, with a ticket at its start."""
         stand, sockets = self._stand(), FakeSockets()
         app = build_services(stand.settings, **stand.ports, sockets=sockets)
-        activity = Activity("an hour of a connection")
+        activity = Activity("one connection for an hour")
         with self._invoked(activity, stand, "MobileApi"):
             issued = app.live_tickets.issue(TENANT, "usr_1", token_ends_at=None)
         with self._invoked(activity, stand, "LiveConnect"):
@@ -274,7 +274,7 @@ class Traffic:
         app = build_services(stand.settings, **stand.ports, sms=sms)
         _open_line(stand)
         first = Activity("the first text of somebody, and its answer")
-        activity = Activity("a text and its answer by text")
+        activity = Activity("SMS and its answer by SMS")
         for number in range(TIMES + 1):
             here = activity if number else first
             with self._invoked(here, stand, "SmsWebhook"):
@@ -304,7 +304,7 @@ class Traffic:
     # ------------------------------------------------------------------ memories
 
     def _consolidations(self) -> Activity:
-        activity = Activity("a chat of 100 messages remembered")
+        activity = Activity("consolidation of 100 messages")
         for _ in range(TIMES):
             stand, _ = self._chat("direct")
             app = build_services(stand.settings, **(stand.ports | {"model": Remembering()}))

@@ -147,7 +147,7 @@ def test_the_document_has_what_a_turn_consumes(turn: Activity) -> None:
 
 
 def test_a_turn_falls_to_its_own_chat_agent_person_and_tenant(turn: Activity) -> None:
-    assert set(turn.shares) >= {"a chat", "an agent, open things", "what is due, runs (gsi2)"}
+    assert set(turn.shares) >= {"a chat", "an agent's open items", "due runs (gsi2)"}
     assert turn.of("a chat").writes > turn.writes / 2
     assert turn.of("an agent's postings of one scope").reads > 0
     assert turn.of("a line").writes == 0
@@ -193,8 +193,8 @@ def test_bounds_come_the_tightest_first_and_follow_the_deployment(turn: Activity
     assert [bound.holds for bound in bounds] == sorted(bound.holds for bound in bounds)
     assert all(bound.turned >= bound.holds for bound in bounds)
     holds = {bound.name: bound.holds for bound in bounds}
-    assert holds["requests to the API"] == 250
-    assert holds["what is due, runs (gsi2)"] > holds["a chat"]
+    assert holds["API requests"] == 250
+    assert holds["due runs (gsi2)"] > holds["a chat"]
 
 
 # ---------------------------------------------------------------------- how it is told
@@ -227,5 +227,5 @@ def test_numbers_have_as_many_places_as_they_are_worth() -> None:
         "12.3",
         "0.13",
         "0.00",
-        "as far as AWS goes",
+        "AWS quota",
     ]
