@@ -91,7 +91,7 @@ def _keys(event: Mapping[str, Any]) -> Mapping[str, Key]:
     }
 
 
-def _named(event: Mapping[str, Any], names: Mapping[Key, str]) -> Mapping[str, str | None]:
+def _named(event: Mapping[str, Any], names: Mapping[Key, str]) -> dict[str, str | None]:
     keys = _keys(event)
     fields = (f"{kind}_name" for kind in KEYS)
     return {field: names.get(keys[field]) if field in keys else None for field in fields}
