@@ -3,6 +3,7 @@
 `python -m tools.permissions` writes the table between its two markers.
 """
 
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterable
@@ -24,6 +25,7 @@ END = "<!-- end of permissions -->\n"
 HEAD = """| function | receives from | table | indexes | sends to | secrets | other |
 |---|---|---|---|---|---|---|
 """
+LOGICAL_ID_IN_ARN = re.compile(r":(\w+)}/")
 DYNAMODB, SECRET = "dynamodb:", "secretsmanager:GetSecretValue"
 LOGS = ("logs:CreateLogStream", "logs:PutLogEvents")  # the same for every function
 
@@ -78,12 +80,18 @@ def _row(template: Template, function: str) -> list[str]:
         _code(take(SEND)),
         _code(take(SECRET)),
         [
-            *(f"`{action}` on `{resource}`" for action, resource in sorted(left)),
+            *(f"`{action}` on `{_named(resource)}`" for action, resource in sorted(left)),
             *(f"AWS's policy `{name}`" for name in managed_policies_of(template, function)),
             *(["no change of the audit log"] if denials_of(template, function) else []),
         ],
     ]
     return [", ".join(cell) for cell in cells]
+
+
+def _named(resource: str) -> str:
+    """Return the logical id that an ARN contains; other resources as they are."""
+    found = LOGICAL_ID_IN_ARN.search(resource)
+    return found[1] if found else resource
 
 
 def _is_dynamodb(permission: Permission) -> bool:
