@@ -132,9 +132,9 @@ def list_agent_chats(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> AgentChatPage:
-    """No titles and no words: `GET /v1/transcripts/{chat_id}` shows them, with a reason.
+    """The list has no titles or texts: `GET /v1/transcripts/{chat_id}` returns them for a reason.
 
-    Private chats are listed with `user_id` only. Discarded chats are omitted, so a page may be
+    Private chats are listed only with `user_id`. Discarded chats are omitted, so a page may be
     short.
     """
     tenant = router.caller.tenant

@@ -55,6 +55,13 @@ LIST_FIELDS = frozenset({"items", "next_cursor"})
 TAG_CHARACTERS = 32
 NO_SUCH_CALL = "route not found"
 ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+SUCCESSES: dict[int, str] = {
+    200: "Success.",
+    201: "Created.",
+    202: "Accepted. The work continues in the background.",
+    204: "Success. The response has no body.",
+}
+UNCHANGED = "The list has not changed since the given `ETag`."
 STATUSES: dict[int, str] = {
     400: "The request is malformed, or its cursor belongs to another list.",
     401: "The token is missing or invalid.",
@@ -488,11 +495,13 @@ def documented(
         errors: Further error statuses, from `STATUSES`.
         media_type: The content type of a successful response.
     """
-    answers: dict[int, Any] = {success: {"description": "Done."}}
+    answers: dict[int, Any] = {success: {"description": SUCCESSES[success]}}
     if model is not None:
         answers[success]["content"] = {media_type: {"model": model}}
         if set(getattr(model, "model_fields", ())) >= LIST_FIELDS:
-            answers[NOT_MODIFIED] = {"description": "The client has this list already."}
+            answers[NOT_MODIFIED] = {
+                "description": "The list has not changed since the given `ETag`."
+            }
     for status in sorted({401, 403, 422, 429, 503, *errors}):
         answers[status] = {
             "description": STATUSES[status],

@@ -112,7 +112,7 @@ def discard_chat(chat_id: ChatId) -> Response[None]:
 def list_members(
     chat_id: ChatId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> MemberPage:
-    """Agents come before people. A person's mark moves by posting and by `POST .../read`."""
+    """Agents come before people. A person's mark moves when they post or call `POST .../read`."""
     caller = router.caller
     page = services().views.members(
         caller.tenant, caller.user_id, chat_id, limit=limit, cursor=cursor

@@ -22,7 +22,7 @@ router = ApiRouter()
     middlewares=changes("chat"),
 )
 def consolidate_chat(chat_id: ChatId) -> RequestedResource:
-    """The chat need not be idle, and its own consolidation may be off."""
+    """This works for active chats, and for chats whose consolidation is off."""
     requested = services().consolidation_requests.request(router.caller.tenant, chat_id)
     return RequestedResource.model_validate(requested, from_attributes=True)
 

@@ -136,7 +136,7 @@ def list_documents_of_agent(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> DocumentPage:
-    """The order is stable. With `q`, the documents that match come best first."""
+    """Without `q`, the order is stable. With `q`, the best matches come first, in one page."""
     return _list(_of_agent(agent_id, user_id, chat_id), q, limit, cursor)
 
 
@@ -171,7 +171,7 @@ def replace_document_of_agent(
     user_id: OfUser = None,
     chat_id: OfChat = None,
 ) -> DocumentResource:
-    """The document must exist, and have the given version if there is one."""
+    """The document must exist. With `version`, it must have this version."""
     return _replace(_of_agent(agent_id, user_id, chat_id), document_id, new)
 
 
@@ -189,7 +189,7 @@ def change_document_of_agent(
     user_id: OfUser = None,
     chat_id: OfChat = None,
 ) -> DocumentResource:
-    """The replacement comes first, then the text is appended."""
+    """Skein first replaces `find` by `replace`, and then appends `append`."""
     return _change(_of_agent(agent_id, user_id, chat_id), document_id, change)
 
 
@@ -238,7 +238,7 @@ def list_documents_of_chat(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> DocumentPage:
-    """The order is stable. With `q`, the documents that match come best first."""
+    """Without `q`, the order is stable. With `q`, the best matches come first, in one page."""
     return _list(_of_chat(chat_id), q, limit, cursor)
 
 
@@ -269,7 +269,7 @@ def replace_document_of_chat(
     document_id: DocumentId,
     new: DocumentText,
 ) -> DocumentResource:
-    """The document must exist, and have the given version if there is one."""
+    """The document must exist. With `version`, it must have this version."""
     return _replace(_of_chat(chat_id), document_id, new)
 
 
@@ -285,7 +285,7 @@ def change_document_of_chat(
     document_id: DocumentId,
     change: DocumentChange,
 ) -> DocumentResource:
-    """The replacement comes first, then the text is appended."""
+    """Skein first replaces `find` by `replace`, and then appends `append`."""
     return _change(_of_chat(chat_id), document_id, change)
 
 

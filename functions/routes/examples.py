@@ -55,7 +55,7 @@ EXAMPLES: dict[str, Example] = {
     "change_chat": Example({"title": "Evening run"}),
     "post_message": Example({"text": "Should I stretch before I run?", "client_id": "8a41"}),
     "list_messages": Example(response={"items": [MESSAGE], "next_cursor": None}),
-    "read": Example({"seq": 2}),
+    "mark_read": Example({"seq": 2}),
     "change_me": Example({"name": "Husam", "time_zone": "Europe/Berlin"}),
     "open_live": Example(
         response={
@@ -76,7 +76,7 @@ EXAMPLES: dict[str, Example] = {
     "create_line": Example({"phone": "+15005550006", "agent_id": AGENT}),
     "create_user": Example({"name": "Husam", "phones": ["+15005550100"]}),
     "create_goal": Example({"text": "Ann runs ten kilometers in May."}),
-    "set_plan": Example(PLAN),
+    "create_plan": Example(PLAN),
     "create_memory": Example({"kind": "core", "text": "Ann trains for a race in May."}),
     "create_service": Example({"name": "shop", "agent_ids": [AGENT]}),
     "create_skill": Example({"name": "stretching", "text": "# Stretching\nHold each stretch."}),

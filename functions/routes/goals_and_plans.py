@@ -32,8 +32,8 @@ router = ApiRouter()
 
 GoalId = Annotated[EntityId, Path(description="The id of a goal.")]
 PlanId = Annotated[EntityId, Path(description="The id of a plan.")]
-GoalsOf = Annotated[GoalStatus | None, Query(description="Only these.")]
-PlansOf = Annotated[PlanStatus | None, Query(description="Only these.")]
+GoalsOf = Annotated[GoalStatus | None, Query(description="Only goals with this status.")]
+PlansOf = Annotated[PlanStatus | None, Query(description="Only plans with this status.")]
 
 
 def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
@@ -134,7 +134,7 @@ def delete_goal(
     responses=documented(201, PlanResource, 400, 404, 409, 413),
     middlewares=creates("plan"),
 )
-def set_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
+def create_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     """The runs of a plan belong to the chat that `chat_id` or `user_id` names.
 
     A plan for a private chat is private to the people who are there now: lists show it with

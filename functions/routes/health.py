@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
     responses={status: documented(200, Health)[status] for status in (200, 422)},
     middlewares=unaudited("the response contains no data of a tenant"),
 )
-def health() -> Health:
+def get_health() -> Health:
     """This reads the stack's pauses. The answer is `ok` even if they cannot be read."""
     try:
         paused = tuple(sorted(services().stack_settings.pauses().since))

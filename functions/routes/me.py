@@ -27,7 +27,7 @@ MessageLimit = Annotated[int, Query(ge=1, le=MAX_FOUND, description="Maximum num
     responses=documented(200, Myself),
     middlewares=unaudited("the caller reads their own data"),
 )
-def me() -> Myself:
+def get_me() -> Myself:
     """A caller without a record gets the data of the token."""
     caller = router.caller
     user = services().users.me(caller.tenant, caller.person)

@@ -28,7 +28,7 @@ from skein.services.memory.memories import MemoryState
 router = ApiRouter()
 
 MemoryId = Annotated[EntityId, Path(description="The id of a memory.")]
-OfKind = Annotated[MemoryKind | None, Query(description="Only these.")]
+OfKind = Annotated[MemoryKind | None, Query(description="Only memories of this kind.")]
 OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, superseded or faded.")]
 
 
@@ -118,7 +118,7 @@ def delete_memory(
 def restore_memory(
     agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> MemoryResource:
-    """A removed or superseded memory can be restored. A journal entry keeps its time of fading."""
+    """Removed and superseded memories can be restored. A journal entry fades when it would have."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
     return MemoryResource.of(services().memories.restore(reach, memory_id))
 
@@ -139,7 +139,7 @@ def supersede_memory(
     user_id: OfUser = None,
     chat_id: OfChat = None,
 ) -> tuple[MemoryResource, int]:
-    """The new memory keeps kind, audience and source; the old one stays on record.
+    """The new memory keeps the kind, audience and source. The old one is kept as superseded.
 
     To undo it, restore the old memory and remove the new one.
     """

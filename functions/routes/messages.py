@@ -93,7 +93,7 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
     middlewares=deletes("message"),
 )
 def delete_message(chat_id: ChatId, seq: Seq) -> Response[None]:
-    """The number stays, with the kind `deleted` and without a text (idempotent)."""
+    """The message keeps its `seq`, with the kind `deleted` and an empty text (idempotent)."""
     caller = router.caller
     services().message_deletion.delete(caller.tenant, caller.person.ref, chat_id, seq)
     return no_content()
@@ -106,7 +106,7 @@ def delete_message(chat_id: ChatId, seq: Seq) -> Response[None]:
     responses=documented(200, ReadState, 400, 404, 413),
     middlewares=unaudited(CONVERSATION),
 )
-def read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
+def mark_read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     """The watermark never moves back, and never past the last message."""
     caller = router.caller
     own = services().views.read(caller.tenant, caller.user_id, chat_id, receipt.seq)

@@ -18,6 +18,7 @@ import mobile_api
 import skein
 from routes.app import STATUSES, Api
 from routes.examples import ERROR_EXAMPLES, EXAMPLES
+from routes.field_texts import describe_fields
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 
 TITLE = "Skein"
@@ -25,9 +26,9 @@ ABOUT = """AI agents with one coherent mind across many conversations.
 
 Every call needs a JWT with the scope `chat` (people's clients) or `admin` (operators).
 Ids are opaque. Times are RFC 3339 in UTC.
-Lists are pages: pass `next_cursor` as `cursor` to get the next page.
+Lists come in pages: pass `next_cursor` as `cursor` to get the next page.
 Unknown query parameters and unknown fields are refused with 422.
-If a request fails with 503, or its response is lost, repeat it with the same `client_id`."""
+If a request fails with 503, or its response is lost, send it again with the same `client_id`."""
 LICENCE = {"name": "Apache 2.0", "identifier": "Apache-2.0"}
 TAGS = {
     "agents": "Agents: their system prompts, models and tools.",
@@ -109,7 +110,7 @@ WEBHOOK = {
         "tags": ["services"],
         "operationId": "send_webhook",
         "summary": "Trigger a service's agents",
-        "description": "For the service. The same body with the same time starts nothing twice.",
+        "description": "The service calls this route. A repeated webhook starts no second run.",
         "security": [{SIGNATURE: []}],
         "parameters": [
             {
@@ -176,6 +177,7 @@ def document() -> dict[str, Any]:
     _name_enums(merged)
     _name_maps(merged["components"]["schemas"])
     _merge_nulls(merged)
+    describe_fields(merged["components"]["schemas"])
     _simplify_fields(merged)
     used = {tag for operation in _operations(merged) for tag in operation["tags"]}
     merged["tags"] = [{"name": tag, "description": TAGS[tag]} for tag in sorted(used)]
@@ -363,7 +365,7 @@ def _simplify_fields(document: dict[str, Any]) -> None:
             if name in schema.get("required", ()) or "default" not in field or "const" in field:
                 continue
             default = field.pop("default")
-            if default is not None:
+            if default is not None and not isinstance(default, dict):
                 text = f"Default: `{json.dumps(default)}`."
                 field["description"] = f"{field.get('description', '')} {text}".strip()
 

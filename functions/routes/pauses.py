@@ -35,7 +35,7 @@ def get_pauses() -> PausesResource:
     middlewares=changes("pause"),
 )
 def begin_pause(kind: Kind) -> PausesResource:
-    """Messages are still accepted. Paused work is kept until the pause ends."""
+    """Skein still accepts messages. Paused work waits until the pause ends."""
     services().pauses.switch(router.caller.tenant, kind, on=True)
     return _shown()
 

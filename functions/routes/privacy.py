@@ -23,7 +23,7 @@ from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter()
 
-ErasureId = Annotated[str, Path(min_length=1, max_length=128)]
+ErasureId = Annotated[str, Path(min_length=1, max_length=128, description="The id of an erasure.")]
 
 
 @router.delete(
@@ -35,7 +35,7 @@ ErasureId = Annotated[str, Path(min_length=1, max_length=128)]
     middlewares=deletes("user"),
 )
 def erase_user(user_id: UserId) -> ErasureResource:
-    """The erasure starts at once and takes over 15 minutes. Repeating a request is harmless."""
+    """The erasure starts at once and takes more than 15 minutes (idempotent)."""
     caller = router.caller
     return ErasureResource.of(
         services().erasures.request(caller.tenant, user_id, by=caller.user_id)
@@ -50,7 +50,7 @@ def erase_user(user_id: UserId) -> ErasureResource:
     middlewares=reads("erasure"),
 )
 def list_erasures(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ErasurePage:
-    """Erasures in progress and finished ones with their reports. A page may be short."""
+    """Finished erasures have their reports. A page may be short."""
     page = services().erasures.list(router.caller.tenant, limit=limit, cursor=cursor)
     return ErasurePage(
         items=tuple(map(ErasureResource.of, page.items)), next_cursor=page.next_cursor

@@ -16,6 +16,6 @@ router = ApiRouter()
     middlewares=reads("message"),
 )
 def get_reasons(chat_id: ChatId, seq: Seq) -> MessageReasonsResource:
-    """Ids, statuses and reasons only, without the message's text."""
+    """The response has ids, statuses and reasons, but no text of a message."""
     found = services().reason_views.of_message(router.caller.tenant, chat_id, seq)
     return MessageReasonsResource.of(found)

@@ -33,10 +33,13 @@ Tokens = Annotated[
     responses=documented(200, RecallList, 404, 503),
     middlewares=reads("recall"),
 )
-def recall(
+def recall_messages(
     agent_id: AgentId, q: SearchText, chat_id: InChat = None, tokens: Tokens = 1_000
 ) -> RecallList:
-    """Answers for the members of the chat, also with messages that a prompt shows anyway."""
+    """Searches as the agent would for the members of the chat.
+
+    The result may include messages that the prompt shows anyway.
+    """
     services().tenant_settings.check_reading(router.caller.tenant)
     found = services().recall_preview.find(
         router.caller.tenant, agent_id, q, chat_id=chat_id, tokens=tokens
@@ -53,8 +56,8 @@ def recall(
     responses=documented(202, RebuildResource, 400, 413),
     middlewares=changes("recall"),
 )
-def rebuild_all() -> RebuildResource:
-    """Needed once for messages that an older version of Skein stored. Recall answers meanwhile."""
+def rebuild_recall() -> RebuildResource:
+    """Needed once, if an older version of Skein stored messages. Recall keeps working meanwhile."""
     return RebuildResource.of(services().recall_rebuilds.request(router.caller.tenant))
 
 
@@ -66,8 +69,8 @@ def rebuild_all() -> RebuildResource:
     responses=documented(202, RebuildResource, 400, 404, 413),
     middlewares=changes("recall"),
 )
-def rebuild_agent(agent_id: AgentId) -> RebuildResource:
-    """Brings the index of the agent's chats up to date. A deleted agent leaves the index."""
+def rebuild_agent_recall(agent_id: AgentId) -> RebuildResource:
+    """The job updates the index of the agent's chats. Recall keeps working meanwhile."""
     rebuilds = services().recall_rebuilds
     return RebuildResource.of(rebuilds.request(router.caller.tenant, agent_id=agent_id))
 
@@ -80,7 +83,7 @@ def rebuild_agent(agent_id: AgentId) -> RebuildResource:
     responses=documented(202, RebuildResource, 400, 404, 409, 413),
     middlewares=changes("recall"),
 )
-def rebuild_chat(chat_id: ChatId) -> RebuildResource:
-    """The index of all agents of the chat is brought up to date. Recall answers meanwhile."""
+def rebuild_chat_recall(chat_id: ChatId) -> RebuildResource:
+    """The job updates the indexes of all agents of the chat. Recall keeps working meanwhile."""
     rebuilds = services().recall_rebuilds
     return RebuildResource.of(rebuilds.request(router.caller.tenant, chat_id=chat_id))

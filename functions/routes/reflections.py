@@ -25,7 +25,7 @@ def list_reflections(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> ReflectionPage:
-    """The list includes failures; records are stored for 90 days."""
+    """The list includes failures. Records are kept for 90 days."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
     page = services().reflection_views.list(reach, limit=limit, cursor=cursor)
     items = tuple(map(ReflectionResource.of, page.items))

@@ -52,7 +52,7 @@ def list_runs(
     responses=documented(200, ContextResource, 404),
     middlewares=reads("context"),
 )
-def show_context(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
+def preview_prompt(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
     """The preview equals the prompt of a run that is started now. Nothing is sent or changed."""
     if chat_id is not None:
         services().tenant_settings.check_reading(router.caller.tenant)
@@ -79,9 +79,9 @@ def get_run(run_id: RunId) -> RunResource:
     middlewares=creates("replay"),
 )
 def replay_run(run_id: RunId, edit: ReplayEdit) -> ReplayResource:
-    """The model is asked once. No tool is carried out, and nothing but audit and usage is stored.
+    """Skein asks the model once. No tool is called. Only the audit entry and the usage are stored.
 
-    The tenant is charged. An erased or expired run cannot be replayed.
+    The tokens count against the tenant's budget. Erased and expired runs cannot be replayed.
     """
     caller = router.caller
     replay = services().replays.replay(

@@ -11,10 +11,10 @@ from skein.models.common.ownership import Reach
 
 OfUser = Annotated[
     EntityId | None,
-    Query(description="Items of the direct chats with this user, instead of open items."),
+    Query(description="Items from the direct chats with this user; omitted: open items."),
 ]
 OfChat = Annotated[
-    EntityId | None, Query(description="Items of this private chat, instead of open items.")
+    EntityId | None, Query(description="Items from this private chat; omitted: open items.")
 ]
 
 

@@ -85,7 +85,7 @@ def change_service(service_id: ServiceId, change: ServiceChange) -> ServiceResou
     responses=documented(200, ServiceWithSecret, 400, 404, 413),
     middlewares=changes("service"),
 )
-def renew_secret(service_id: ServiceId) -> ServiceWithSecret:
+def rotate_secret(service_id: ServiceId) -> ServiceWithSecret:
     """The new secret is shown only once. The old one becomes invalid."""
     return ServiceWithSecret.of(
         services().webhook_services.rotate(router.caller.tenant, service_id)

@@ -20,7 +20,7 @@ router = ApiRouter()
     middlewares=reads("system"),
 )
 def get_system() -> SystemResource:
-    """The model, the tenant's current runs, its last error and its usage of today."""
+    """The state of the model, and the tenant's current runs, last error and usage today."""
     tenant, found = router.caller.tenant, services()
     status, overview = found.model_statuses.current(), found.current_work.of_tenant(tenant)
     total = found.usage_reports.report(tenant, "tenant").total

@@ -28,7 +28,7 @@ router = ApiRouter()
 JSON_LINES = "application/jsonl"
 
 ThreadId = Annotated[EntityId, Path(description="The id of a thread.")]
-ThreadsOf = Annotated[ThreadStatus | None, Query(description="Only these.")]
+ThreadsOf = Annotated[ThreadStatus | None, Query(description="Only threads with this status.")]
 
 
 def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:

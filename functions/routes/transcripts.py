@@ -40,9 +40,9 @@ def read_transcript(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
 ) -> TranscriptPage:
-    """The reason is in the audit log before anything is shown. The tenant may forbid such reading.
+    """The audit log gets the reason first. A setting of the tenant can forbid this call.
 
-    Pages are as those of a member. Reading moves no read mark.
+    Pages work as for members. Reading moves no one's read mark.
     """
     del reason  # the audit entry has it
     chat, page = services().views.transcript(

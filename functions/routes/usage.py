@@ -43,7 +43,7 @@ def get_usage(
     """Without `by`, adds up one day: all model answers in runs, for summaries and for memories.
 
     With `by`, `from` or `to`, a report has one row for each day (the default), agent, person or
-    model, or one for the tenant. Rows by person leave out work that traces back to nobody.
+    model, or one for the tenant. Rows by person leave out work that no person caused.
     """
     tenant = router.caller.tenant
     if by is None and from_ is None and to is None:

@@ -78,7 +78,7 @@ def list_users(
     middlewares=reads("user"),
 )
 def get_user(user_id: UserId) -> UserDetail:
-    """Returns the stored record, with the source of each value that an agent set."""
+    """The response has the source of each value that an agent set."""
     return UserDetail.detailed(services().users.get(router.caller.tenant, user_id))
 
 
@@ -92,7 +92,7 @@ def get_user(user_id: UserId) -> UserDetail:
 def list_direct_chats(
     user_id: UserId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> DirectChatPage:
-    """Ids, numbers and `last_seq` only. Discarded chats are omitted, so a page may be short."""
+    """The list has no texts. Discarded chats are omitted, so a page may be short."""
     tenant = router.caller.tenant
     user = services().users.get(tenant, user_id)
     page = services().views.direct_chats(tenant, user.id, limit=limit, cursor=cursor)

@@ -11,6 +11,7 @@ import admin_api
 import api_docs
 import mobile_api
 from routes.examples import EXAMPLES
+from routes.field_texts import FIELDS, SCHEMA_FIELDS, describe_fields
 from routes.openapi import BY_GATEWAY, ERRORS, TAGS, document
 from skein.errors import Rejected
 from tests.support.api_client import Client, operator, recorded
@@ -216,3 +217,37 @@ def test_examples_fit_their_schemas() -> None:
     for content in examples:
         schema = {"components": document()["components"], **content["schema"]}
         jsonschema_rs.validate(schema, content["example"])
+
+
+def test_each_field_and_parameter_has_a_description() -> None:
+    bare = [
+        f"{name}.{field}"
+        for name, schema in document()["components"]["schemas"].items()
+        for field, described in schema.get("properties", {}).items()
+        if not described.get("description", "").partition("Default:")[0].strip()
+    ]
+    bare += [
+        f"{operation['operationId']}({parameter['name']})"
+        for operation in operations().values()
+        for parameter in operation.get("parameters", [])
+        if not parameter.get("description")
+    ]
+    assert bare == [], "describe the fields in their models, or in routes/field_texts.py"
+
+
+def test_each_common_description_of_a_field_is_used() -> None:
+    schemas = document()["components"]["schemas"]
+    fields = {(name, field) for name in schemas for field in schemas[name].get("properties", {})}
+    assert set(FIELDS) <= {field for _, field in fields}
+    assert {tuple(name.split(".")) for name in SCHEMA_FIELDS} <= fields
+
+
+def test_listed_attributes_of_a_model_describe_its_fields() -> None:
+    schema: dict[str, Any] = {
+        "description": "A thing.\n\nAttributes:\n    size: The\n        size.\n    name: X.",
+        "properties": {"size": {}, "name": {"description": "Own."}, "id": {}},
+    }
+    describe_fields({"Thing": schema})
+    assert schema["description"] == "A thing."
+    texts = {name: field["description"] for name, field in schema["properties"].items()}
+    assert texts == {"size": "The size.", "name": "Own.", "id": FIELDS["id"]}

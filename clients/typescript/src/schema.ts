@@ -41,7 +41,7 @@ export interface paths {
         };
         /**
          * List a chat's members with their read marks
-         * @description Agents come before people. A person's mark moves by posting and by `POST .../read`.
+         * @description Agents come before people. A person's mark moves when they post or call `POST .../read`.
          */
         get: operations["list_members"];
         put?: never;
@@ -112,7 +112,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an own message
-         * @description The number stays, with the kind `deleted` and without a text (idempotent).
+         * @description The message keeps its `seq`, with the kind `deleted` and an empty text (idempotent).
          */
         delete: operations["delete_message"];
         options?: never;
@@ -133,7 +133,7 @@ export interface paths {
          * Mark messages as read
          * @description The watermark never moves back, and never past the last message.
          */
-        post: operations["read"];
+        post: operations["mark_read"];
         delete?: never;
         options?: never;
         head?: never;
@@ -173,7 +173,7 @@ export interface paths {
          * Check that the service is up
          * @description This reads the stack's pauses. The answer is `ok` even if they cannot be read.
          */
-        get: operations["health"];
+        get: operations["get_health"];
         put?: never;
         post?: never;
         delete?: never;
@@ -193,7 +193,7 @@ export interface paths {
          * Get the caller's profile
          * @description A caller without a record gets the data of the token.
          */
-        get: operations["me"];
+        get: operations["get_me"];
         put?: never;
         post?: never;
         delete?: never;
@@ -371,9 +371,9 @@ export interface paths {
         };
         /**
          * List an agent's chats, newest first
-         * @description No titles and no words: `GET /v1/transcripts/{chat_id}` shows them, with a reason.
+         * @description The list has no titles or texts: `GET /v1/transcripts/{chat_id}` returns them for a reason.
          *
-         *     Private chats are listed with `user_id` only. Discarded chats are omitted, so a page may be
+         *     Private chats are listed only with `user_id`. Discarded chats are omitted, so a page may be
          *     short.
          */
         get: operations["list_agent_chats"];
@@ -396,7 +396,7 @@ export interface paths {
         put?: never;
         /**
          * Consolidate a chat now
-         * @description The chat need not be idle, and its own consolidation may be off.
+         * @description This works for active chats, and for chats whose consolidation is off.
          */
         post: operations["consolidate_chat"];
         delete?: never;
@@ -434,7 +434,7 @@ export interface paths {
         };
         /**
          * List or search an agent's documents, without their texts
-         * @description The order is stable. With `q`, the documents that match come best first.
+         * @description Without `q`, the order is stable. With `q`, the best matches come first, in one page.
          */
         get: operations["list_documents_of_agent"];
         put?: never;
@@ -463,7 +463,7 @@ export interface paths {
         get: operations["get_document_of_agent"];
         /**
          * Replace the text of an agent's document
-         * @description The document must exist, and have the given version if there is one.
+         * @description The document must exist. With `version`, it must have this version.
          */
         put: operations["replace_document_of_agent"];
         post?: never;
@@ -476,7 +476,7 @@ export interface paths {
         head?: never;
         /**
          * Edit an agent's document
-         * @description The replacement comes first, then the text is appended.
+         * @description Skein first replaces `find` by `replace`, and then appends `append`.
          */
         patch: operations["change_document_of_agent"];
         trace?: never;
@@ -490,7 +490,7 @@ export interface paths {
         };
         /**
          * List or search a chat's documents, without their texts
-         * @description The order is stable. With `q`, the documents that match come best first.
+         * @description Without `q`, the order is stable. With `q`, the best matches come first, in one page.
          */
         get: operations["list_documents_of_chat"];
         put?: never;
@@ -519,7 +519,7 @@ export interface paths {
         get: operations["get_document_of_chat"];
         /**
          * Replace the text of a chat's document
-         * @description The document must exist, and have the given version if there is one.
+         * @description The document must exist. With `version`, it must have this version.
          */
         put: operations["replace_document_of_chat"];
         post?: never;
@@ -532,7 +532,7 @@ export interface paths {
         head?: never;
         /**
          * Edit a chat's document
-         * @description The replacement comes first, then the text is appended.
+         * @description Skein first replaces `find` by `replace`, and then appends `append`.
          */
         patch: operations["change_document_of_chat"];
         trace?: never;
@@ -610,7 +610,7 @@ export interface paths {
          *     `user_id` or `chat_id`. A plan without a chat is open, and so are its runs. A plan of the same
          *     name in the same scope is replaced. An agent has at most 100 active plans.
          */
-        post: operations["set_plan"];
+        post: operations["create_plan"];
         delete?: never;
         options?: never;
         head?: never;
@@ -728,7 +728,7 @@ export interface paths {
         put?: never;
         /**
          * Restore a memory
-         * @description A removed or superseded memory can be restored. A journal entry keeps its time of fading.
+         * @description Removed and superseded memories can be restored. A journal entry fades when it would have.
          */
         post: operations["restore_memory"];
         delete?: never;
@@ -748,7 +748,7 @@ export interface paths {
         put?: never;
         /**
          * Replace a memory by one with other words
-         * @description The new memory keeps kind, audience and source; the old one stays on record.
+         * @description The new memory keeps the kind, audience and source. The old one is kept as superseded.
          *
          *     To undo it, restore the old memory and remove the new one.
          */
@@ -769,7 +769,7 @@ export interface paths {
         get?: never;
         /**
          * Pause work of the tenant
-         * @description Messages are still accepted. Paused work is kept until the pause ends.
+         * @description Skein still accepts messages. Paused work waits until the pause ends.
          */
         put: operations["begin_pause"];
         post?: never;
@@ -792,14 +792,14 @@ export interface paths {
         };
         /**
          * Get a user
-         * @description Returns the stored record, with the source of each value that an agent set.
+         * @description The response has the source of each value that an agent set.
          */
         get: operations["get_user"];
         put?: never;
         post?: never;
         /**
          * Erase a user's data
-         * @description The erasure starts at once and takes over 15 minutes. Repeating a request is harmless.
+         * @description The erasure starts at once and takes more than 15 minutes (idempotent).
          */
         delete: operations["erase_user"];
         options?: never;
@@ -860,7 +860,7 @@ export interface paths {
         };
         /**
          * Get the reasons why a message has no answer
-         * @description Ids, statuses and reasons only, without the message's text.
+         * @description The response has ids, statuses and reasons, but no text of a message.
          */
         get: operations["get_reasons"];
         put?: never;
@@ -880,9 +880,11 @@ export interface paths {
         };
         /**
          * Recall an agent's old messages
-         * @description Answers for the members of the chat, also with messages that a prompt shows anyway.
+         * @description Searches as the agent would for the members of the chat.
+         *
+         *     The result may include messages that the prompt shows anyway.
          */
-        get: operations["recall"];
+        get: operations["recall_messages"];
         put?: never;
         post?: never;
         delete?: never;
@@ -902,9 +904,9 @@ export interface paths {
         put?: never;
         /**
          * Rebuild the recall index of an agent
-         * @description Brings the index of the agent's chats up to date. A deleted agent leaves the index.
+         * @description The job updates the index of the agent's chats. Recall keeps working meanwhile.
          */
-        post: operations["rebuild_agent"];
+        post: operations["rebuild_agent_recall"];
         delete?: never;
         options?: never;
         head?: never;
@@ -922,9 +924,9 @@ export interface paths {
         put?: never;
         /**
          * Rebuild the recall index of a chat
-         * @description The index of all agents of the chat is brought up to date. Recall answers meanwhile.
+         * @description The job updates the indexes of all agents of the chat. Recall keeps working meanwhile.
          */
-        post: operations["rebuild_chat"];
+        post: operations["rebuild_chat_recall"];
         delete?: never;
         options?: never;
         head?: never;
@@ -940,7 +942,7 @@ export interface paths {
         };
         /**
          * List an agent's reflections, oldest first
-         * @description The list includes failures; records are stored for 90 days.
+         * @description The list includes failures. Records are kept for 90 days.
          */
         get: operations["list_reflections"];
         put?: never;
@@ -982,7 +984,7 @@ export interface paths {
          * Preview an agent's prompt
          * @description The preview equals the prompt of a run that is started now. Nothing is sent or changed.
          */
-        get: operations["show_context"];
+        get: operations["preview_prompt"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1022,9 +1024,9 @@ export interface paths {
         put?: never;
         /**
          * Replay a run's prompt with edits
-         * @description The model is asked once. No tool is carried out, and nothing but audit and usage is stored.
+         * @description Skein asks the model once. No tool is called. Only the audit entry and the usage are stored.
          *
-         *     The tenant is charged. An erased or expired run cannot be replayed.
+         *     The tokens count against the tenant's budget. Erased and expired runs cannot be replayed.
          */
         post: operations["replay_run"];
         delete?: never;
@@ -1074,7 +1076,7 @@ export interface paths {
          * Rotate a service's secret
          * @description The new secret is shown only once. The old one becomes invalid.
          */
-        post: operations["renew_secret"];
+        post: operations["rotate_secret"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1214,9 +1216,9 @@ export interface paths {
         };
         /**
          * Read a chat as an operator, with a reason
-         * @description The reason is in the audit log before anything is shown. The tenant may forbid such reading.
+         * @description The audit log gets the reason first. A setting of the tenant can forbid this call.
          *
-         *     Pages are as those of a member. Reading moves no read mark.
+         *     Pages work as for members. Reading moves no one's read mark.
          */
         get: operations["read_transcript"];
         put?: never;
@@ -1236,7 +1238,7 @@ export interface paths {
         };
         /**
          * List a user's direct chats, newest first
-         * @description Ids, numbers and `last_seq` only. Discarded chats are omitted, so a page may be short.
+         * @description The list has no texts. Discarded chats are omitted, so a page may be short.
          */
         get: operations["list_direct_chats"];
         put?: never;
@@ -1388,7 +1390,7 @@ export interface paths {
         };
         /**
          * List the erasures of users, newest first
-         * @description Erasures in progress and finished ones with their reports. A page may be short.
+         * @description Finished erasures have their reports. A page may be short.
          */
         get: operations["list_erasures"];
         put?: never;
@@ -1410,9 +1412,9 @@ export interface paths {
         put?: never;
         /**
          * Rebuild the recall index of all chats
-         * @description Needed once for messages that an older version of Skein stored. Recall answers meanwhile.
+         * @description Needed once, if an older version of Skein stored messages. Recall keeps working meanwhile.
          */
-        post: operations["rebuild_all"];
+        post: operations["rebuild_recall"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1520,7 +1522,7 @@ export interface paths {
         };
         /**
          * Get the state of the system
-         * @description The model, the tenant's current runs, its last error and its usage of today.
+         * @description The state of the model, and the tenant's current runs, last error and usage today.
          */
         get: operations["get_system"];
         put?: never;
@@ -1543,7 +1545,7 @@ export interface paths {
          * @description Without `by`, adds up one day: all model answers in runs, for summaries and for memories.
          *
          *     With `by`, `from` or `to`, a report has one row for each day (the default), agent, person or
-         *     model, or one for the tenant. Rows by person leave out work that traces back to nobody.
+         *     model, or one for the tenant. Rows by person leave out work that no person caused.
          */
         get: operations["get_usage"];
         put?: never;
@@ -1589,7 +1591,7 @@ export interface paths {
         put?: never;
         /**
          * Trigger a service's agents
-         * @description For the service. The same body with the same time starts nothing twice.
+         * @description The service calls this route. A repeated webhook starts no second run.
          */
         post: operations["send_webhook"];
         delete?: never;
@@ -1608,14 +1610,11 @@ export interface components {
          *
          *     Every derived item stores the audience of its sources. An audience also describes the readers to
          *     whom content is about to be shown.
-         *
-         *     Attributes:
-         *         open: Whether the content comes from an open chat or from no chat.
-         *         people: For private content, the people who were present for all of it, sorted by id.
          */
         Audience: {
+            /** @description Whether the content comes from an open chat or from no chat. */
             open: boolean;
-            /** @description Default: `[]`. */
+            /** @description For private content, the people who were present for all of it, sorted by id. Default: `[]`. */
             people?: string[];
         };
         /**
@@ -1625,6 +1624,7 @@ export interface components {
         ChatChange: {
             /** @description Null removes the title. */
             title?: string | null;
+            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
             respond?: components["schemas"]["ManualTrigger"] | null;
             /** @description Null inherits the value. */
             consolidate?: boolean | null;
@@ -1634,7 +1634,9 @@ export interface components {
          * @description A page of the caller's chats, newest first.
          */
         ChatPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["OwnChatResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -1642,22 +1644,38 @@ export interface components {
          * @description A chat.
          */
         ChatResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The title; null without one. */
             title: string | null;
+            /** @description The kind of item. */
             kind: components["schemas"]["ChatKind"];
+            /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
+            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
             respond: components["schemas"]["ManualTrigger"];
             /** @description The chat's own value; null if the chat inherits one. */
             consolidate: boolean | null;
             /** @description The chat summary; null if the chat has none. */
             summary: string | null;
+            /** @description The `seq` of the newest message; 0 without one. */
             last_seq: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the newest message was posted; null in an empty chat.
+             */
             last_message_at: string | null;
+            /** @description The members of the chat. */
             members: components["schemas"]["MemberResource"][];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the chat was discarded; null if it was not.
+             */
             discarded_at: string | null;
         };
         /**
@@ -1665,7 +1683,9 @@ export interface components {
          * @description A page of listed agents, oldest first.
          */
         DirectoryPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["ListedAgent"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -1687,6 +1707,7 @@ export interface components {
          * @description The body of every response with a status of 400 or higher.
          */
         ErrorEnvelope: {
+            /** @description What went wrong. */
             error: components["schemas"]["ErrorDetail"];
         };
         /**
@@ -1694,6 +1715,7 @@ export interface components {
          * @description Messages that a search found, best first; there are no further pages.
          */
         FoundMessages: {
+            /** @description The items of this page. */
             items: components["schemas"]["RecalledMessage"][];
         };
         /**
@@ -1702,6 +1724,7 @@ export interface components {
          */
         Health: {
             /**
+             * @description Always `ok`.
              * @default ok
              * @constant
              */
@@ -1712,20 +1735,17 @@ export interface components {
         /**
          * HeldContent
          * @description The held content of an activation, which decides in which chats the agent may post.
-         *
-         *     Attributes:
-         *         chat_id: The chat that the prompt showed; None if it showed none.
-         *         readers: The people who could read that chat when the prompt was built.
-         *         audience: The people who were present for all content of the prompt and the tool results.
-         *         alone: Whether one person alone was present for all private content.
-         *         borrowed: The borrowed context that the prompt held.
          */
         HeldContent: {
+            /** @description The chat that the prompt showed; null if it showed none. */
             chat_id?: string | null;
+            /** @description The people who could read that chat when the prompt was built. */
             readers: components["schemas"]["Audience"];
+            /** @description The people who were present for all content of the prompt and the tool results. */
             audience: components["schemas"]["Audience"];
-            /** @description Default: `false`. */
+            /** @description Whether one person alone was present for all private content. Default: `false`. */
             alone?: boolean;
+            /** @description The borrowed context that the prompt held. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
         };
         /**
@@ -1733,7 +1753,9 @@ export interface components {
          * @description One message of the history, with a role of the chat-completion API.
          */
         HistoryTurn: {
+            /** @description The role of the message in the chat-completion API. */
             role: components["schemas"]["TurnRole"];
+            /** @description The text. */
             text: string;
         };
         /**
@@ -1741,10 +1763,16 @@ export interface components {
          * @description The newest message of a chat. The text is cut after 200 characters.
          */
         LastMessageResource: {
+            /** @description The number of the message in its chat. */
             seq: number;
+            /** @description The text. */
             text: string;
+            /** @description Who posted the message. */
             sender: components["schemas"]["MemberResource"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
         };
         /**
@@ -1752,8 +1780,11 @@ export interface components {
          * @description An agent in the directory.
          */
         ListedAgent: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description What the agent is for; null if operators gave no description. */
             description: string | null;
         };
         /**
@@ -1761,7 +1792,9 @@ export interface components {
          * @description An image, audio or video of a message. Only the reference is stored.
          */
         Media: {
+            /** @description The address of the file. */
             url: string;
+            /** @description The media type, such as `image/jpeg`. */
             content_type: string;
         };
         /**
@@ -1769,7 +1802,9 @@ export interface components {
          * @description A page of a chat's members, agents first.
          */
         MemberPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["ReadingMember"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -1777,7 +1812,9 @@ export interface components {
          * @description A reference to a person or an agent, by kind and id.
          */
         MemberRef: {
+            /** @description The kind of item. */
             kind: components["schemas"]["MemberKind"];
+            /** @description The id, an opaque text. */
             id: string;
         };
         /**
@@ -1785,7 +1822,9 @@ export interface components {
          * @description A person or an agent, by kind and id.
          */
         MemberRequest: {
+            /** @description The kind of item. */
             kind: components["schemas"]["MemberKind"];
+            /** @description The id, an opaque text. */
             id: string;
         };
         /**
@@ -1793,8 +1832,11 @@ export interface components {
          * @description A member of a chat.
          */
         MemberResource: {
+            /** @description The kind of item. */
             kind: components["schemas"]["MemberKind"];
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
         };
         /**
@@ -1802,7 +1844,9 @@ export interface components {
          * @description A page of messages, oldest first.
          */
         MessagePage: {
+            /** @description The items of this page. */
             items: components["schemas"]["MessageResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -1810,37 +1854,44 @@ export interface components {
          * @description A message.
          */
         MessageResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The id of a chat. */
             chat_id: string;
+            /** @description The number of the message in its chat. */
             seq: number;
+            /** @description The kind of item. */
             kind: components["schemas"]["MessageKind"];
+            /** @description The text; empty for a deleted or erased message. */
             text: string;
+            /** @description Who posted the message. */
             sender: components["schemas"]["MemberResource"];
             /** @description The idempotency key with which a person posted the message. For an agent's message, an opaque, stable string. */
             client_id: string;
+            /** @description The `seq` of the message that this one replies to; null for none. */
             reply_to: number | null;
+            /** @description Images, audio and videos of the message. */
             media: components["schemas"]["Media"][];
             /** @description The run that posted the message, if the run belongs to this chat. Null for a person's message, and for a run of another chat, a plan or a service. */
             run_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
         };
         /**
          * Money
          * @description An amount of money.
-         *
-         *     Attributes:
-         *         currency: The code of the currency (ISO 4217).
-         *         amount: The amount, with up to six digits after the point.
-         *         unpriced_models: The models without a price, which the amount lacks.
-         *         unpriced_segments: The SMS segments that the amount lacks, because they have no price.
          */
         Money: {
+            /** @description The code of the currency (ISO 4217). */
             currency: string;
+            /** @description The amount, with up to six digits after the point. */
             amount: number;
-            /** @description Default: `[]`. */
+            /** @description The models without a price, which the amount lacks. Default: `[]`. */
             unpriced_models?: string[];
-            /** @description Default: `0`. */
+            /** @description The SMS segments that the amount lacks, because they have no price. Default: `0`. */
             unpriced_segments?: number;
         };
         /**
@@ -1848,18 +1899,25 @@ export interface components {
          * @description The user who is signed in.
          */
         Myself: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description Phone numbers with country codes. */
             phones: string[];
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours: components["schemas"]["QuietHours"] | null;
             /** @description Whether people who share no chat with the user may add them to one. */
             strangers_may_add: boolean;
+            /** @description Free fields about the person, up to 16 KiB. */
             profile: {
                 [key: string]: unknown;
             };
+            /** @description The tenant. */
             tenant: string;
+            /** @description The scopes of the token. */
             scopes: string[];
         };
         /**
@@ -1887,6 +1945,7 @@ export interface components {
          * @description A new message.
          */
         NewChatMessage: {
+            /** @description The text. */
             text: string;
             /** @description Idempotency key of the sender: a repeated key returns the same message. */
             client_id: string;
@@ -1900,7 +1959,9 @@ export interface components {
          *     Null leaves `name` and `strangers_may_add` unchanged.
          */
         OwnChange: {
+            /** @description The name. */
             name?: string | null;
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone?: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
@@ -1912,43 +1973,63 @@ export interface components {
          * @description A chat as the caller sees it.
          */
         OwnChatResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The title; null without one. */
             title: string | null;
+            /** @description The kind of item. */
             kind: components["schemas"]["ChatKind"];
+            /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
+            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
             respond: components["schemas"]["ManualTrigger"];
             /** @description The chat's own value; null if the chat inherits one. */
             consolidate: boolean | null;
             /** @description The chat summary; null if the chat has none. */
             summary: string | null;
+            /** @description The `seq` of the newest message; 0 without one. */
             last_seq: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the newest message was posted; null in an empty chat.
+             */
             last_message_at: string | null;
+            /** @description The members of the chat. */
             members: components["schemas"]["MemberResource"][];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the chat was discarded; null if it was not.
+             */
             discarded_at: string | null;
             /** @description Number of messages after the last one that the caller has read. */
             unread: number;
+            /** @description The newest message; null in an empty chat. */
             last_message: components["schemas"]["LastMessageResource"] | null;
         };
         /**
          * PlanTrigger
          * @description The plan that triggered a run.
-         *
-         *     Attributes:
-         *         chat_id: The chat of the plan, in which it was set or which an operator named.
-         *         by_operator: Whether an operator set the plan.
          */
         PlanTrigger: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description What the agent does when the plan is due. */
             instruction: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the plan is due; null for another kind of plan.
+             */
             scheduled_at: string;
+            /** @description The chat of the plan, in which it was set or which an operator named. */
             chat_id?: string | null;
-            /** @description Default: `false`. */
+            /** @description Whether an operator set the plan. Default: `false`. */
             by_operator?: boolean;
         };
         /**
@@ -1956,13 +2037,19 @@ export interface components {
          * @description The prompt of an activation.
          */
         PromptResource: {
+            /** @description The sections, in order. */
             sections: components["schemas"]["SectionResource"][];
+            /** @description Tokens of all sections together. */
             total_tokens: number;
             /** @description Number of sections before the `turns`. */
             stable: number;
+            /** @description The history as messages with roles, if the agent's history format is `roles`. */
             turns: components["schemas"]["HistoryTurn"][] | null;
+            /** @description The position in `turns` of the message to answer; the end if there is none. */
             current: number;
+            /** @description The text of the final user message, if no message to answer comes last. */
             nudge: string;
+            /** @description Notes on how the prompt was built. */
             marks: components["schemas"]["PromptMark"][];
             /** @description The share of the first request's tokens that the cache served, 0 to 1. */
             cached_share: number | null;
@@ -1985,6 +2072,7 @@ export interface components {
          * @description The newest message that the caller has read.
          */
         ReadReceipt: {
+            /** @description The `seq` of the newest message that the caller has read. */
             seq: number;
         };
         /**
@@ -1992,7 +2080,9 @@ export interface components {
          * @description The newest message that the caller has read, and the number of unread messages.
          */
         ReadState: {
+            /** @description The `seq` of the newest message that was read; 0 if there is none. */
             seen_seq: number;
+            /** @description Number of messages after the last one that the caller has read. */
             unread: number;
         };
         /**
@@ -2000,8 +2090,11 @@ export interface components {
          * @description A member of a chat with the read mark.
          */
         ReadingMember: {
+            /** @description The kind of item. */
             kind: components["schemas"]["MemberKind"];
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
             /** @description The newest message that the person has read, or that a prompt of the agent contained. 0 if there is none. */
             seen_seq: number;
@@ -2009,9 +2102,6 @@ export interface components {
         /**
          * Reason
          * @description Why there is no answer, or no SMS with the answer.
-         *
-         *     Attributes:
-         *         meaning: The reason in one sentence, for documents and clients.
          * @enum {string}
          */
         Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "not_on_sms" | "opted_out" | "person_left" | "number_lost" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "sms_refused" | "not_confirmed";
@@ -2020,12 +2110,18 @@ export interface components {
          * @description A recalled message.
          */
         RecalledMessage: {
+            /** @description The id of a chat. */
             chat_id: string;
+            /** @description The number of the message in its chat. */
             seq: number;
+            /** @description Who posted the message. */
             sender: components["schemas"]["MemberResource"];
             /** @description The text, or the best part of a text of more than 700 characters. */
             text: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
             /** @description How well the message matches, comparable within one response only. */
             score: number;
@@ -2035,8 +2131,12 @@ export interface components {
          * @description A reason, and when it was recorded last.
          */
         RecordedReason: {
+            /** @description Why there is no answer, or not yet. */
             reason: components["schemas"]["Reason"];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the reason was recorded last.
+             */
             at: string;
         };
         /**
@@ -2044,8 +2144,12 @@ export interface components {
          * @description The agents that respond now: one agent, or all agents in turn.
          */
         RespondNow: {
+            /** @description The agent that responds; give either this or `all`. */
             agent_id?: string | null;
-            /** @constant */
+            /**
+             * @description True: all agents of the chat respond, one after the other.
+             * @constant
+             */
             all?: true;
         };
         /**
@@ -2053,7 +2157,9 @@ export interface components {
          * @description A page of runs, newest first.
          */
         RunPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["RunResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2061,17 +2167,25 @@ export interface components {
          * @description A run. In lists, `prompt` is null and `steps` is empty; get a single run to read them.
          */
         RunResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The id of an agent. */
             agent_id: string;
             /** @description The chat that the run belongs to. A plan or a service can name it. */
             chat_id: string | null;
+            /** @description The current state. */
             status: components["schemas"]["RunStatus"];
+            /** @description What started the run. */
             trigger: components["schemas"]["Trigger"];
+            /** @description How many agents' messages lie between the run and a person; 0 for a person's. */
             chain_depth: number;
+            /** @description Number of attempts; a run fails after three. */
             attempts: number;
             /** @description The prompt of the newest activation. */
             prompt: components["schemas"]["PromptResource"] | null;
+            /** @description All steps of the run, in order. */
             steps: components["schemas"]["StepResource"][];
+            /** @description The tokens that were used. */
             usage: components["schemas"]["TokenUsage"];
             /** @description The cost of all steps; null in lists and if there are no prices. */
             money: components["schemas"]["Money"] | null;
@@ -2089,12 +2203,22 @@ export interface components {
             reasons: components["schemas"]["RecordedReason"][];
             /** @description The run that answers the messages of this one. */
             merged_into: string | null;
+            /** @description The error in words; null without one. */
             error: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it started; null before.
+             */
             started_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             ended_at: string | null;
         };
         /**
@@ -2102,8 +2226,11 @@ export interface components {
          * @description One section of a prompt.
          */
         SectionResource: {
+            /** @description The name. */
             name: string;
+            /** @description Tokens of the section. */
             tokens: number;
+            /** @description The text. */
             text: string;
             /** @description Where the content comes from. */
             source: string;
@@ -2115,16 +2242,15 @@ export interface components {
         /**
          * ServiceTrigger
          * @description The webhook service that triggered a run.
-         *
-         *     Attributes:
-         *         payload: The JSON of the webhook, unchanged.
-         *         chat_id: The chat that the payload names; the service reports to its members. The run
-         *             belongs to it if the agent is a member.
          */
         ServiceTrigger: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name of the service. */
             name: string;
+            /** @description The JSON of the webhook, unchanged. */
             payload: string;
+            /** @description The chat that the payload names; the service reports to its members. The run belongs to it if the agent is a member. */
             chat_id?: string | null;
         };
         /**
@@ -2132,7 +2258,9 @@ export interface components {
          * @description Borrowed context that a run's prompt held, and the chat of its staging.
          */
         ShownStaging: {
+            /** @description The chat that the borrowed messages come from. */
             chat_id: string;
+            /** @description The id of the staging. */
             staging: string;
         };
         /**
@@ -2140,10 +2268,15 @@ export interface components {
          * @description One answer of the model in a run, with the results of the called tools.
          */
         StepResource: {
+            /** @description The number of the step in its run, from 1. */
             n: number;
+            /** @description The number of the activation to which the step belongs, from 1. */
             activation: number;
+            /** @description The name of a model. */
             model: string;
+            /** @description The text. */
             text: string;
+            /** @description The tools that the model called. */
             tool_calls: components["schemas"]["ToolCall"][];
             /** @description Why the answer could not be used as it is; null if it could. */
             fault: components["schemas"]["AnswerFault"] | null;
@@ -2151,12 +2284,19 @@ export interface components {
             follow_up: string | null;
             /** @description The results of the tool calls; null until all calls are executed. */
             results: components["schemas"]["ToolResult"][] | null;
+            /** @description The tokens that were used. */
             usage: components["schemas"]["TokenUsage"];
             /** @description The cost; null if there are no prices. */
             money: components["schemas"]["Money"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it started; null before.
+             */
             started_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             ended_at: string;
         };
         /**
@@ -2177,33 +2317,29 @@ export interface components {
         /**
          * TokenUsage
          * @description The tokens of a model call, as the provider counted them.
-         *
-         *     Attributes:
-         *         cached_tokens: Input tokens that the provider's prefix cache served; often cheaper.
-         *         reasoning_tokens: Output tokens of the model's hidden reasoning; nobody reads them.
          */
         TokenUsage: {
-            /** @description Default: `0`. */
+            /** @description Tokens of prompts. Default: `0`. */
             input_tokens?: number;
-            /** @description Default: `0`. */
+            /** @description Tokens of answers. Default: `0`. */
             output_tokens?: number;
-            /** @description Default: `0`. */
+            /** @description Input tokens that the provider's prefix cache served; often cheaper. Default: `0`. */
             cached_tokens?: number;
-            /** @description Default: `0`. */
+            /** @description Output tokens of the model's hidden reasoning; nobody reads them. Default: `0`. */
             reasoning_tokens?: number;
         };
         /**
          * ToolCall
          * @description A tool call of the model; `arguments` is the unchecked JSON text of the model.
-         *
-         *     Attributes:
-         *         cut_from: The original number of characters, if the recorded arguments were cut. Such a
-         *             call is refused.
          */
         ToolCall: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name of the tool. */
             name: string;
+            /** @description The arguments as the model wrote them: JSON text, unchecked. */
             arguments: string;
+            /** @description The original number of characters, if the recorded arguments were cut. Such a call is refused. */
             cut_from?: number | null;
         };
         /**
@@ -2211,32 +2347,33 @@ export interface components {
          * @description The result of a tool call; `content` is the text that the model was shown.
          */
         ToolResult: {
+            /** @description The id of the tool call. */
             call_id: string;
+            /** @description The name of the tool. */
             name: string;
+            /** @description Whether the tool did its work. */
             status: components["schemas"]["ToolStatus"];
+            /** @description The text that the model was shown. */
             content: string;
         };
         /**
          * Trigger
          * @description The trigger of a run.
-         *
-         *     Attributes:
-         *         type: The kind of trigger.
-         *         seq: The message that the prompt marks: the newest of a person, or else the newest.
-         *         from_seq: The first message that the run answers.
-         *         by: The author of the message `seq`, or the person who requested the run.
-         *         traced_to: The person that an agent's message or a plan traces back to; null for a person's
-         *             own message, and if there is no such person.
-         *         plan: The plan, if a plan triggered the run.
-         *         service: The service and its payload, if a webhook triggered the run.
          */
         Trigger: {
+            /** @description The kind of trigger. */
             type: components["schemas"]["TriggerType"];
+            /** @description The newest message that the run answers; null without a message. */
             seq?: number | null;
+            /** @description The first message that the run answers. */
             from_seq?: number | null;
+            /** @description The author of the message `seq`, or the person who requested the run. */
             by?: components["schemas"]["MemberRef"] | null;
+            /** @description The person that an agent's message or a plan traces back to; null for a person's own message, and if there is no such person. */
             traced_to?: string | null;
+            /** @description The plan, if a plan triggered the run. */
             plan?: components["schemas"]["PlanTrigger"] | null;
+            /** @description The service and its payload, if a webhook triggered the run. */
             service?: components["schemas"]["ServiceTrigger"] | null;
         };
         /**
@@ -2244,7 +2381,9 @@ export interface components {
          * @description An error of Skein (`error`), or of the API Gateway in front of it (`message`).
          */
         GatewayErrorEnvelope: {
+            /** @description The error, if it is one of Skein. */
             error?: components["schemas"]["ErrorDetail"];
+            /** @description The message of the API Gateway. */
             message?: string | null;
         };
         /**
@@ -2256,17 +2395,25 @@ export interface components {
          *     unchanged.
          */
         AgentChange: {
+            /** @description The name. */
             name?: string | null;
+            /** @description The instructions for the agent, which each prompt contains. */
             system_prompt?: string | null;
+            /** @description The model; null: the deployment's default model. */
             model?: string | null;
+            /** @description Whether the agent answers by tools or text; null: it depends on the chat. */
             reply_mode?: components["schemas"]["ReplyMode"] | null;
+            /** @description How prompts show the history; null: it depends on the chat. */
             history_format?: components["schemas"]["HistoryFormat"] | null;
+            /** @description The tools that the agent may call. */
             enabled_tools?: components["schemas"]["ToolName"][] | null;
             /** @description Instruction for its agent summaries; null or blank: the default. */
             summary_instruction?: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
             profile_fields?: string[] | null;
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone?: string | null;
+            /** @description Maximum tokens of a prompt; null: the deployment's limit. */
             max_prompt_tokens?: number | null;
             /** @description Concurrency limit of the agent's runs; null: the deployment's limit. */
             max_concurrent_runs?: number | null;
@@ -2274,6 +2421,7 @@ export interface components {
             description?: string | null;
             /** @description Whether the directory lists the agent. */
             listed?: boolean | null;
+            /** @description The item's own settings. Null in a field means that the next level decides. */
             settings?: components["schemas"]["ChatOverridesChange"] | null;
         };
         /**
@@ -2281,7 +2429,9 @@ export interface components {
          * @description A page of an agent's chats, newest first.
          */
         AgentChatPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["AgentChatResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2289,12 +2439,18 @@ export interface components {
          * @description A chat of an agent as operators list it, without title and words.
          */
         AgentChatResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The kind of item. */
             kind: components["schemas"]["ChatKind"];
+            /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
             /** @description The `seq` of the newest message; 0 without one. */
             last_seq: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the newest message was posted; null in an empty chat.
+             */
             last_message_at: string | null;
             /** @description Number of members, people and agents. */
             members: number;
@@ -2304,19 +2460,33 @@ export interface components {
          * @description The fields of an agent that operators set.
          */
         AgentConfiguration: {
+            /** @description The name. */
             name: string;
+            /** @description The instructions for the agent, which each prompt contains. */
             system_prompt: string;
+            /** @description The model; null: the deployment's default model. */
             model: string | null;
+            /** @description Whether the agent answers by tools or text; null: it depends on the chat. */
             reply_mode: components["schemas"]["ReplyMode"] | null;
+            /** @description How prompts show the history; null: it depends on the chat. */
             history_format: components["schemas"]["HistoryFormat"] | null;
+            /** @description The tools that the agent may call. */
             enabled_tools: string[];
+            /** @description The instruction for the agent's summaries; null: the default. */
             summary_instruction: string | null;
+            /** @description Fields of people that the agent and consolidation may set. */
             profile_fields: string[];
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone: string;
+            /** @description Maximum tokens of a prompt; null: the deployment's limit. */
             max_prompt_tokens: number | null;
+            /** @description How many runs may work at once; null: the deployment's limit. */
             max_concurrent_runs: number | null;
+            /** @description What people read about the agent in the directory. */
             description: string | null;
+            /** @description Whether the directory lists the agent. */
             listed: boolean;
+            /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
             };
@@ -2326,25 +2496,44 @@ export interface components {
          * @description An agent with the warnings about its configuration.
          */
         AgentDetail: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description The instructions for the agent, which each prompt contains. */
             system_prompt: string;
+            /** @description The model; null: the deployment's default model. */
             model: string | null;
+            /** @description Whether the agent answers by tools or text; null: it depends on the chat. */
             reply_mode: components["schemas"]["ReplyMode"] | null;
+            /** @description How prompts show the history; null: it depends on the chat. */
             history_format: components["schemas"]["HistoryFormat"] | null;
+            /** @description The tools that the agent may call. */
             enabled_tools: string[];
+            /** @description The instruction for the agent's summaries; null: the default. */
             summary_instruction: string | null;
+            /** @description Fields of people that the agent and consolidation may set. */
             profile_fields: string[];
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone: string;
+            /** @description Maximum tokens of a prompt; null: the deployment's limit. */
             max_prompt_tokens: number | null;
+            /** @description How many runs may work at once; null: the deployment's limit. */
             max_concurrent_runs: number | null;
+            /** @description What people read about the agent in the directory. */
             description: string | null;
+            /** @description Whether the directory lists the agent. */
             listed: boolean;
+            /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
             };
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
+            /** @description Problems of the configuration, which do not prevent requests. */
             warnings: components["schemas"]["AgentWarning"][];
         };
         /**
@@ -2352,8 +2541,11 @@ export interface components {
          * @description An agent's membership of one chat.
          */
         AgentInChatResource: {
+            /** @description The id of a chat. */
             chat_id: string;
+            /** @description The id of an agent. */
             agent_id: string;
+            /** @description The thread with which the agent's runs begin in this chat; null: none. */
             pinned_thread_id: string | null;
             /** @description The chat's `last_seq` when the agent joined. */
             joined_seq: number;
@@ -2367,7 +2559,9 @@ export interface components {
          * @description A page of agents, oldest first.
          */
         AgentPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["AgentResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2375,6 +2569,7 @@ export interface components {
          * @description The outcome of a message for one agent of its chat.
          */
         AgentReasonResource: {
+            /** @description The id of an agent. */
             agent_id: string;
             /** @description Why the agent gives no answer, or not yet. Null if it has answered. */
             reason: components["schemas"]["Reason"] | null;
@@ -2388,24 +2583,42 @@ export interface components {
          * @description An agent.
          */
         AgentResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description The instructions for the agent, which each prompt contains. */
             system_prompt: string;
+            /** @description The model; null: the deployment's default model. */
             model: string | null;
+            /** @description Whether the agent answers by tools or text; null: it depends on the chat. */
             reply_mode: components["schemas"]["ReplyMode"] | null;
+            /** @description How prompts show the history; null: it depends on the chat. */
             history_format: components["schemas"]["HistoryFormat"] | null;
+            /** @description The tools that the agent may call. */
             enabled_tools: string[];
+            /** @description The instruction for the agent's summaries; null: the default. */
             summary_instruction: string | null;
+            /** @description Fields of people that the agent and consolidation may set. */
             profile_fields: string[];
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone: string;
+            /** @description Maximum tokens of a prompt; null: the deployment's limit. */
             max_prompt_tokens: number | null;
+            /** @description How many runs may work at once; null: the deployment's limit. */
             max_concurrent_runs: number | null;
+            /** @description What people read about the agent in the directory. */
             description: string | null;
+            /** @description Whether the directory lists the agent. */
             listed: boolean;
+            /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
             };
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
         };
         /**
@@ -2413,7 +2626,9 @@ export interface components {
          * @description A page of an agent's versions, newest first.
          */
         AgentVersionPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["AgentVersionResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2421,13 +2636,18 @@ export interface components {
          * @description A version of an agent's configuration.
          */
         AgentVersionResource: {
+            /** @description The version, a number that each change raises. */
             version: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the version was stored.
+             */
             changed_at: string;
             /** @description The operator; null if that was not recorded. */
             changed_by: string | null;
             /** @description The version that was restored, if this is a roll-back. */
             restored_from: number | null;
+            /** @description All values that operators set, as they are in this version. */
             configuration: components["schemas"]["AgentConfiguration"];
         };
         /**
@@ -2445,7 +2665,9 @@ export interface components {
          * @description A page of the audit entries of one day, newest first.
          */
         AuditPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["AuditResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2453,19 +2675,30 @@ export interface components {
          * @description One audited access to data of a person or an agent.
          */
         AuditResource: {
+            /** @description The id, an opaque text. */
             id: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the call was made.
+             */
             at: string;
+            /** @description The `sub` of the caller's token. */
             who: string;
+            /** @description The scope of the caller's token. */
             scope: components["schemas"]["AuditScope"];
+            /** @description What the call does. */
             verb: components["schemas"]["AuditVerb"];
+            /** @description The kind of item that the call concerns. */
             kind: components["schemas"]["AuditKind"];
+            /** @description The ids in the call's parameters, and the id of a created item. */
             ids: {
                 [key: string]: string;
             };
+            /** @description The method and the path of the call. */
             route: string;
             /** @description Why an operator read a chat; null for other calls. */
             reason: string | null;
+            /** @description The id of the request, by which the logs are found. */
             request_id: string | null;
         };
         /**
@@ -2515,7 +2748,9 @@ export interface components {
          * @description A page of a chat's consolidations, newest first.
          */
         ConsolidationPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["ConsolidationResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2523,10 +2758,15 @@ export interface components {
          * @description The consolidation of one chunk of a chat by one agent.
          */
         ConsolidationResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The id of an agent. */
             agent_id: string;
+            /** @description The `seq` of the first message. */
             from_seq: number;
+            /** @description The `seq` of the last message. */
             to_seq: number;
+            /** @description Number of messages. */
             messages: number;
             /** @description Number of new core memories. */
             core: number;
@@ -2538,12 +2778,16 @@ export interface components {
             doubles: number;
             /** @description Number of fields set in the person's profile. */
             profile: number;
+            /** @description The tokens that were used. */
             usage: components["schemas"]["TokenUsage"];
             /** @description True if nobody who was present is still a member; no model was called. */
             passed_over: boolean;
             /** @description Why the consolidation failed; null if it succeeded. */
             failure: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the consolidation ended.
+             */
             at: string;
         };
         /**
@@ -2551,7 +2795,9 @@ export interface components {
          * @description A preview of an agent's prompt: its sections and their size in tokens.
          */
         ContextResource: {
+            /** @description The sections, in order. */
             sections: components["schemas"]["SectionResource"][];
+            /** @description Tokens of all sections together. */
             total_tokens: number;
             /** @description Notes on how the prompt was built. */
             marks: components["schemas"]["PromptMark"][];
@@ -2565,6 +2811,7 @@ export interface components {
             seq: number;
             /** @description Null if the message has no delivery. */
             id: string | null;
+            /** @description The current state. */
             status: components["schemas"]["DeliveryStatus"] | null;
             /** @description Why the SMS has not reached the phone. Null if it has. */
             reason: components["schemas"]["Reason"] | null;
@@ -2578,17 +2825,29 @@ export interface components {
          * @description An SMS to the person.
          */
         DeliveryResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The id of a chat. */
             chat_id: string;
             /** @description The `seq` of the message that was delivered. */
             seq: number;
+            /** @description A phone number in E.164 form, such as +15005550100. */
             phone: string;
+            /** @description The phone number of the line; null without SMS. */
             line: string;
+            /** @description The current state. */
             status: components["schemas"]["DeliveryStatus"];
+            /** @description The texts of the SMS, in order. */
             parts: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             ended_at: string | null;
         };
         /**
@@ -2596,7 +2855,9 @@ export interface components {
          * @description A page of a user's direct chats, the one with the newest message first.
          */
         DirectChatPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["DirectChatResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2604,6 +2865,7 @@ export interface components {
          * @description A direct chat of a user, without any text.
          */
         DirectChatResource: {
+            /** @description The id of a chat. */
             chat_id: string;
             /** @description Null after the agent has left. */
             agent_id: string | null;
@@ -2625,7 +2887,9 @@ export interface components {
             find?: string | null;
             /** @description Text that replaces `find`. */
             replace?: string | null;
+            /** @description The media type of the text, such as `text/markdown`. */
             media_type?: string | null;
+            /** @description Whether prompts always show the document. */
             global?: boolean | null;
             /** @description Fails with 409 if the document has another version. */
             version?: number | null;
@@ -2637,19 +2901,29 @@ export interface components {
         DocumentHead: {
             /** @description Derived from the name. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description The media type of the text, such as `text/markdown`. */
             media_type: string;
+            /** @description The version, a number that each change raises. */
             version: number;
             /** @description Whether prompts always show the document. */
             global: boolean;
+            /** @description Number of characters of the text. */
             characters: number;
             /** @description The chat in which the document was last written. */
             source_chat_id: string | null;
             /** @description The run that last wrote the document. */
             source_run_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the text or a property last changed.
+             */
             updated_at: string;
         };
         /**
@@ -2657,7 +2931,9 @@ export interface components {
          * @description A page of documents, in a stable order.
          */
         DocumentPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["DocumentHead"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2667,20 +2943,31 @@ export interface components {
         DocumentResource: {
             /** @description Derived from the name. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description The media type of the text, such as `text/markdown`. */
             media_type: string;
+            /** @description The version, a number that each change raises. */
             version: number;
             /** @description Whether prompts always show the document. */
             global: boolean;
+            /** @description Number of characters of the text. */
             characters: number;
             /** @description The chat in which the document was last written. */
             source_chat_id: string | null;
             /** @description The run that last wrote the document. */
             source_run_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the text or a property last changed.
+             */
             updated_at: string;
+            /** @description The text. */
             text: string;
         };
         /**
@@ -2690,7 +2977,9 @@ export interface components {
         DocumentText: {
             /** @description At most 256 KiB of UTF-8. */
             text: string;
+            /** @description The media type of the text, such as `text/markdown`. */
             media_type?: string | null;
+            /** @description Whether prompts always show the document. */
             global?: boolean | null;
             /** @description Fails with 409 if the document has another version. */
             version?: number | null;
@@ -2700,7 +2989,9 @@ export interface components {
          * @description All settings in force, in one page.
          */
         EffectiveSettingPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["EffectiveSettingResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor?: string | null;
         };
         /**
@@ -2708,8 +2999,11 @@ export interface components {
          * @description A setting in force: its value and the level that set it.
          */
         EffectiveSettingResource: {
+            /** @description The name of the setting. */
             name: string;
+            /** @description What the setting does. */
             description: string;
+            /** @description The value in force. */
             value: unknown;
             /** @description The level that set the value; `environment` is the deployment. */
             source: components["schemas"]["SettingSource"];
@@ -2719,7 +3013,9 @@ export interface components {
          * @description A page of erasures of people, newest first.
          */
         ErasurePage: {
+            /** @description The items of this page. */
             items: components["schemas"]["ErasureResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2727,20 +3023,30 @@ export interface components {
          * @description An erasure. After it is done, the resource is its report.
          */
         ErasureResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The id of a user. */
             user_id: string;
+            /** @description The operator who requested the erasure. */
             requested_by: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the erasure was requested.
+             */
             requested_at: string;
             /** @description The current stage; `resting` between two sweeps. */
             stage: components["schemas"]["ErasureStage"];
+            /** @description The finished sweeps, with what each erased. */
             sweeps: components["schemas"]["SweepResource"][];
             /**
              * Format: date-time
              * @description When the next sweep begins; null if there is none.
              */
             sweep_again_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the erasure was done; null before.
+             */
             finished_at: string | null;
             /** @description How long backups keep copies of the data. */
             backups: string;
@@ -2750,14 +3056,19 @@ export interface components {
          * @description A page of all data of a person. Read pages until `next_cursor` is null.
          */
         ExportResource: {
+            /** @description The record of the person. */
             user: components["schemas"]["UserDetail"];
             /** @description Use of models and SMS by day, oldest first; on the first page only. */
             usage: components["schemas"]["PersonUsageResource"][];
+            /** @description The current and former chats of the person. */
             chats: components["schemas"]["PlaceResource"][];
             /** @description The person's messages and, in direct chats, the agent's answers. */
             messages: components["schemas"]["MessageResource"][];
+            /** @description SMS and their deliveries. */
             deliveries: components["schemas"]["DeliveryResource"][];
+            /** @description What agents store for this person only. */
             kept: components["schemas"]["KeptResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2765,9 +3076,13 @@ export interface components {
          * @description Changes to a goal. Omitted and null fields stay unchanged.
          */
         GoalChange: {
+            /** @description The text. */
             text?: string | null;
+            /** @description 1 is the most important. */
             priority?: number | null;
+            /** @description Whether the goal is a long-term one. */
             long_term?: boolean | null;
+            /** @description The current state. */
             status?: components["schemas"]["GoalStatus"] | null;
         };
         /**
@@ -2775,7 +3090,9 @@ export interface components {
          * @description A page of goals, active ones first.
          */
         GoalPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["GoalResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2783,18 +3100,29 @@ export interface components {
          * @description A goal: an aim of an agent.
          */
         GoalResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The text. */
             text: string;
+            /** @description 1 is the most important. */
             priority: number;
+            /** @description Whether the goal is a long-term one. */
             long_term: boolean;
+            /** @description The current state. */
             status: components["schemas"]["GoalStatus"];
             /** @description The chat in which the goal was set. */
             source_chat_id: string | null;
             /** @description The run that set the goal. */
             source_run_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             ended_at: string | null;
         };
         /**
@@ -2802,6 +3130,7 @@ export interface components {
          * @description An item that an agent stores for this person only.
          */
         KeptResource: {
+            /** @description The id of an agent. */
             agent_id: string;
             /** @description The kind of item, such as `memory`, `goal` or `plan`. */
             kind: string;
@@ -2815,12 +3144,20 @@ export interface components {
          * @description The newest run that failed or is held up.
          */
         LastErrorResource: {
+            /** @description The id of a run. */
             run_id: string;
+            /** @description The id of an agent. */
             agent_id: string;
+            /** @description Why there is no answer, or not yet. */
             reason: components["schemas"]["Reason"] | null;
+            /** @description The reason in one sentence. */
             meaning: string | null;
+            /** @description The error in words; null without one. */
             error: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the reason was recorded.
+             */
             at: string;
         };
         /**
@@ -2828,7 +3165,9 @@ export interface components {
          * @description Changes to a line. Omitted and null fields stay unchanged.
          */
         LineChange: {
+            /** @description The id of an agent. */
             agent_id?: string | null;
+            /** @description The item's own settings. Null in a field means that the next level decides. */
             settings?: components["schemas"]["ChatOverridesChange"] | null;
         };
         /**
@@ -2836,7 +3175,9 @@ export interface components {
          * @description A page of lines, ordered by phone number.
          */
         LinePage: {
+            /** @description The items of this page. */
             items: components["schemas"]["LineResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2844,8 +3185,11 @@ export interface components {
          * @description A line: a phone number that belongs to an agent.
          */
         LineResource: {
+            /** @description A phone number in E.164 form, such as +15005550100. */
             phone: string;
+            /** @description The id of an agent. */
             agent_id: string;
+            /** @description The item's own settings. Null in a field means that the next level decides. */
             settings: {
                 [key: string]: unknown;
             };
@@ -2855,7 +3199,9 @@ export interface components {
          * @description A page of memories: active before ended ones; constitutional, core, then journal.
          */
         MemoryPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["MemoryResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -2863,6 +3209,7 @@ export interface components {
          * @description The words that replace those of a memory.
          */
         MemoryReplacement: {
+            /** @description The words of the new memory. */
             text: string;
         };
         /**
@@ -2870,18 +3217,27 @@ export interface components {
          * @description An active or former memory of an agent.
          */
         MemoryResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The kind of item. */
             kind: components["schemas"]["MemoryKind"];
+            /** @description The text. */
             text: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
             /**
              * Format: date-time
              * @description When a journal entry fades. After this, even a restored entry is hidden.
              */
             expires_at: string | null;
+            /** @description Where it comes from. */
             source: components["schemas"]["MemorySource"];
+            /** @description What made the memory. */
             made_by: components["schemas"]["MadeBy"];
+            /** @description Whether agents and consolidations cannot remove the memory. */
             constitutional: boolean;
             /** @description The memory that replaced it; null after a restore. */
             superseded_by: string | null;
@@ -2898,6 +3254,7 @@ export interface components {
          * @description The origin of a memory. All fields are null if an operator made the memory.
          */
         MemorySource: {
+            /** @description The id of a chat. */
             chat_id: string | null;
             /** @description The first message that the memory was made from. */
             from_seq: number | null;
@@ -2911,17 +3268,26 @@ export interface components {
          * @description Why a message has no answer, agent by agent; without the text of any message.
          */
         MessageReasonsResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The id of a chat. */
             chat_id: string;
+            /** @description The number of the message in its chat. */
             seq: number;
+            /** @description The kind of item. */
             kind: components["schemas"]["MessageKind"];
+            /** @description Who posted the message. */
             sender: components["schemas"]["MemberResource"];
             /** @description By which the logs are found. */
             correlation_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
             /** @description The run that posted an agent's message. */
             run_id: string | null;
+            /** @description The outcome for each agent of the chat. */
             agents: components["schemas"]["AgentReasonResource"][];
             /** @description Of an agent's message, its own. Of a person's message in a direct chat, those of its answers. */
             deliveries: components["schemas"]["DeliveryReasonResource"][];
@@ -2945,12 +3311,16 @@ export interface components {
         ModelStatusResource: {
             /** @description The deployment's default model. */
             name: string;
+            /** @description Whether the provider answered. */
             reachable: boolean;
             /** @description Stable code of the error; null without one. */
             code: string | null;
             /** @description What the operator should do. */
             action: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When Skein last asked the provider.
+             */
             checked_at: string;
         };
         /**
@@ -2958,13 +3328,13 @@ export interface components {
          * @description The calls of one model, and their tokens.
          */
         ModelUsage: {
-            /** @description Default: `0`. */
+            /** @description Number of model calls. Default: `0`. */
             calls?: number;
-            /** @description Default: `0`. */
+            /** @description Tokens of prompts. Default: `0`. */
             input_tokens?: number;
-            /** @description Default: `0`. */
+            /** @description Input tokens that the provider's prefix cache served. Default: `0`. */
             cached_tokens?: number;
-            /** @description Default: `0`. */
+            /** @description Tokens of answers. Default: `0`. */
             output_tokens?: number;
         };
         /**
@@ -2972,8 +3342,9 @@ export interface components {
          * @description A new agent.
          */
         NewAgent: {
+            /** @description The name. */
             name: string;
-            /** @description Default: `""`. */
+            /** @description The instructions for the agent, which each prompt contains. Default: `""`. */
             system_prompt?: string;
             /** @description Null: the deployment's default model. */
             model?: string | null;
@@ -2981,7 +3352,7 @@ export interface components {
             reply_mode?: components["schemas"]["ReplyMode"] | null;
             /** @description Null: depends on the kind of chat. */
             history_format?: components["schemas"]["HistoryFormat"] | null;
-            /** @description Default: `["send_message", "enter_chat", "read_messages", "get_my_runs", "save_memory", "search_memories", "recall", "end_run"]`. */
+            /** @description The tools that the agent may call. Default: `["send_message", "enter_chat", "read_messages", "get_my_runs", "save_memory", "search_memories", "recall", "end_run"]`. */
             enabled_tools?: components["schemas"]["ToolName"][];
             /** @description Instruction for its agent summaries; null or blank: the default. */
             summary_instruction?: string | null;
@@ -2989,6 +3360,7 @@ export interface components {
             profile_fields?: string[];
             /** @description IANA name. Default: `"UTC"`. */
             time_zone?: string;
+            /** @description Maximum tokens of a prompt; null: the deployment's limit. */
             max_prompt_tokens?: number | null;
             /** @description Concurrency limit of the agent's runs; null: the deployment's limit. */
             max_concurrent_runs?: number | null;
@@ -2996,7 +3368,7 @@ export interface components {
             description?: string | null;
             /** @description Whether the directory lists the agent. Default: `false`. */
             listed?: boolean;
-            /** @description Settings of its own. Null in a field removes the setting. Default: `{"message_history_limit": null, "include_system_messages": null, "max_context_tokens": null, "recall_tokens": null, "reserved_response_tokens": null, "tokenizer_model": null, "conversation_gap_minutes": null, "context_reset_phrases": null, "context_caching": null, "context_cache_seconds": null, "auto_summary": null, "summary_message_threshold": null, "consolidate": null, "reply_debounce_seconds": null, "reply_debounce_max_seconds": null, "apology": null, "streaming": null, "sms_answer_characters": null}`. */
+            /** @description Settings of its own. Null in a field removes the setting. */
             settings?: components["schemas"]["ChatOverridesChange"];
         };
         /**
@@ -3004,8 +3376,9 @@ export interface components {
          * @description A new document of an agent or a chat.
          */
         NewDocument: {
+            /** @description The name. */
             name: string;
-            /** @description Default: `"text/markdown"`. */
+            /** @description The media type of the text, such as `text/markdown`. Default: `"text/markdown"`. */
             media_type?: string;
             /** @description At most 256 KiB of UTF-8. Default: `""`. */
             text?: string;
@@ -3017,10 +3390,11 @@ export interface components {
          * @description A new goal of an agent.
          */
         NewGoal: {
+            /** @description The text. */
             text: string;
             /** @description 1 is the most important. Default: `2`. */
             priority?: number;
-            /** @description Default: `false`. */
+            /** @description Whether the goal is a long-term one. Default: `false`. */
             long_term?: boolean;
         };
         /**
@@ -3028,9 +3402,11 @@ export interface components {
          * @description A new line: a phone number that belongs to an agent.
          */
         NewLine: {
+            /** @description A phone number in E.164 form, such as +15005550100. */
             phone: string;
+            /** @description The id of an agent. */
             agent_id: string;
-            /** @description Settings of its own. Null in a field removes the setting. Default: `{"message_history_limit": null, "include_system_messages": null, "max_context_tokens": null, "recall_tokens": null, "reserved_response_tokens": null, "tokenizer_model": null, "conversation_gap_minutes": null, "context_reset_phrases": null, "context_caching": null, "context_cache_seconds": null, "auto_summary": null, "summary_message_threshold": null, "consolidate": null, "reply_debounce_seconds": null, "reply_debounce_max_seconds": null, "apology": null, "streaming": null, "sms_answer_characters": null}`. */
+            /** @description Settings of its own. Null in a field removes the setting. */
             settings?: components["schemas"]["ChatOverridesChange"];
         };
         /**
@@ -3038,7 +3414,9 @@ export interface components {
          * @description A new open memory, which the agent may disclose to everyone in the tenant.
          */
         NewMemory: {
+            /** @description The kind of item. */
             kind: components["schemas"]["MemoryKind"];
+            /** @description The text. */
             text: string;
             /** @description Neither the agent nor a consolidation can remove it; core memories only. Default: `false`. */
             constitutional?: boolean;
@@ -3070,6 +3448,7 @@ export interface components {
          * @description A new webhook service.
          */
         NewService: {
+            /** @description The name. */
             name: string;
             /** @description The agents whose runs the service starts. */
             agent_ids: string[];
@@ -3079,12 +3458,13 @@ export interface components {
          * @description A new skill of the tenant.
          */
         NewSkill: {
-            /** @description Default: `""`. */
+            /** @description What the item is for, in a sentence. Default: `""`. */
             description?: string;
             /** @description Threads with one of these tags get the skill. Default: `[]`. */
             tags?: string[];
             /** @description Threads in one of these modes get the skill. Default: `[]`. */
             modes?: string[];
+            /** @description The text. */
             text: string;
             /** @description Replaces the shipped skill with the same name. */
             name: string;
@@ -3096,9 +3476,11 @@ export interface components {
         NewThread: {
             /** @description What the thread is about. */
             concern: string;
+            /** @description What the thread is to achieve. */
             goal?: string | null;
+            /** @description What the work produces. */
             deliverable?: string | null;
-            /** @description Default: `"exploratory"`. */
+            /** @description Whether the thread explores a subject or produces a deliverable. Default: `"exploratory"`. */
             kind?: components["schemas"]["ThreadKind"];
             /** @description Names of the agent's documents. Default: `[]`. */
             documents?: string[];
@@ -3110,6 +3492,7 @@ export interface components {
             bound_skills?: string[];
             /** @description 1 is the most important. Default: `2`. */
             priority?: number;
+            /** @description How the agent goes about the work. */
             approach?: string | null;
         };
         /**
@@ -3119,6 +3502,7 @@ export interface components {
         NewUser: {
             /** @description The `sub` of the user's token; null: Skein generates an id. */
             id?: string | null;
+            /** @description The name. */
             name: string;
             /** @description Phone numbers with country codes. Default: `[]`. */
             phones?: string[];
@@ -3136,12 +3520,16 @@ export interface components {
          * @description An agent summary: the agent's own view of where a chat stands.
          */
         NoteResource: {
+            /** @description The text. */
             text: string;
             /** @description The first message that the summary covers. */
             from_seq: number;
             /** @description The newest message that the summary covers. */
             seq: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the summary was made.
+             */
             at: string;
         };
         /**
@@ -3170,7 +3558,9 @@ export interface components {
          * @description The pauses of the tenant and of the whole stack. Either one holds work back.
          */
         PausesResource: {
+            /** @description Pauses of the tenant. */
             tenant: components["schemas"]["PauseTimes"];
+            /** @description Pauses of the whole stack. */
             stack: components["schemas"]["PauseTimes"];
         };
         /**
@@ -3178,7 +3568,10 @@ export interface components {
          * @description What the work for a person used on one day (UTC).
          */
         PersonUsageResource: {
-            /** Format: date */
+            /**
+             * Format: date
+             * @description The day, in UTC.
+             */
             day: string;
             /** @description The calls of each model, and their tokens. */
             models: {
@@ -3202,9 +3595,13 @@ export interface components {
          * @description A current or former chat of the person.
          */
         PlaceResource: {
+            /** @description The id of a chat. */
             chat_id: string;
+            /** @description The title; null without one. */
             title: string | null;
+            /** @description The kind of item. */
             kind: components["schemas"]["ChatKind"];
+            /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
             /** @description The person's name in this chat. */
             name: string;
@@ -3212,9 +3609,11 @@ export interface components {
             joined_seq: number;
             /** @description The last message before the person left. */
             left_seq: number | null;
+            /** @description The `seq` of the newest message that was read; 0 if there is none. */
             seen_seq: number;
             /** @description The phone number that gets the answers; null without SMS. */
             phone: string | null;
+            /** @description The phone number of the line; null without SMS. */
             line: string | null;
         };
         /**
@@ -3222,7 +3621,9 @@ export interface components {
          * @description A page of plans, active ones first.
          */
         PlanPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["PlanResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -3230,13 +3631,22 @@ export interface components {
          * @description A plan of an agent. Exactly one of `run_after`, `scheduled_at` and `cron` is not null.
          */
         PlanResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description What the agent does when the plan is due. */
             instruction: string;
+            /** @description The delay after which the plan is due, such as `2 hours`. */
             run_after: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the plan is due; null for another kind of plan.
+             */
             scheduled_at: string | null;
+            /** @description Five cron fields, in the plan's time zone; null for a plan that runs once. */
             cron: string | null;
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone: string;
             /**
              * Format: date-time
@@ -3248,6 +3658,7 @@ export interface components {
              * @description When the plan was due, if quiet hours deferred it to `next_at`.
              */
             deferred_from: string | null;
+            /** @description The current state. */
             status: components["schemas"]["PlanStatus"];
             /** @description The plan's chat, to which its runs belong: where the plan was set, or which the request named. */
             source_chat_id: string | null;
@@ -3257,9 +3668,15 @@ export interface components {
             reason: components["schemas"]["Reason"] | null;
             /** @description The reason in one sentence. */
             meaning: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             ended_at: string | null;
         };
         /**
@@ -3269,7 +3686,7 @@ export interface components {
         Prices: {
             /** @description The code of the currency (ISO 4217), such as `USD`. */
             currency: string;
-            /** @description The prices by the name of the model. Default: `{}`. */
+            /** @description The prices by the name of the model. */
             models?: {
                 [key: string]: components["schemas"]["ModelPrice"];
             };
@@ -3281,7 +3698,9 @@ export interface components {
          * @description A change of a user's name, time zone or profile field, by an agent or by the user.
          */
         ProfileChangeResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The field: `name`, `time_zone`, or a field of the profile. */
             field: string;
             /** @description Null if the field had no value. */
             before: unknown;
@@ -3289,7 +3708,10 @@ export interface components {
             value: unknown;
             /** @description Null if the user made the change in the app. */
             source: components["schemas"]["ProfileSourceResource"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the change was made.
+             */
             at: string;
             /**
              * Format: date-time
@@ -3304,7 +3726,9 @@ export interface components {
         ProfileSourceResource: {
             /** @description Consolidation of the chat, or the agent's tool. */
             made_by: components["schemas"]["ProfileChangeMadeBy"];
+            /** @description The id of an agent. */
             agent_id: string;
+            /** @description The id of a chat. */
             chat_id: string;
             /** @description The person's messages that the value comes from. */
             seqs: number[];
@@ -3331,6 +3755,7 @@ export interface components {
          * @description Recalled messages, best first.
          */
         RecallList: {
+            /** @description The items of this page. */
             items: components["schemas"]["RecalledMessage"][];
             /** @description Tokens of the messages as lines of a prompt, with headings. */
             tokens: number;
@@ -3340,7 +3765,9 @@ export interface components {
          * @description A page of an agent's reflections, oldest first.
          */
         ReflectionPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["ReflectionResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -3348,15 +3775,20 @@ export interface components {
          * @description One decision about journal entries that were about to fade.
          */
         ReflectionResource: {
+            /** @description The id, an opaque text. */
             id: string;
             /** @description Ids of the journal entries that the agent considered. */
             considered: string[];
             /** @description Ids of the core memories that the agent made from them. */
             promoted: string[];
+            /** @description The tokens that were used. */
             usage: components["schemas"]["TokenUsage"];
             /** @description Why the reflection failed; null if it succeeded. */
             failure: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the agent decided.
+             */
             at: string;
         };
         /**
@@ -3374,19 +3806,31 @@ export interface components {
          * @description The answer to a replayed prompt; no tool was carried out and nothing was stored.
          */
         ReplayResource: {
+            /** @description The id of a run. */
             run_id: string;
+            /** @description The name of a model. */
             model: string;
+            /** @description The text. */
             text: string;
             /** @description The tools that the model wanted to call. */
             tool_calls: components["schemas"]["ToolCall"][];
+            /** @description Why the answer could not be used as it is; null if it could. */
             fault: components["schemas"]["AnswerFault"] | null;
+            /** @description The prompt with the edits. */
             prompt: components["schemas"]["PromptResource"];
+            /** @description The tokens that were used. */
             usage: components["schemas"]["TokenUsage"];
             /** @description Null if the tenant has set no prices. */
             money: components["schemas"]["Money"] | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it started; null before.
+             */
             started_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             ended_at: string;
         };
         /**
@@ -3394,6 +3838,7 @@ export interface components {
          * @description A requested consolidation.
          */
         RequestedResource: {
+            /** @description The id of a chat. */
             chat_id: string;
             /** @description The newest message that the consolidation covers. */
             to_seq: number;
@@ -3405,6 +3850,7 @@ export interface components {
          * @description A run of a message.
          */
         RunReasonResource: {
+            /** @description The id, an opaque text. */
             id: string;
             /** @description Null if the run does not exist any more. */
             status: components["schemas"]["RunStatus"] | null;
@@ -3416,6 +3862,7 @@ export interface components {
          * @description Changes to a service. Omitted and null fields stay unchanged.
          */
         ServiceChange: {
+            /** @description The name. */
             name?: string | null;
             /** @description The agents whose runs the service starts. */
             agent_ids?: string[] | null;
@@ -3425,7 +3872,9 @@ export interface components {
          * @description A page of services, oldest first.
          */
         ServicePage: {
+            /** @description The items of this page. */
             items: components["schemas"]["ServiceResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -3433,10 +3882,16 @@ export interface components {
          * @description A webhook service, whose signed webhooks start runs of agents.
          */
         ServiceResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description The agents whose runs the service starts. */
             agent_ids: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
         };
         /**
@@ -3444,10 +3899,16 @@ export interface components {
          * @description A service with a new secret. The secret is shown only once.
          */
         ServiceWithSecret: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description The agents whose runs the service starts. */
             agent_ids: string[];
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
             created_at: string;
             /** @description Key, as plain text, of the signature: hex HMAC-SHA256 of `t.body`. */
             secret: string;
@@ -3525,12 +3986,13 @@ export interface components {
          * @description The text of a skill, and the threads whose prompts include it.
          */
         SkillBody: {
-            /** @description Default: `""`. */
+            /** @description What the item is for, in a sentence. Default: `""`. */
             description?: string;
             /** @description Threads with one of these tags get the skill. Default: `[]`. */
             tags?: string[];
             /** @description Threads in one of these modes get the skill. Default: `[]`. */
             modes?: string[];
+            /** @description The text. */
             text: string;
         };
         /**
@@ -3538,9 +4000,13 @@ export interface components {
          * @description A skill without its text.
          */
         SkillLine: {
+            /** @description The name. */
             name: string;
+            /** @description What the item is for, in a sentence. */
             description: string;
+            /** @description Threads with one of these tags get the skill. */
             tags: string[];
+            /** @description Threads in one of these modes get the skill. */
             modes: string[];
             /** @description Whether the skill is part of Skein. */
             shipped: boolean;
@@ -3550,7 +4016,9 @@ export interface components {
          * @description All skills, ordered by name, in one page; there are at most a few hundred.
          */
         SkillList: {
+            /** @description The items of this page. */
             items: components["schemas"]["SkillLine"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor?: string | null;
         };
         /**
@@ -3558,13 +4026,19 @@ export interface components {
          * @description A skill with its text.
          */
         SkillResource: {
+            /** @description The name. */
             name: string;
+            /** @description What the item is for, in a sentence. */
             description: string;
+            /** @description Threads with one of these tags get the skill. */
             tags: string[];
+            /** @description Threads in one of these modes get the skill. */
             modes: string[];
             /** @description Whether the skill is part of Skein. */
             shipped: boolean;
+            /** @description The text. */
             text: string;
+            /** @description The version, a number that each change raises. */
             version: number;
         };
         /**
@@ -3576,7 +4050,10 @@ export interface components {
             counts: {
                 [key: string]: number;
             };
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it ended; null before.
+             */
             ended_at: string | null;
         };
         /**
@@ -3589,9 +4066,11 @@ export interface components {
              * @description The time of the system; a local clock can be ahead.
              */
             now: string;
+            /** @description Whether the model's provider answers. */
             model: components["schemas"]["ModelStatusResource"];
             /** @description Runs that have not ended, newest first; at most 100. */
             runs: components["schemas"]["RunResource"][];
+            /** @description The newest run that failed or is held up; null without one. */
             last_error: components["schemas"]["LastErrorResource"] | null;
             /** @description The tenant's usage today (UTC). */
             today: components["schemas"]["UsageRowResource"];
@@ -3669,9 +4148,13 @@ export interface components {
          * @description Changes to a thread. Omitted fields stay unchanged; null removes a text.
          */
         ThreadChange: {
+            /** @description What the thread is about. */
             concern?: string | null;
+            /** @description What the thread is to achieve. */
             goal?: string | null;
+            /** @description What the work produces. */
             deliverable?: string | null;
+            /** @description Whether the thread explores a subject or produces a deliverable. */
             kind?: components["schemas"]["ThreadKind"] | null;
             /** @description Names of the agent's documents. */
             documents?: string[] | null;
@@ -3683,8 +4166,11 @@ export interface components {
             bound_skills?: string[] | null;
             /** @description 1 is the most important. */
             priority?: number | null;
+            /** @description How the agent goes about the work. */
             approach?: string | null;
+            /** @description How far the work has come. */
             progress?: string | null;
+            /** @description What the work waits for. */
             blocking?: string | null;
             /** @description Whether the thread is the active one. */
             active?: boolean | null;
@@ -3700,7 +4186,9 @@ export interface components {
          * @description A page of threads, open ones first.
          */
         ThreadPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["ThreadResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -3708,33 +4196,58 @@ export interface components {
          * @description A thread: a unit of work of an agent.
          */
         ThreadResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description What the thread is about. */
             concern: string;
+            /** @description What the thread is to achieve. */
             goal: string | null;
+            /** @description What the work produces. */
             deliverable: string | null;
+            /** @description Whether the thread explores a subject or produces a deliverable. */
             kind: components["schemas"]["ThreadKind"];
+            /** @description Names of the agent's documents that belong to the thread. */
             documents: string[];
+            /** @description The mode of work; prompts include the skills of this mode. */
             mode: string | null;
+            /** @description Prompts include the skills with these tags. */
             skill_tags: string[];
+            /** @description Names of skills that prompts always include. */
             bound_skills: string[];
+            /** @description 1 is the most important. */
             priority: number;
+            /** @description How the agent goes about the work. */
             approach: string | null;
+            /** @description How far the work has come. */
             progress: string | null;
+            /** @description What the work waits for. */
             blocking: string | null;
+            /** @description The current state. */
             status: components["schemas"]["ThreadStatus"];
             /** @description Whether runs begin with this thread, unless the chat pins another. */
             active: boolean;
+            /** @description How to tell that the work is done. */
             evidence: string | null;
+            /** @description What the agent learned beyond the work. */
             learned: string | null;
             /** @description The chats that the thread belongs to. */
             chat_ids: string[];
             /** @description The chat in which the thread was created. */
             source_chat_id: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it started; null before.
+             */
             started_at: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the thread was completed; null if it was not.
+             */
             completed_at: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the thread was archived; null if it was not.
+             */
             archived_at: string | null;
         };
         /**
@@ -3756,11 +4269,17 @@ export interface components {
          * @description A page of a chat's messages as an operator reads them, with the chat's title and members.
          */
         TranscriptPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["MessageResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
+            /** @description The title; null without one. */
             title: string | null;
+            /** @description The kind of item. */
             kind: components["schemas"]["ChatKind"];
+            /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
+            /** @description The members of the chat. */
             members: components["schemas"]["MemberResource"][];
         };
         /**
@@ -3768,6 +4287,7 @@ export interface components {
          * @description A tenant's usage over some days, in rows.
          */
         UsageReportResource: {
+            /** @description What each row stands for. */
             by: components["schemas"]["UsageBy"];
             /**
              * Format: date
@@ -3779,6 +4299,7 @@ export interface components {
              * @description The last day.
              */
             to: string;
+            /** @description All rows together. */
             total: components["schemas"]["UsageRowResource"];
             /** @description Days in order; otherwise the most tokens first. */
             rows: components["schemas"]["UsageRowResource"][];
@@ -3788,11 +4309,18 @@ export interface components {
          * @description The number of model answers and tokens of one day (UTC).
          */
         UsageResource: {
-            /** Format: date */
+            /**
+             * Format: date
+             * @description The day, in UTC.
+             */
             day: string;
+            /** @description Number of answers of models. */
             answers: number;
+            /** @description Tokens of prompts. */
             input_tokens: number;
+            /** @description Tokens of answers. */
             output_tokens: number;
+            /** @description Input tokens that the provider's prefix cache served. */
             cached_tokens: number;
         };
         /**
@@ -3804,9 +4332,11 @@ export interface components {
             key: string;
             /** @description Answers of models. */
             calls: number;
+            /** @description Tokens of prompts. */
             input_tokens: number;
             /** @description Input tokens that the provider's prefix cache served. */
             cached_tokens: number;
+            /** @description Tokens of answers. */
             output_tokens: number;
             /** @description SMS that the provider accepted. */
             texts: number;
@@ -3823,11 +4353,15 @@ export interface components {
          *     null removes a field.
          */
         UserChange: {
+            /** @description The name. */
             name?: string | null;
+            /** @description Phone numbers with country codes. */
             phones?: string[] | null;
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone?: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
+            /** @description Free fields about the person, up to 16 KiB. */
             profile?: components["schemas"]["UserChangeProfile"] | null;
         };
         /**
@@ -3835,14 +4369,19 @@ export interface components {
          * @description A user, with the changes of the profile by agents and by the user.
          */
         UserDetail: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description Phone numbers with country codes. */
             phones: string[];
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours: components["schemas"]["QuietHours"] | null;
             /** @description Whether people who share no chat with the user may add them to one. */
             strangers_may_add: boolean;
+            /** @description Free fields about the person, up to 16 KiB. */
             profile: {
                 [key: string]: unknown;
             };
@@ -3854,7 +4393,9 @@ export interface components {
          * @description A page of users, ordered by id.
          */
         UserPage: {
+            /** @description The items of this page. */
             items: components["schemas"]["UserResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
         };
         /**
@@ -3862,14 +4403,19 @@ export interface components {
          * @description A user.
          */
         UserResource: {
+            /** @description The id, an opaque text. */
             id: string;
+            /** @description The name. */
             name: string;
+            /** @description Phone numbers with country codes. */
             phones: string[];
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours: components["schemas"]["QuietHours"] | null;
             /** @description Whether people who share no chat with the user may add them to one. */
             strangers_may_add: boolean;
+            /** @description Free fields about the person, up to 16 KiB. */
             profile: {
                 [key: string]: unknown;
             };
@@ -3879,6 +4425,7 @@ export interface components {
          * @description The runs that a webhook started.
          */
         StartedRuns: {
+            /** @description The ids of the started runs. */
             runs: string[];
         };
         /**
@@ -4274,7 +4821,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4304,7 +4851,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4341,7 +4888,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4382,7 +4929,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -4393,7 +4940,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemberPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -4426,7 +4973,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4463,7 +5010,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4504,7 +5051,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -4539,7 +5086,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessagePage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -4587,7 +5134,7 @@ export interface operations {
                     "application/json": components["schemas"]["MessageResource"];
                 };
             };
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4622,7 +5169,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -4638,7 +5185,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    read: {
+    mark_read: {
         parameters: {
             query?: never;
             header?: never;
@@ -4659,7 +5206,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4695,7 +5242,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Accepted. The work continues in the background. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -4716,7 +5263,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    health: {
+    get_health: {
         parameters: {
             query?: never;
             header?: never;
@@ -4725,7 +5272,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4738,7 +5285,7 @@ export interface operations {
             500: components["responses"]["InternalError"];
         };
     };
-    me: {
+    get_me: {
         parameters: {
             query?: never;
             header?: never;
@@ -4747,7 +5294,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4783,7 +5330,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4817,7 +5364,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -4851,7 +5398,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -4862,7 +5409,7 @@ export interface operations {
                     "application/json": components["schemas"]["DirectoryPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -4895,7 +5442,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -4906,7 +5453,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -4957,7 +5504,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChatResource"];
                 };
             };
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -4987,7 +5534,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5026,7 +5573,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5056,7 +5603,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5093,7 +5640,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5133,7 +5680,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -5144,7 +5691,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentVersionPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5175,7 +5722,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5217,7 +5764,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -5228,7 +5775,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentChatPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5257,7 +5804,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Accepted. The work continues in the background. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5298,7 +5845,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -5309,7 +5856,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConsolidationPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5329,9 +5876,9 @@ export interface operations {
     list_documents_of_agent: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
                 /** @description The text to find documents by. One page of the best matches, best first. */
                 q?: string | null;
@@ -5352,7 +5899,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -5363,7 +5910,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5396,7 +5943,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5420,9 +5967,9 @@ export interface operations {
     get_document_of_agent: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -5436,7 +5983,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5457,9 +6004,9 @@ export interface operations {
     replace_document_of_agent: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -5477,7 +6024,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5501,9 +6048,9 @@ export interface operations {
     delete_document_of_agent: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -5517,7 +6064,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5537,9 +6084,9 @@ export interface operations {
     change_document_of_agent: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -5557,7 +6104,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5600,7 +6147,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -5611,7 +6158,7 @@ export interface operations {
                     "application/json": components["schemas"]["DocumentPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5644,7 +6191,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5679,7 +6226,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5715,7 +6262,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5750,7 +6297,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5785,7 +6332,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5809,11 +6356,11 @@ export interface operations {
     list_goals: {
         parameters: {
             query?: {
-                /** @description Only these. */
+                /** @description Only goals with this status. */
                 status?: components["schemas"]["GoalStatus"] | null;
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
@@ -5832,7 +6379,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -5843,7 +6390,7 @@ export interface operations {
                     "application/json": components["schemas"]["GoalPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -5881,7 +6428,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -5905,9 +6452,9 @@ export interface operations {
     get_goal: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -5921,7 +6468,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5942,9 +6489,9 @@ export interface operations {
     delete_goal: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -5958,7 +6505,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -5977,9 +6524,9 @@ export interface operations {
     change_goal: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -5997,7 +6544,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6021,11 +6568,11 @@ export interface operations {
     list_plans: {
         parameters: {
             query?: {
-                /** @description Only these. */
+                /** @description Only plans with this status. */
                 status?: components["schemas"]["PlanStatus"] | null;
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
@@ -6044,7 +6591,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -6055,7 +6602,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlanPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -6072,7 +6619,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    set_plan: {
+    create_plan: {
         parameters: {
             query?: never;
             header?: never;
@@ -6096,7 +6643,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6120,9 +6667,9 @@ export interface operations {
     get_plan: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6136,7 +6683,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6157,9 +6704,9 @@ export interface operations {
     cancel_plan: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6173,7 +6720,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6201,7 +6748,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6231,7 +6778,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6263,7 +6810,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6286,13 +6833,13 @@ export interface operations {
     list_memories: {
         parameters: {
             query?: {
-                /** @description Only these. */
+                /** @description Only memories of this kind. */
                 kind?: components["schemas"]["MemoryKind"] | null;
                 /** @description `ended`: removed, superseded or faded. */
                 state?: components["schemas"]["MemoryState"] | null;
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
@@ -6311,7 +6858,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -6322,7 +6869,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemoryPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -6370,7 +6917,7 @@ export interface operations {
                     "application/json": components["schemas"]["MemoryResource"];
                 };
             };
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6393,9 +6940,9 @@ export interface operations {
     get_memory: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6409,7 +6956,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6430,9 +6977,9 @@ export interface operations {
     delete_memory: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6446,7 +6993,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -6465,9 +7012,9 @@ export interface operations {
     restore_memory: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6481,7 +7028,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6504,9 +7051,9 @@ export interface operations {
     supersede_memory: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6524,7 +7071,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -6557,7 +7104,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6589,7 +7136,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6619,7 +7166,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6649,7 +7196,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Accepted. The work continues in the background. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6683,7 +7230,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6709,13 +7256,14 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description The id of an erasure. */
                 erasure_id: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6748,7 +7296,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6781,7 +7329,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6799,7 +7347,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    recall: {
+    recall_messages: {
         parameters: {
             query: {
                 /** @description The text to find messages by. */
@@ -6818,7 +7366,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6836,7 +7384,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    rebuild_agent: {
+    rebuild_agent_recall: {
         parameters: {
             query?: never;
             header?: never;
@@ -6848,7 +7396,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Accepted. The work continues in the background. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6868,7 +7416,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    rebuild_chat: {
+    rebuild_chat_recall: {
         parameters: {
             query?: never;
             header?: never;
@@ -6880,7 +7428,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Accepted. The work continues in the background. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6904,9 +7452,9 @@ export interface operations {
     list_reflections: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
@@ -6925,7 +7473,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -6936,7 +7484,7 @@ export interface operations {
                     "application/json": components["schemas"]["ReflectionPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -6975,7 +7523,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -6986,7 +7534,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -7003,7 +7551,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    show_context: {
+    preview_prompt: {
         parameters: {
             query?: {
                 /** @description A chat of the agent; omitted: a prompt without a chat. */
@@ -7018,7 +7566,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7048,7 +7596,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7082,7 +7630,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7115,7 +7663,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7145,7 +7693,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -7177,7 +7725,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7197,7 +7745,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    renew_secret: {
+    rotate_secret: {
         parameters: {
             query?: never;
             header?: never;
@@ -7209,7 +7757,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7241,7 +7789,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7275,7 +7823,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7308,7 +7856,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -7327,11 +7875,11 @@ export interface operations {
     list_threads: {
         parameters: {
             query?: {
-                /** @description Only these. */
+                /** @description Only threads with this status. */
                 status?: components["schemas"]["ThreadStatus"] | null;
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
@@ -7350,7 +7898,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -7361,7 +7909,7 @@ export interface operations {
                     "application/json": components["schemas"]["ThreadPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -7394,7 +7942,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7418,9 +7966,9 @@ export interface operations {
     get_thread: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -7434,7 +7982,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7455,9 +8003,9 @@ export interface operations {
     delete_thread: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -7471,7 +8019,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -7490,9 +8038,9 @@ export interface operations {
     change_thread: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -7510,7 +8058,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7534,9 +8082,9 @@ export interface operations {
     export_thread: {
         parameters: {
             query?: {
-                /** @description Items of the direct chats with this user, instead of open items. */
+                /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items of this private chat, instead of open items. */
+                /** @description Items from this private chat; omitted: open items. */
                 chat_id?: string | null;
             };
             header?: never;
@@ -7550,7 +8098,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7583,7 +8131,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7619,7 +8167,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7666,7 +8214,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -7677,7 +8225,7 @@ export interface operations {
                     "application/json": components["schemas"]["TranscriptPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -7714,7 +8262,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -7725,7 +8273,7 @@ export interface operations {
                     "application/json": components["schemas"]["DirectChatPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -7756,7 +8304,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7791,7 +8339,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -7826,7 +8374,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. The response has no body. */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -7859,7 +8407,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -7870,7 +8418,7 @@ export interface operations {
                     "application/json": components["schemas"]["AgentPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -7907,7 +8455,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -7945,7 +8493,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -7956,7 +8504,7 @@ export interface operations {
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -7989,7 +8537,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -8000,7 +8548,7 @@ export interface operations {
                     "application/json": components["schemas"]["LinePage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -8035,7 +8583,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -8064,7 +8612,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8098,7 +8646,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -8109,7 +8657,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErasurePage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -8125,7 +8673,7 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    rebuild_all: {
+    rebuild_recall: {
         parameters: {
             query?: never;
             header?: never;
@@ -8134,7 +8682,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Accepted. The work continues in the background. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -8170,7 +8718,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -8181,7 +8729,7 @@ export interface operations {
                     "application/json": components["schemas"]["ServicePage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -8218,7 +8766,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -8246,7 +8794,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8276,7 +8824,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8312,7 +8860,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -8323,7 +8871,7 @@ export interface operations {
                     "application/json": components["schemas"]["EffectiveSettingPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -8351,7 +8899,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -8362,7 +8910,7 @@ export interface operations {
                     "application/json": components["schemas"]["SkillList"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -8396,7 +8944,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -8425,7 +8973,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8460,7 +9008,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -8497,7 +9045,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Done. */
+            /** @description Success. */
             200: {
                 headers: {
                     /** @description The version of this list, for `If-None-Match`. */
@@ -8508,7 +9056,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserPage"];
                 };
             };
-            /** @description The client has this list already. */
+            /** @description The list has not changed since the given `ETag`. */
             304: {
                 headers: {
                     [name: string]: unknown;
@@ -8545,7 +9093,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Created. */
             201: {
                 headers: {
                     [name: string]: unknown;

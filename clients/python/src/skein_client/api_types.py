@@ -14,10 +14,6 @@ class Audience(TypedDict):
 
     Every derived item stores the audience of its sources. An audience also describes the readers to
     whom content is about to be shown.
-
-    Attributes:
-        open: Whether the content comes from an open chat or from no chat.
-        people: For private content, the people who were present for all of it, sorted by id.
     """
 
     open: bool
@@ -55,12 +51,6 @@ class Media(TypedDict):
 class Money(TypedDict):
     """
     An amount of money.
-
-    Attributes:
-        currency: The code of the currency (ISO 4217).
-        amount: The amount, with up to six digits after the point.
-        unpriced_models: The models without a price, which the amount lacks.
-        unpriced_segments: The SMS segments that the amount lacks, because they have no price.
     """
 
     currency: str
@@ -82,10 +72,6 @@ class NewChatMessage(TypedDict):
 class PlanTrigger(TypedDict):
     """
     The plan that triggered a run.
-
-    Attributes:
-        chat_id: The chat of the plan, in which it was set or which an operator named.
-        by_operator: Whether an operator set the plan.
     """
 
     id: str
@@ -159,11 +145,6 @@ class SectionResource(TypedDict):
 class ServiceTrigger(TypedDict):
     """
     The webhook service that triggered a run.
-
-    Attributes:
-        payload: The JSON of the webhook, unchanged.
-        chat_id: The chat that the payload names; the service reports to its members. The run
-            belongs to it if the agent is a member.
     """
 
     id: str
@@ -194,10 +175,6 @@ class TicketResource(TypedDict):
 class TokenUsage(TypedDict):
     """
     The tokens of a model call, as the provider counted them.
-
-    Attributes:
-        cached_tokens: Input tokens that the provider's prefix cache served; often cheaper.
-        reasoning_tokens: Output tokens of the model's hidden reasoning; nobody reads them.
     """
 
     input_tokens: NotRequired[int]
@@ -209,10 +186,6 @@ class TokenUsage(TypedDict):
 class ToolCall(TypedDict):
     """
     A tool call of the model; `arguments` is the unchecked JSON text of the model.
-
-    Attributes:
-        cut_from: The original number of characters, if the recorded arguments were cut. Such a
-            call is refused.
     """
 
     id: str
@@ -1002,13 +975,6 @@ class ErrorEnvelope(TypedDict):
 class HeldContent(TypedDict):
     """
     The held content of an activation, which decides in which chats the agent may post.
-
-    Attributes:
-        chat_id: The chat that the prompt showed; None if it showed none.
-        readers: The people who could read that chat when the prompt was built.
-        audience: The people who were present for all content of the prompt and the tool results.
-        alone: Whether one person alone was present for all private content.
-        borrowed: The borrowed context that the prompt held.
     """
 
     chat_id: NotRequired[str | None]
@@ -1169,16 +1135,6 @@ class ToolResult(TypedDict):
 class Trigger(TypedDict):
     """
     The trigger of a run.
-
-    Attributes:
-        type: The kind of trigger.
-        seq: The message that the prompt marks: the newest of a person, or else the newest.
-        from_seq: The first message that the run answers.
-        by: The author of the message `seq`, or the person who requested the run.
-        traced_to: The person that an agent's message or a plan traces back to; null for a person's
-            own message, and if there is no such person.
-        plan: The plan, if a plan triggered the run.
-        service: The service and its payload, if a webhook triggered the run.
     """
 
     type: TriggerType
