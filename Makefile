@@ -232,7 +232,7 @@ cold-starts: ## Measure cold starts of a deployed stack (STACK=, ENV=, TIMES=20;
 		$(if $(TIMES),--times $(TIMES))
 
 .PHONY: reference
-reference: $(RUNNING) ## Write the generated reference pages: docs/calls.md, docs/reasons.md
+reference: $(RUNNING) ## Write the generated reference pages: calls.md, reasons.md and alarm-list.md in docs/
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.reference
 
 .PHONY: permissions

@@ -290,7 +290,7 @@ class Metrics(Protocol):
     def count(
         self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None
     ) -> None:
-        """Add `value` to a metric; `docs/operations.md` lists the names.
+        """Add `value` to a metric; `docs/metrics.md` lists the names.
 
         With a `reason`, the metric counts all of them together, and each reason apart.
         """

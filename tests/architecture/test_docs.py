@@ -36,9 +36,11 @@ from skein.models.runs.trigger import Trigger
 from skein.models.workspace import document, skill, thread
 from skein.services.config.resolution import effective_settings
 from skein.services.delivery.policy import RETRY_WAITS
+from skein.services.outbox.tick import BACKGROUND_BACKOFF_MINUTES, BACKOFF_MINUTES
 from skein.services.quotas.usage import COUNTS, UsageCounters
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.settings import PREFIX, Settings, variable
+from tools.reference.alarms import section_of
 
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
@@ -54,6 +56,18 @@ LOCAL_VARIABLES = {
     "SKEIN_ENGINE",
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
+}
+# Fields of each line of the log, and of the access log.
+LOG_FIELDS = {
+    "correlation_id",
+    "exception",
+    "function_name",
+    "function_request_id",
+    "level",
+    "location",
+    "message",
+    "service",
+    "timestamp",
 }
 # Logged by way of `**counts` and other dictionaries.
 SPREAD_FIELDS = {*COUNTS, "line", "message_id", "sid", "user_id"}
@@ -226,24 +240,59 @@ def alarms() -> set[str]:
     ],
 )
 def test_functions_and_queues_stand_in_operations(heading: str, kind: str) -> None:
-    assert {row[0].strip("`") for row in rows(part(page("operations.md"), heading))} == resources(
-        kind
-    )
+    assert named(rows(part(page("operations.md"), heading))) & resources(kind) == resources(kind)
 
 
-def test_alarms_stand_in_operations() -> None:
-    documented = {row[0].strip("`") for row in rows(part(page("operations.md"), "### All alarms"))}
-    assert documented == alarms()
+def test_each_alarm_is_found_in_its_section_of_the_runbook() -> None:
+    runbook = page("alarms.md")
+    for name in alarms():
+        heading = section_of(name)
+        section = part(runbook, f"## {heading[0].upper()}{heading[1:]}")
+        ends = tuple(re.findall(r"ends in `(\w+)`", section))
+        begins = tuple(re.findall(r"`(\w+)\.\.\.`", section))
+        told = {heading, *re.findall(r"`(\w+)`", section)}
+        assert name in told or name.endswith(ends) or name.startswith(begins), name
 
 
-def test_metrics_stand_in_operations() -> None:
-    counted = {name for _, tree in trees() for name in first_texts(calls(tree, "count"))}
-    assert named(rows(part(page("operations.md"), "## Metrics"))) == {
-        name for name in counted if re.fullmatch(r"[A-Z][A-Za-z]+", name)
+def test_runbook_names_no_alarm_that_there_is_not() -> None:
+    told = set(re.findall(r"`(\w+Alarm)`", page("alarms.md")))
+    ends = set(re.findall(r"ends in `(\w+)`", page("alarms.md")))
+    headings = set(re.findall(r"^## (\w+Alarm)$", page("alarms.md"), flags=re.MULTILINE))
+    assert told - ends | headings <= alarms()
+
+
+@pytest.mark.parametrize("name", ["alarms.md", "troubleshooting.md", "logs.md"])
+def test_queries_of_the_log_name_lines_and_fields_that_there_are(name: str) -> None:
+    texts = {
+        node.value
+        for _, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
+    known = named(rows(part(page("logs.md"), "## Fields"))) | LOG_FIELDS
+    for query in re.findall(r"^ *insights '(.+)'", page(name), flags=re.MULTILINE):
+        assert set(re.findall(r'message = "([^"]+)"', query)) <= texts, query
+        fields = re.findall(r"\| fields ([^|]+)", query)
+        told = {field.strip() for each in fields for field in each.split(",")}
+        assert {field for field in told if not field.startswith("@")} <= known, query
 
 
-def test_fields_of_the_log_stand_in_operations() -> None:
+def test_metrics_stand_in_their_document_with_unit_and_dimensions() -> None:
+    counted: dict[str, tuple[str, bool]] = {}
+    for _, tree in trees():
+        for call in calls(tree, "count"):
+            name = constant(call.args[0]) if call.args else None
+            if name is not None and re.fullmatch(r"[A-Z][A-Za-z]+", name):
+                given = {keyword.arg: keyword.value for keyword in call.keywords}
+                found = (constant(given.get("unit")) or "Count", "reason" in given)
+                assert counted.setdefault(name, found) == found, name
+    documented = [row for row in rows(page("metrics.md")) if row[0].startswith("`")]
+    assert sorted(documented) == sorted({row[0]: row for row in documented}.values())
+    assert {row[0].strip("`"): (row[1], row[2] == "`reason`") for row in documented} == counted
+    assert all(row[3] and row[4] for row in documented)
+
+
+def test_fields_of_the_log_stand_in_their_document() -> None:
     logged = {
         str(constant(key))
         for _, tree in trees()
@@ -253,10 +302,10 @@ def test_fields_of_the_log_stand_in_operations() -> None:
         for key in keyword.value.keys
         if key is not None
     }
-    assert named(rows(part(page("operations.md"), "## Logs"))) == logged | SPREAD_FIELDS
+    assert named(rows(part(page("logs.md"), "## Fields"))) == logged | SPREAD_FIELDS
 
 
-def test_sections_of_prompts_stand_in_operations() -> None:
+def test_sections_of_prompts_stand_in_their_document() -> None:
     folder = ROOT / "shared" / "skein" / "agent"
     makers = (
         "Section",
@@ -273,15 +322,26 @@ def test_sections_of_prompts_stand_in_operations() -> None:
         if path.is_relative_to(folder)
         for name in first_texts(calls(tree, *makers))
     }
-    table = part(page("operations.md"), "## Why did the agent say that?").split("###")[0]
-    assert {row[0].strip("`") for row in rows(table)} == made | {step.HISTORY}
+    table = rows(part(page("prompts.md"), "## Sections"))
+    assert {row[0].strip("`") for row in table} == made | {step.HISTORY}
 
 
 def test_retry_waits_of_deliveries_stand_in_operations() -> None:
     waits = " and ".join(str(wait // timedelta(minutes=1)) for wait in RETRY_WAITS)
-    told = re.findall(r"after ([0-9].*?) minutes", page("operations.md"))
+    told = re.findall(r"SMS again after ([0-9].*?) minutes", page("operations.md"))
     assert told == [waits]
     assert all(wait % timedelta(minutes=1) == timedelta(0) for wait in RETRY_WAITS)
+
+
+def test_backoff_of_the_tick_stands_in_operations() -> None:
+    *first, last = BACKOFF_MINUTES
+    assert f"after {', '.join(map(str, first))} and then every {last} minutes" in page(
+        "operations.md"
+    )
+    *first, last = BACKGROUND_BACKOFF_MINUTES
+    assert f"background work: {', '.join(map(str, first))}, then every {last} minutes" in page(
+        "operations.md"
+    )
 
 
 def test_marks_of_runs_stand_in_the_life_of_a_run() -> None:

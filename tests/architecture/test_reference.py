@@ -9,7 +9,7 @@ import pytest
 from local.template import ROOT, Template
 from routes import openapi
 from skein.models.common.reason import Reason
-from tools.reference import calls, reasons
+from tools.reference import alarms, calls, reasons
 from tools.reference.pages import pages
 
 PAGES = pages()
@@ -94,3 +94,46 @@ def test_each_reason_has_known_places_and_an_advice() -> None:
             assert entry.places, entry.reason
             assert set(entry.places) <= places, entry.reason
             assert entry.advice.endswith("."), entry.reason
+
+
+# ---------------------------------------------------------------------- alarms
+
+
+def test_alarm_list_has_each_alarm_once() -> None:
+    resources = Template.load().document["Resources"].items()
+    expected = sorted(name for name, each in resources if each["Type"].endswith("Alarm"))
+    listed = [name for cells in rows(PAGES["alarm-list.md"]) for name in cells[0].split(", ")]
+    assert sorted(name.strip("` ") for name in listed) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        (
+            "RunsFailedAlarm",
+            "`RunsFailed` of `RunsFailed` and `AnswerSeconds`: over 5 % and 3 or more events,",
+        ),
+        ("TokensSpentAlarm", "`ModelTokens`: over `AlarmTokensPerHour`, in 1 hour | yes"),
+        ("TickSilentAlarm", "`Invocations` without `Errors`: under 16, in 2 of 3 periods of 5 min"),
+        ("ConcurrencyAlarm", "`ResourceCount` of its quota: over 80 %, in 3 of 5 minutes | yes"),
+        (
+            "TextsHourAlarm",
+            "`HandoverSeconds` over 30 s: over 1.44 % and 3 or more events, in 1 hour | no",
+        ),
+    ],
+)
+def test_alarm_list_states_the_condition_of_the_template(name: str, row: str) -> None:
+    assert f"| `{name}` | {row}" in PAGES["alarm-list.md"]
+
+
+@pytest.mark.parametrize(
+    ("name", "section"),
+    [
+        ("FeedErrorsAlarm", "errors of functions"),
+        ("TableErrorsAlarm", "TableErrorsAlarm"),
+        ("ServerErrorsAlarm", "ServerErrorsAlarm"),
+        ("AnswersHourAlarm", "slow answers"),
+    ],
+)
+def test_alarm_leads_to_its_section_of_the_runbook(name: str, section: str) -> None:
+    assert alarms.section_of(name) == section

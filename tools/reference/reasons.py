@@ -11,9 +11,9 @@ HEAD = """# Reasons
 
 A reason says why a message has no answer, or why an answer did not reach its person. Runs,
 messages, deliveries, plans and log lines carry reasons. `reason: null` means that there is an
-answer, or that the SMS has arrived. [operations.md](operations.md#no-answer-at-all) describes how
-to get from a phone number to a reason. More reasons may be added, so a client must accept values
-that it does not know.
+answer, or that the SMS has arrived. [Troubleshooting](troubleshooting.md#why-is-there-no-answer)
+describes how to get from a phone number to a reason. More reasons may be added, so a client must
+accept values that it does not know.
 
 The column "place" says where a reason is found:
 
@@ -189,7 +189,7 @@ GROUPS = (
                 Reason.MODEL_UNAVAILABLE,
                 ("run",),
                 "Check the provider and its quota. Skein tries the run again "
-                "([when the outside is down](operations.md#when-the-outside-is-down)).",
+                "([when a dependency is down](operations.md#the-model)).",
             ),
             Entry(
                 Reason.MODEL_KEY_REFUSED,
@@ -378,7 +378,7 @@ GROUPS = (
                 Reason.JOB_FAILED,
                 ("log",),
                 "Look at the exception. The queue sends the job again; after its last try, the job "
-                "is in the [dead letters](operations.md#dead-letters).",
+                "is in the [dead letters](alarms.md#dead-letters).",
             ),
         ),
     ),

@@ -1,14 +1,32 @@
-"""The list of all alarms in `docs/alarms.md`, as it follows from `template.yaml`.
-
-The condition of each alarm is a sentence fragment, made from its metrics, threshold and periods. The
-column with the section of the runbook is written by hand.
-"""
+"""Content of docs/alarm-list.md: each alarm of `template.yaml` with its condition."""
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from local.template import Template
+
+HEAD = """# List of alarms
+
+All alarms of the stack, with the condition that raises each one, and the section of the
+[runbook](alarms.md) that says what to do. Alarms with "yes" in the column "mail" send to the SNS
+topic `AlarmTopic`. A rate also needs a number of events, so one failure alone raises no alarm.
+
+`make reference` writes this page from `template.yaml`.
+
+| alarm | raised when | mail | runbook |
+|---|---|---|---|
+"""
+# The sections of the runbook that are about several alarms, by a pattern of their names.
+SECTIONS = {
+    r"Answers\w+": "slow answers",
+    r"Texts\w+": "slow SMS",
+    r"\w+DeadLettersAlarm": "dead letters",
+    r"\w+AgeAlarm": "old jobs",
+    r"\w+CanaryAlarm": "canary alarms",
+    r"(?!Table|Server)\w+ErrorsAlarm": "errors of functions",
+}
 
 PERIODS = {
     60: "minute",
@@ -29,15 +47,35 @@ UNITS = {"ApproximateAgeOfOldestMessage": " s", "IteratorAge": " ms"}
 SHARES = {"rate", "share"}
 
 
-def alarm_rows(template: Template) -> list[tuple[str, str, str]]:
-    """Return each alarm with its condition and whether it notifies, in the template's order."""
+def page(template: Template) -> str:
+    """Return docs/alarm-list.md in Markdown; alarms with the same row share it."""
+    names: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for name, alarm in _alarms(template):
+        mail = "yes" if "AlarmActions" in alarm else "no"
+        names[_condition(alarm), mail, section_of(name)].append(f"`{name}`")
+    rows = (
+        (", ".join(found), condition, mail, f"[{section}](alarms.md#{anchor(section)})")
+        for (condition, mail, section), found in names.items()
+    )
+    return HEAD + "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def section_of(name: str) -> str:
+    """Return the heading of the runbook's section about an alarm, apart from its first capital."""
+    found = (heading for pattern, heading in SECTIONS.items() if re.fullmatch(pattern, name))
+    return next(found, name)
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor of a heading."""
+    return heading.lower().replace(" ", "-")
+
+
+def _alarms(template: Template) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield each alarm with its properties, in the template's order."""
     kinds = ("AWS::CloudWatch::CompositeAlarm", "AWS::CloudWatch::Alarm")
     found = {name: alarm for kind in kinds for name, alarm in template.resources(kind)}
-    return [
-        (f"`{name}`", _condition(found[name]), "yes" if "AlarmActions" in found[name] else "no")
-        for name in template.document["Resources"]
-        if name in found
-    ]
+    yield from ((name, found[name]) for name in template.document["Resources"] if name in found)
 
 
 def _condition(alarm: Mapping[str, Any]) -> str:
