@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60
 
@@ -55,9 +57,7 @@ class LocalProcess:
 
     def children(self) -> list[int]:
         """The ids of its child processes."""
-        listed = ps("-A", "-o", "pid=,ppid=").split()
-        pairs = zip(listed[::2], listed[1::2], strict=True)
-        return [int(child) for child, parent in pairs if int(parent) == self._process.pid]
+        return [child.pid for child in psutil.Process(self._process.pid).children()]
 
     def end(self, signal: int) -> int:
         """Send a signal; returns the exit status."""
@@ -76,10 +76,7 @@ class LocalProcess:
 
 def runs(pid: int) -> bool:
     """Whether a process runs; one that has ended but was not waited for does not."""
-    state = ps("-o", "stat=", "-p", str(pid)).strip()
-    return bool(state) and not state.startswith("Z")
-
-
-def ps(*arguments: str) -> str:
-    """The output of `ps`, which Linux and macOS have; nothing if no process matches."""
-    return subprocess.run(["ps", *arguments], stdout=subprocess.PIPE, text=True, check=False).stdout
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
