@@ -93,7 +93,7 @@ test-slow: $(DEVELOPMENT) $(FILES) ## Run all that `make test` samples or exclud
 
 .PHONY: generators
 generators: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Run code generators on the OpenAPI document, and talk through their clients (three minutes; needs npm)
-	@SKEIN_REQUIRE_GENERATORS=1 $(BIN)/python -m pytest $(or $(ARGS),-n 2 tests/e2e/test_generators.py tests/e2e/test_clients.py)
+	@SKEIN_REQUIRE_GENERATORS=1 $(BIN)/python -m pytest $(or $(ARGS),-n 2 tests/e2e/test_generators.py tests/e2e/test_clients.py tests/clients/test_typescript.py)
 
 .PHONY: client-types
 client-types: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Generate the types of our clients from the OpenAPI document (needs npm)

@@ -19,10 +19,11 @@ from tests.e2e.process import ROOT
 from tests.e2e.test_live_examples import MAX_CONNECTIONS, Example, _node
 from tests.support.cuttable_proxy import CuttableProxy
 from tests.support.scripted_openai import ScriptedOpenAI
+from tests.support.typescript import TYPESCRIPT, build_typescript, skip_without_generators
 from tools import generators
 
 CLIENTS = ROOT / "clients"
-PYTHON, TYPESCRIPT = CLIENTS / "python", CLIENTS / "typescript"
+PYTHON = CLIENTS / "python"
 TENANT = "clients"
 MAX_LINES = 32
 
@@ -73,15 +74,6 @@ class Talk(Example):
         self._process.stdin.flush()
 
 
-def build_typescript(folder: Path) -> Path:
-    """Build the client for TypeScript in a folder, and return the package."""
-    package = folder / "package"
-    shutil.copytree(TYPESCRIPT, package, ignore=shutil.ignore_patterns("dist", "node_modules"))
-    (package / "node_modules").symlink_to(generators.NODE / "node_modules")
-    generators.node("tsc", "-p", ".", folder=package)
-    return package
-
-
 @pytest.fixture(params=["python", pytest.param("typescript", marks=pytest.mark.slow)])
 def example(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
     """The command of an example, up to its arguments."""
@@ -89,15 +81,6 @@ def example(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
         return [sys.executable, str(PYTHON / "example.py")]
     skip_without_generators()
     return [*_node(), str(build_typescript(tmp_path) / "example.mjs")]
-
-
-def skip_without_generators() -> None:
-    """Skip a test if the generators are not installed, which include TypeScript."""
-    reason = generators.missing()
-    if reason is not None:
-        if os.environ.get("SKEIN_REQUIRE_GENERATORS") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
 
 
 @pytest.mark.parametrize(
@@ -118,13 +101,14 @@ def test_python_client_has_the_version_and_licence_of_skein() -> None:
 def test_typescript_client_is_packed_with_types_and_without_dependencies(tmp_path: Path) -> None:
     skip_without_generators()
     package = build_typescript(tmp_path)
+    shutil.rmtree(package / "dist")  # `npm pack` builds it
     manifest = json.loads((package / "package.json").read_text(encoding="utf-8"))
     assert (manifest["version"], manifest["license"]) == (skein.__version__, "Apache-2.0")
     assert "dependencies" not in manifest
     assert (package / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     packed = generators.run(["npm", "pack", "--json", "--offline"], package)
     [report] = json.loads(packed.stdout)
-    modules = ("backoff", "client", "index", "live", "outbox", "schema")
+    modules = ("backoff", "client", "index", "live", "node", "outbox", "schema")
     assert {each["path"] for each in report["files"]} == {
         *("LICENSE", "README.md", "package.json"),
         *(f"dist/{name}{suffix}" for name in modules for suffix in (".js", ".d.ts")),

@@ -41,7 +41,10 @@ export class ApiError extends Error {
   }
 }
 
-/** The API could not be reached, or the connection was lost before its response. */
+/**
+ * The API could not be reached, or the connection was lost before its response. Also if something
+ * else answered, for example the sign-in page of a public network, or if there is no token.
+ */
 export class Unreachable extends Error {
   override name = "Unreachable";
 }
@@ -63,20 +66,26 @@ export class Client {
     const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined);
     const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
     const url = `${this.#url}${path}${given.length > 0 ? "?" : ""}${search}`;
-    const token = typeof this.token === "string" ? this.token : await this.token();
-    const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
-    const signal = AbortSignal.timeout(this.timeoutMs);
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     let response: Response;
     let text: string;
     try {
-      response = await fetch(url, { method, headers, signal, ...sent });
+      const token = typeof this.token === "string" ? this.token : await this.token();
+      const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+      const signal = AbortSignal.timeout(this.timeoutMs);
+      // The API has no redirects, and another server must not get the message.
+      response = await fetch(url, { method, headers, signal, redirect: "error", ...sent });
       text = await response.text();
     } catch (error) {
+      if (error instanceof ApiError) throw error; // of a call that was to get a token
       throw new Unreachable(`${method} ${path}: ${String(error)}`, { cause: error });
     }
     if (!response.ok) throw apiError(response, text);
-    return (text === "" ? undefined : JSON.parse(text)) as T;
+    try {
+      return (text === "" ? undefined : JSON.parse(text)) as T;
+    } catch (error) {
+      throw new Unreachable(`${method} ${path}: the response is not JSON`, { cause: error });
+    }
   }
 
   /** Yield the items of all pages of a list. */

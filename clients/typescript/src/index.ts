@@ -3,6 +3,6 @@ export { ApiError, Client, Unreachable } from "./client.js";
 export type { Agent, Chat, Message, NewChat, NewMessage, Ticket } from "./client.js";
 export { Live } from "./live.js";
 export type { LiveEvent, LiveOptions } from "./live.js";
-export { MemoryStorage, Outbox, WebStorage } from "./outbox.js";
+export { MemoryStorage, Outbox, StorageError, WebStorage } from "./outbox.js";
 export type { Entry, OutboxOptions, Storage } from "./outbox.js";
 export type { components, operations, paths } from "./schema.js";

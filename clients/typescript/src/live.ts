@@ -1,6 +1,8 @@
 import { Backoff, LONGEST_MS, Pause } from "./backoff.js";
 import { ApiError, Client, Unreachable, type Message } from "./client.js";
 
+const NOT_FOUND = 404;
+
 interface Author {
   id: string;
   name: string;
@@ -38,11 +40,38 @@ export interface LiveOptions {
   pingMs?: number;
 }
 
+/** The words of the answers that agents are writing. */
+class Drafts {
+  #drafts = new Map<string, { chatId: string; agent: Author; text: string; n: number }>();
+
+  /** Take words of an answer; those that are repeated, or after a gap, change nothing. */
+  *add(chatId: string, agent: Author, n: number, text: string): Generator<LiveEvent> {
+    const key = JSON.stringify([chatId, agent.id]);
+    const begun = this.#drafts.get(key);
+    if (n !== 1 && n !== (begun?.n ?? -1) + 1) return;
+    const grown = n === 1 ? text : `${begun?.text ?? ""}${text}`;
+    this.#drafts.set(key, { chatId, agent, text: grown, n });
+    if (grown !== begun?.text) yield { type: "draft", chatId, agent, text: grown };
+  }
+
+  /** Void the draft of an agent in a chat, if there is one. */
+  *void(chatId: string, agent: Author): Generator<LiveEvent> {
+    if (this.#drafts.delete(JSON.stringify([chatId, agent.id]))) {
+      yield { type: "draft", chatId, agent, text: "" };
+    }
+  }
+
+  *voidAll(): Generator<LiveEvent> {
+    for (const { chatId, agent } of [...this.#drafts.values()]) yield* this.void(chatId, agent);
+  }
+}
+
 /** The live channel of one person. */
 export class Live {
   #seen: Map<string, number> | null;
-  #drafts = new Map<string, { words: string; n: number }>();
+  #drafts = new Drafts();
   #socket: WebSocket | null = null;
+  #lose: (reason: string) => void = () => undefined;
   #stopped = false;
   #pause = new Pause();
   readonly #pingMs: number;
@@ -63,7 +92,7 @@ export class Live {
   /** End `events`. */
   stop(): void {
     this.#stopped = true;
-    this.#socket?.close();
+    this.#lose("stopped");
     this.#pause.wake();
   }
 
@@ -79,15 +108,20 @@ export class Live {
     const backoff = new Backoff();
     while (!this.#stopped) {
       const began = Date.now();
+      let atLeast = 0;
       try {
         yield* this.#listen();
       } catch (error) {
-        if (error instanceof ApiError && error.needsSignIn) throw error;
+        if (error instanceof ApiError) {
+          if (error.needsSignIn) throw error;
+          atLeast = 1000 * (error.retryAfterSeconds ?? 0);
+        }
         if (this.#stopped) return;
+        yield* this.#drafts.voidAll();
         yield { type: "lost", error };
       }
       if (Date.now() - began > LONGEST_MS) backoff.reset();
-      if (!this.#stopped) await this.#pause.wait(backoff.pause());
+      if (!this.#stopped) await this.#pause.wait(Math.max(backoff.pause(), atLeast));
     }
   }
 
@@ -98,16 +132,20 @@ export class Live {
       this.#seen = seen;
     }
     const { url, ticket } = await this.client.ticket();
+    if (this.#stopped) return;
     const socket = new WebSocket(`${url}?ticket=${ticket}`);
     this.#socket = socket;
     const frames: Frame[] = [];
-    const arrived = new Pause();
+    const [opened, arrived] = [new Pause(), new Pause()];
     let heard = Date.now();
     let lost: Error | null = null;
     const lose = (reason: string): void => {
       lost ??= new Unreachable(reason);
+      opened.wake();
       arrived.wake();
     };
+    this.#lose = lose;
+    socket.onopen = () => opened.wake();
     socket.onmessage = ({ data }) => {
       heard = Date.now();
       frames.push(JSON.parse(String(data)) as Frame);
@@ -120,13 +158,12 @@ export class Live {
       else if (socket.readyState === WebSocket.OPEN) socket.send('{"type": "ping"}');
     }, this.#pingMs);
     try {
-      await new Promise<void>((open) => {
-        socket.onopen = () => open();
-        socket.addEventListener("close", () => open());
-      });
+      await opened.wait();
       if (lost === null) {
-        for await (const chat of this.client.chats()) yield* this.#missed(chat.id);
-        yield { type: "connected" };
+        for await (const { id, last_seq } of this.client.chats()) {
+          if (last_seq > (this.#seen.get(id) ?? 0)) yield* this.#missed(id);
+        }
+        if (lost === null) yield { type: "connected" };
       }
       for (;;) {
         for (let frame = frames.shift(); frame; frame = frames.shift()) yield* this.#handle(frame);
@@ -136,6 +173,7 @@ export class Live {
     } finally {
       clearInterval(timer);
       this.#socket = null;
+      this.#lose = () => undefined;
       socket.close();
     }
   }
@@ -147,39 +185,30 @@ export class Live {
       if (message.seq > next) yield* this.#missed(chatId);
       else yield* this.#report(message);
     } else if (type === "resync") yield* this.#missed(chatId);
-    else if (type === "delta" && agent) yield* this.#delta(chatId, agent, frame.n ?? 0, frame.text ?? "");
-    else if (type === "retract" && agent) yield* this.#void(chatId, agent);
+    else if (type === "delta" && agent) {
+      yield* this.#drafts.add(chatId, agent, frame.n ?? 0, frame.text ?? "");
+    } else if (type === "retract" && agent) yield* this.#drafts.void(chatId, agent);
     else if (type !== "pong") {
       const ended = type === "run" && (frame.status === "done" || frame.status === "failed");
-      if (ended && agent) yield* this.#void(chatId, agent);
+      if (ended && agent) yield* this.#drafts.void(chatId, agent);
       yield { type: "frame", frame };
     }
   }
 
   async *#missed(chatId: string): AsyncGenerator<LiveEvent> {
     const after = this.#seen?.get(chatId) ?? 0;
-    for await (const message of this.client.messages(chatId, after)) yield* this.#report(message);
+    try {
+      for await (const message of this.client.messages(chatId, after)) yield* this.#report(message);
+    } catch (error) {
+      // A chat that the person has left is no lost connection.
+      if (!(error instanceof ApiError) || error.status !== NOT_FOUND) throw error;
+    }
   }
 
   *#report(message: Message): Generator<LiveEvent> {
     if (message.seq <= (this.#seen?.get(message.chat_id) ?? 0)) return;
-    yield* this.#void(message.chat_id, message.sender as Author);
+    yield* this.#drafts.void(message.chat_id, message.sender as Author);
     this.#seen?.set(message.chat_id, message.seq);
     yield { type: "message", message };
-  }
-
-  /** Take words of an answer; those that are repeated, or after a gap, change nothing. */
-  *#delta(chatId: string, agent: Author, n: number, text: string): Generator<LiveEvent> {
-    const key = JSON.stringify([chatId, agent.id]);
-    const { words, n: last } = n === 1 ? { words: "", n: 0 } : this.#drafts.get(key) ?? { words: "", n: -1 };
-    if (n !== last + 1) return;
-    this.#drafts.set(key, { words: words + text, n });
-    yield { type: "draft", chatId, agent, text: words + text };
-  }
-
-  *#void(chatId: string, agent: Author): Generator<LiveEvent> {
-    if (this.#drafts.delete(JSON.stringify([chatId, agent.id]))) {
-      yield { type: "draft", chatId, agent, text: "" };
-    }
   }
 }

@@ -15,6 +15,11 @@ export interface Storage {
   save(entries: readonly Entry[]): Promise<void>;
 }
 
+/** The storage of an outbox failed; `cause` says why. A message that was posted may wait still. */
+export class StorageError extends Error {
+  override name = "StorageError";
+}
+
 /** Waiting messages that end with the app. */
 export class MemoryStorage implements Storage {
   #entries: readonly Entry[] = [];
@@ -28,7 +33,10 @@ export class MemoryStorage implements Storage {
   }
 }
 
-/** Waiting messages in `localStorage`, or in anything with `getItem` and `setItem`. */
+/**
+ * Waiting messages in `localStorage`, or in anything with `getItem` and `setItem`. One outbox at a
+ * time may use a key: open it under a Web Lock if the app runs in several tabs.
+ */
 export class WebStorage implements Storage {
   constructor(
     private readonly store: Pick<globalThis.Storage, "getItem" | "setItem">,
@@ -61,7 +69,9 @@ export interface OutboxOptions {
 export class Outbox {
   #entries: readonly Entry[] = [];
   #work: Promise<unknown> = Promise.resolve(); // changes of the storage, one at a time
+  #flushes: Promise<unknown> = Promise.resolve(); // one at a time
   #pause = new Pause();
+  #forced = new Pause(); // of `Retry-After`, which only `stop` ends
   #stopped = false;
 
   private constructor(
@@ -91,17 +101,22 @@ export class Outbox {
     return entry;
   }
 
-  /** Try again at once, for example because the device is online or the token is new. */
+  /**
+   * Try again now, for example because the device is online or the token is new. A pause that the
+   * API asks for (`Retry-After`) is kept.
+   */
   wake(): void {
     this.#pause.wake();
   }
 
+  /** End `run`; messages that wait stay in the storage. */
   stop(): void {
     this.#stopped = true;
     this.#pause.wake();
+    this.#forced.wake();
   }
 
-  /** Send what waits until `stop`, with growing pauses after failures. */
+  /** Send what waits until `stop`, with growing pauses after failures. Throws what a callback throws. */
   async run(): Promise<void> {
     const backoff = new Backoff();
     while (!this.#stopped) {
@@ -113,15 +128,29 @@ export class Outbox {
         if (error instanceof ApiError && error.needsSignIn) this.options.onSignIn?.(error);
         else if (error instanceof Unreachable) pause = backoff.pause();
         else if (error instanceof ApiError) {
-          pause = Math.max(backoff.pause(), 1000 * (error.retryAfterSeconds ?? 0));
+          const atLeast = 1000 * (error.retryAfterSeconds ?? 0);
+          pause = Math.max(backoff.pause() - atLeast, 0);
+          if (atLeast > 0 && !this.#stopped) await this.#forced.wait(atLeast);
+        } else if (error instanceof StorageError) {
+          console.error("skein-client:", error.message, error.cause);
+          pause = backoff.pause();
         } else throw error;
       }
-      await this.#pause.wait(pause);
+      if (!this.#stopped) await this.#pause.wait(pause);
     }
   }
 
-  /** Send what waits once. A chat whose message fails for now keeps the rest of its messages. */
-  async flush(): Promise<void> {
+  /**
+   * Send what waits once. A chat whose message fails for now keeps the rest of its messages. Throws
+   * the error of such a message with the longest `retryAfterSeconds`.
+   */
+  flush(): Promise<void> {
+    const done = this.#flushes.then(() => this.#flush());
+    this.#flushes = done.catch(() => undefined); // `done` reports the failure to its caller
+    return done;
+  }
+
+  async #flush(): Promise<void> {
     const delayed = new Map<string, ApiError>();
     for (const entry of this.#entries) {
       if (delayed.has(entry.chatId)) continue;
@@ -142,7 +171,9 @@ export class Outbox {
       await this.#forget(entry);
       this.options.onPosted?.(posted);
     }
-    for (const error of delayed.values()) throw error;
+    const seconds = (error: ApiError): number => error.retryAfterSeconds ?? 0;
+    const [longest] = [...delayed.values()].sort((one, other) => seconds(other) - seconds(one));
+    if (longest) throw longest;
   }
 
   #forget(entry: Entry): Promise<void> {
@@ -152,7 +183,11 @@ export class Outbox {
   #change(change: (entries: readonly Entry[]) => readonly Entry[]): Promise<void> {
     const done = this.#work.then(async () => {
       const changed = change(this.#entries);
-      await this.storage.save(changed);
+      try {
+        await this.storage.save(changed);
+      } catch (error) {
+        throw new StorageError("the outbox could not save its messages", { cause: error });
+      }
       this.#entries = changed;
     });
     this.#work = done.catch(() => undefined); // `done` reports the failure to its caller
