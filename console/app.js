@@ -122,8 +122,8 @@ async function start() {
   if (!answer.ok) throw new Error(words.errors.status(answer.status));
   const config = await answer.json();
   const issuer = config.local ? new URL(config.issuer) : null;
-  if (issuer !== null && location.hostname === "localhost") {
-    location.hostname = issuer.hostname; // the issuer's own address, so that its answers can be read
+  if (issuer !== null && issuer.port === location.port && location.hostname === "localhost") {
+    location.hostname = issuer.hostname; // the local issuer's own address, so that its answers can be read
     return;
   }
   await new App(config).start();

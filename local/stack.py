@@ -50,6 +50,7 @@ from local.web.cors import Cors, own_origins
 from local.web.developer_api import PREFIX as DEVELOPER_PREFIX
 from local.web.developer_api import DeveloperApi
 from local.web.gateway import Gateway
+from local.web.identity_provider import IdentityProvider
 from local.web.issuer import LocalIssuer, Person
 from local.web.live_server import LiveServer
 from local.web.server import Server
@@ -57,6 +58,7 @@ from skein import bootstrap
 from skein.adapters.openai_model import OpenAIModel
 from skein.bootstrap.api import ApiServices
 from skein.ports import Clock, Sockets
+from skein.settings import Settings
 
 STOP_SECONDS = 3.0
 NO_KEY = "none"
@@ -240,7 +242,10 @@ class Stack:
 
         functions = self._functions(parts, engine, environment)
         authorizer = Authorizer(
-            folder / "signing-key.pem", issuer=environment.issuer, audience=AUDIENCE
+            folder / "signing-key.pem",
+            issuer=environment.issuer,
+            audience=AUDIENCE,
+            provider=_provider(settings, environment),
         )
         gateway = Gateway(
             template.functions,
@@ -317,6 +322,13 @@ class Stack:
         poller.start()
         feed.start()
         schedules.start()
+
+
+def _provider(settings: Settings, environment: StackEnvironment) -> IdentityProvider | None:
+    """Return the identity provider that the user has chosen for the console, if any."""
+    if settings.console_issuer == environment.issuer:
+        return None
+    return IdentityProvider(settings.console_issuer, settings.console_audience)
 
 
 def _answers(

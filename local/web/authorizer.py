@@ -18,6 +18,7 @@ from jwt.algorithms import RSAAlgorithm
 
 from local.events import Response, json_response
 from local.files import read_whole, write_whole
+from local.web.identity_provider import IdentityProvider
 
 KEY_BITS = 2048
 TOKEN_SECONDS = 24 * 3600
@@ -42,11 +43,20 @@ class Authorizer:
         key_file: The file of the private key, created on first use.
         issuer: The `iss` of every token.
         audience: The `aud` of every token.
+        provider: An identity provider whose tokens are accepted, too.
     """
 
-    def __init__(self, key_file: Path, *, issuer: str, audience: str) -> None:
+    def __init__(
+        self,
+        key_file: Path,
+        *,
+        issuer: str,
+        audience: str,
+        provider: IdentityProvider | None = None,
+    ) -> None:
         self.issuer = issuer
         self.audience = audience
+        self._provider = provider
         self._key = _key(key_file)
         self._key_id = _thumbprint(self._key)
 
@@ -128,6 +138,8 @@ class Authorizer:
         scheme, _, token = header.strip().rpartition(" ")
         if scheme.lower() not in {"", "bearer"}:
             raise jwt.InvalidTokenError("not a bearer token")
+        if self._provider is not None and self._provider.issued(token):
+            return self._provider.claims(token)
         if jwt.get_unverified_header(token).get("kid") != self._key_id:
             raise jwt.InvalidTokenError("signed by an unknown key")
         claims: dict[str, Any] = jwt.decode(

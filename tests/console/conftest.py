@@ -7,7 +7,7 @@ fail instead.
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -72,11 +72,12 @@ def _url(_model: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @contextmanager
-def stack(model: ScriptedOpenAI, folder: Path) -> Iterator[str]:
+def stack(
+    model: ScriptedOpenAI, folder: Path, settings: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """Start a stack whose data is in a new folder, and yield its URL."""
-    process = LocalProcess(
-        folder / "data", environment={"OPENAI_BASE_URL": model.base_url, **NO_LIMITS}
-    )
+    environment = {"OPENAI_BASE_URL": model.base_url, **NO_LIMITS, **(settings or {})}
+    process = LocalProcess(folder / "data", environment=environment)
     try:
         yield process.wait_until_ready()
         process.end(signal.SIGINT)
