@@ -105,15 +105,15 @@ class Settings(BaseModel):
     embeddings_model: Annotated[
         str,
         Field(
-            description="Model of embeddings at the provider, with 256 dimensions; unset for those"
-            " inside the functions."
+            description="Model of embeddings at the provider, with 256 dimensions; unset to "
+            "compute embeddings inside the functions."
         ),
     ] = ""
     former_embeddings_model: Annotated[
         str,
         Field(
-            description="Model of embeddings before a change, whose vectors still answer: `static`"
-            " or a model of the provider; unset without a change."
+            description="Former model of embeddings, whose vectors are still searched: `static` "
+            "or a model of the provider; unset without a change."
         ),
     ] = ""
 
@@ -138,7 +138,7 @@ class Settings(BaseModel):
         True
     )
     console_client_id: Annotated[
-        str, Field(description="Id of the console at the issuer; unset if nobody can sign in.")
+        str, Field(description="Id of the console at the issuer; if empty, nobody can sign in.")
     ] = ""
     console_issuer: Annotated[
         str, Field(description="Issuer at which people sign in to the console.")
@@ -150,8 +150,7 @@ class Settings(BaseModel):
         tuple[str, ...],
         BeforeValidator(_listed),
         Field(
-            description="Origins besides the issuer's that the console calls to sign in, separated"
-            " by commas."
+            description="Further origins that the console calls to sign in, separated by commas."
         ),
     ] = ()
     local: Annotated[
@@ -245,9 +244,9 @@ class Settings(BaseModel):
     apology: Annotated[
         bool, Field(description="Whether a person gets one notice that the answer is late.")
     ] = True
-    apology_text: Annotated[str, Field(description="Text of this notice.", min_length=1)] = (
-        "Sorry, I can't answer just now. Your message is safe, and I'll reply as soon as I can."
-    )
+    apology_text: Annotated[
+        str, Field(description="Text of the notice that the answer is late.", min_length=1)
+    ] = "Sorry, I can't answer just now. Your message is safe, and I'll reply as soon as I can."
     streaming: Annotated[
         bool,
         Field(description="Whether connected people see an answer while the model writes it."),
@@ -312,7 +311,9 @@ class Settings(BaseModel):
     ] = None
     token_cache_bytes: Annotated[
         int,
-        Field(description="Memory of the cache of token counts per container, in bytes.", ge=0),
+        Field(
+            description="Maximum memory of the cache of token counts per container, in bytes.", ge=0
+        ),
     ] = 32_000_000
 
     # Sessions and the context cache
@@ -333,23 +334,31 @@ class Settings(BaseModel):
         bool, Field(description="Whether containers cache data that changes rarely.")
     ] = True
     context_cache_seconds: Annotated[
-        int, Field(description="Maximum age of cached data in seconds.", ge=1, le=86_400)
+        int,
+        Field(description="Maximum age of the context cache's data in seconds.", ge=1, le=86_400),
     ] = 300
     context_cache_bytes: Annotated[
-        int, Field(description="Memory of this cache per container, in bytes.", ge=0)
+        int, Field(description="Maximum memory of the context cache per container, in bytes.", ge=0)
     ] = 64_000_000
 
     # Runs
     max_chain_depth: Annotated[
         int,
-        Field(description="Chain depth at which an agent's message starts no run.", ge=1, le=50),
+        Field(description="Chain depth from which agents' messages start no run.", ge=1, le=50),
     ] = 5
     max_agent_runs: Annotated[
         int,
-        Field(description="Runs per agent and chat, triggered by agents, before a pause.", ge=1),
+        Field(
+            description="Runs of an agent in a chat that agents' messages may start per window.",
+            ge=1,
+        ),
     ] = 8
     agent_runs_window_seconds: Annotated[
-        int, Field(description="Seconds in which these runs are counted.", ge=1)
+        int,
+        Field(
+            description="Window, in seconds, for counting runs that agents' messages start.",
+            ge=1,
+        ),
     ] = 300
     wait_seconds: Annotated[
         int, Field(description="Seconds that a run waits for a reply.", ge=1, le=900)
@@ -372,12 +381,16 @@ class Settings(BaseModel):
     max_put_off_seconds: Annotated[
         int,
         Field(
-            description="Maximum total deferral, in seconds, of a run whose model is down.", ge=60
+            description="Maximum total time, in seconds, for which a run whose model is down is "
+            "deferred.",
+            ge=60,
         ),
     ] = 21_600
     model_retry_max_seconds: Annotated[
         int,
-        Field(description="Maximum seconds before a run calls this model again.", ge=10, le=900),
+        Field(
+            description="Maximum seconds until a deferred run calls its model again.", ge=10, le=900
+        ),
     ] = 900
     outbox_grace_seconds: Annotated[
         int,
@@ -398,8 +411,8 @@ class Settings(BaseModel):
     user_chat_changes_per_hour: Annotated[
         int,
         Field(
-            description="Opened chats, member changes and own record changes per person and hour; "
-            "0 for no limit.",
+            description="Opened chats, changes of members and of one's own record, per person and"
+            " hour; 0 for no limit.",
             ge=0,
         ),
     ] = 60
@@ -451,8 +464,7 @@ class Settings(BaseModel):
     max_job_hops: Annotated[
         int,
         Field(
-            description="Maximum number of jobs in a row that a job leads to at once; "
-            "then the tick continues.",
+            description="Maximum hops of a job; then the tick continues its work.",
             ge=20,
         ),
     ] = 1_000
@@ -461,7 +473,7 @@ class Settings(BaseModel):
         Field(description="Number of failures after which a circuit breaker opens.", ge=1),
     ] = 5
     breaker_window_seconds: Annotated[
-        int, Field(description="Seconds in which these failures are counted.", ge=1)
+        int, Field(description="Seconds in which a circuit breaker counts failures.", ge=1)
     ] = 30
     breaker_open_seconds: Annotated[
         int,

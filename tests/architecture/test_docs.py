@@ -159,7 +159,7 @@ def bounds_of(field: FieldInfo) -> str:
 
 
 def test_settings_stand_in_their_document_as_they_are() -> None:
-    documented = rows(part(page("settings.md"), "## All of them"))
+    documented = rows(part(page("settings.md"), "## All settings"))
     assert documented == [
         (f"`{variable(name)}`", default_of(field), bounds_of(field), str(field.description))
         for name, field in Settings.model_fields.items()

@@ -2724,7 +2724,7 @@ export interface components {
             context_reset_phrases?: string[] | null;
             /** @description Whether containers cache data that changes rarely. */
             context_caching?: boolean | null;
-            /** @description Maximum age of cached data in seconds. */
+            /** @description Maximum age of the context cache's data in seconds. */
             context_cache_seconds?: number | null;
             /** @description Whether summaries of the chat are made automatically. */
             auto_summary?: boolean | null;
@@ -3936,7 +3936,7 @@ export interface components {
             context_reset_phrases?: string[] | null;
             /** @description Whether containers cache data that changes rarely. */
             context_caching?: boolean | null;
-            /** @description Maximum age of cached data in seconds. */
+            /** @description Maximum age of the context cache's data in seconds. */
             context_cache_seconds?: number | null;
             /** @description Whether summaries of the chat are made automatically. */
             auto_summary?: boolean | null;
@@ -3958,7 +3958,7 @@ export interface components {
             user_messages_per_minute?: number | null;
             /** @description Model tokens per person and day. */
             user_tokens_per_day?: number | null;
-            /** @description Opened chats, member changes and own record changes per person and hour. */
+            /** @description Opened chats, changes of members and of one's own record, per person and hour. */
             user_chat_changes_per_hour?: number | null;
             /** @description Messages of all people per minute. */
             tenant_messages_per_minute?: number | null;
@@ -3970,7 +3970,7 @@ export interface components {
             quiet_hours?: components["schemas"]["QuietHours"] | null;
             /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
             prices?: components["schemas"]["Prices"] | null;
-            /** @description Whether operators may read chats, prompts and recalled messages; null: they may. */
+            /** @description Whether operators may read chats, prompts and recalled messages; null allows it. */
             operators_read_chats?: boolean | null;
             /** @description Retention of messages in days. */
             message_days?: number | null;
@@ -4098,7 +4098,7 @@ export interface components {
             context_reset_phrases?: string[] | null;
             /** @description Whether containers cache data that changes rarely. */
             context_caching?: boolean | null;
-            /** @description Maximum age of cached data in seconds. */
+            /** @description Maximum age of the context cache's data in seconds. */
             context_cache_seconds?: number | null;
             /** @description Whether summaries of the chat are made automatically. */
             auto_summary?: boolean | null;
@@ -4120,7 +4120,7 @@ export interface components {
             user_messages_per_minute?: number | null;
             /** @description Model tokens per person and day. */
             user_tokens_per_day?: number | null;
-            /** @description Opened chats, member changes and own record changes per person and hour. */
+            /** @description Opened chats, changes of members and of one's own record, per person and hour. */
             user_chat_changes_per_hour?: number | null;
             /** @description Messages of all people per minute. */
             tenant_messages_per_minute?: number | null;
@@ -4132,7 +4132,7 @@ export interface components {
             quiet_hours?: components["schemas"]["QuietHours"] | null;
             /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
             prices?: components["schemas"]["Prices"] | null;
-            /** @description Whether operators may read chats, prompts and recalled messages; null: they may. */
+            /** @description Whether operators may read chats, prompts and recalled messages; null allows it. */
             operators_read_chats?: boolean | null;
             /** @description Retention of messages in days. */
             message_days?: number | null;

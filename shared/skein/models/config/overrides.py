@@ -104,7 +104,7 @@ class ContextOverrides(Overrides):
     ] = None
     context_cache_seconds: Annotated[
         int | None,
-        Field(description="Maximum age of cached data in seconds.", ge=1, le=86_400),
+        Field(description="Maximum age of the context cache's data in seconds.", ge=1, le=86_400),
         NUMBER,
     ] = None
     auto_summary: Annotated[
@@ -184,7 +184,8 @@ class TenantLimits(Overrides):
     user_chat_changes_per_hour: Annotated[
         int | None,
         Field(
-            description="Opened chats, member changes and own record changes per person and hour.",
+            description="Opened chats, changes of members and of one's own record, per person and"
+            " hour.",
             ge=0,
         ),
         NUMBER,
@@ -236,7 +237,7 @@ class ReadingOverrides(Overrides):
         JsonBool | None,
         Field(
             description="Whether operators may read chats, prompts and recalled messages; "
-            "null: they may."
+            "null allows it."
         ),
     ] = None
 
