@@ -357,11 +357,20 @@ def test_faults_of_answers_stand_in_the_life_of_a_run() -> None:
 # ---------------------------------------------------------------------- deployment
 
 
-def test_parameters_stand_in_the_guide_to_deployment() -> None:
-    documented = named(rows(part(page("deploy.md"), "## Parameters")))
-    assert {name for name in documented if name[0].isupper() and "_" not in name} == set(
-        TEMPLATE.document["Parameters"]
-    )
+def test_parameters_stand_in_the_guide_to_deployment_with_their_defaults() -> None:
+    documented = {
+        row[0].strip("`"): row[1] for row in rows(part(page("deploy.md"), "## Parameters"))
+    }
+    defaults = {
+        name: parameter.get("Default", "required")
+        for name, parameter in TEMPLATE.document["Parameters"].items()
+    }
+    assert documented == {
+        name: default
+        if default == "required"
+        else ("none" if default in {"", "arn:aws:dynamodb:none"} else f"`{default}`")
+        for name, default in defaults.items()
+    }
 
 
 def test_the_guide_to_deployment_names_no_alarm_that_there_is_not() -> None:
