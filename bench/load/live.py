@@ -23,8 +23,8 @@ from pathlib import Path
 from bench.load.__main__ import log_to, machine
 from bench.load.live_people import LivePlan, LiveResult
 from bench.load.run import Caller, any_seed
-from bench.load.stand import ModelServer
-from bench.load.storm import SHARE, Storm, UnreliableInbox
+from bench.load.stand import ModelServer, dead_letters_of
+from bench.load.storm import SHARE, Storm, UnreliableInbox, lossy
 from bench.report import markdown_table, printed
 from local.config import Config
 from local.engine import Engine
@@ -151,18 +151,13 @@ class LiveStack(Stack):
         return ShakenSockets(server, self._storm)
 
     def _respond(self, request: Request) -> Response:
-        fault = self._storm.draw("requests") if request.path.startswith("/v1/") else None
-        if fault in {"throttle", "lost before"}:
-            raise ConnectionResetError("injected fault: request lost")
-        answer = super()._respond(request)
-        if fault is not None:
-            raise ConnectionResetError("injected fault: response lost")
-        return answer
+        if not request.path.startswith("/v1/"):
+            return super()._respond(request)
+        return lossy(super()._respond, self._storm, "requests", request)
 
     def dead_letters(self) -> dict[str, int]:
         """Return the number of messages in each dead-letter queue."""
-        names = sorted({q.dead_letters for q in self.template.queues if q.dead_letters})
-        return {name: self._engine.dead_letters(name) for name in names}
+        return dead_letters_of(self.template, self._engine)
 
 
 def carry_out(size: Size, folder: Path) -> LiveOutcome:

@@ -14,7 +14,7 @@ from typing import Self
 
 from bench.load.containers import Containers, Kind, Setup
 from bench.load.model import THROTTLED, Model
-from bench.load.storm import Storm, UnreliableInbox, shaken
+from bench.load.storm import Storm, UnreliableInbox, lossy, shaken
 from local.aws.engine import AwsEngine
 from local.config import LOOPBACK, Config
 from local.engine import Engine, EngineName
@@ -23,6 +23,7 @@ from local.events import Request, Response, json_response
 from local.functions import Invoker
 from local.polling.poller import Poller
 from local.stack import Stack
+from local.template import Template
 from local.timing.clock import TurnableClock
 from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio.sms_log import Sms, SmsLog
@@ -119,22 +120,21 @@ class LoadStack(Stack):
 
     def _over_the_air(self, request: Request) -> Response:
         """The way between people and the gateway, on which requests and answers are lost."""
-        fault = self._storm.draw("people")
-        if fault in {"throttle", "lost before"}:
-            raise ConnectionResetError("injected fault: request lost")
-        answer = super()._respond(request)
-        if fault is not None:
-            raise ConnectionResetError("injected fault: response lost")
-        return answer
+        return lossy(super()._respond, self._storm, "people", request)
 
     def sms(self) -> list[Sms]:
         """What has reached phones."""
         return SmsLog(self.config.data_dir / "texts.jsonl").find()
 
     def dead_letters(self) -> dict[str, int]:
-        """How many messages each queue of what was given up holds."""
-        names = sorted({q.dead_letters for q in self.template.queues if q.dead_letters})
-        return {name: self.engine.dead_letters(name) for name in names}
+        """Return the number of messages in each dead-letter queue."""
+        return dead_letters_of(self.template, self.engine)
+
+
+def dead_letters_of(template: Template, engine: Engine) -> dict[str, int]:
+    """Return the number of messages in each dead-letter queue."""
+    names = sorted({queue.dead_letters for queue in template.queues if queue.dead_letters})
+    return {name: engine.dead_letters(name) for name in names}
 
 
 class ModelServer:

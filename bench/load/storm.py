@@ -81,6 +81,21 @@ class Storm:
 # ------------------------------------------------------------------ what Skein calls
 
 
+def lossy(answer: Answer, storm: Storm, whose: str, request: Request) -> Response:
+    """Answer a request, unless a fault loses the request or its response.
+
+    Raises:
+        ConnectionResetError: A fault was injected.
+    """
+    fault = storm.draw(whose)
+    if fault in {"throttle", "lost before"}:
+        raise ConnectionResetError("injected fault: request lost")
+    response = answer(request)
+    if fault is not None:
+        raise ConnectionResetError("injected fault: response lost")
+    return response
+
+
 def shake_aws(client: Any, service: str, storm: Storm) -> None:
     """Let calls of a client fail, as AWS and the network make them fail."""
     wire = URLLib3Session(timeout=READ_SECONDS)

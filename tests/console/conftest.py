@@ -6,7 +6,6 @@ fail instead.
 
 import os
 import shutil
-import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.console.driver import Driver, fill_stack
 from tests.e2e.client import Client
-from tests.e2e.process import LocalProcess
+from tests.e2e.process import running_stack
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -77,12 +76,8 @@ def stack(
 ) -> Iterator[str]:
     """Start a stack whose data is in a new folder, and yield its URL."""
     environment = {"OPENAI_BASE_URL": model.base_url, **NO_LIMITS, **(settings or {})}
-    process = LocalProcess(folder / "data", environment=environment)
-    try:
-        yield process.wait_until_ready()
-        process.end(signal.SIGINT)
-    finally:
-        process.kill()
+    with running_stack(folder / "data", environment) as url:
+        yield url
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Local stacks: one in a process of its own for most tests, and others for what needs more."""
 
 import os
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,7 +13,7 @@ from local.config import Config
 from local.engine import EngineName
 from local.stack import Stack
 from tests.e2e.client import Client
-from tests.e2e.process import LocalProcess
+from tests.e2e.process import running_stack
 from tests.support.scripted_openai import ScriptedOpenAI
 
 StartStack = Callable[..., Client]
@@ -48,15 +47,9 @@ def model(_model: ScriptedOpenAI) -> Iterator[ScriptedOpenAI]:
 
 @pytest.fixture(scope="session")
 def _shared_url(_model: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    process = LocalProcess(
-        tmp_path_factory.mktemp("shared") / "data",
-        environment={"OPENAI_BASE_URL": _model.base_url},
-    )
-    try:
-        yield process.wait_until_ready()
-        process.end(signal.SIGINT)
-    finally:
-        process.kill()
+    folder = tmp_path_factory.mktemp("shared")
+    with running_stack(folder / "data", {"OPENAI_BASE_URL": _model.base_url}) as url:
+        yield url
 
 
 @pytest.fixture

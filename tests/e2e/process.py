@@ -2,10 +2,12 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -80,3 +82,14 @@ def runs(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+@contextmanager
+def running_stack(data_dir: Path, environment: Mapping[str, str]) -> Iterator[str]:
+    """Run a stack on a data directory, and yield its URL; it must end when it is interrupted."""
+    process = LocalProcess(data_dir, environment=environment)
+    try:
+        yield process.wait_until_ready()
+        process.end(signal.SIGINT)
+    finally:
+        process.kill()

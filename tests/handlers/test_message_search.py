@@ -9,25 +9,16 @@ from skein.models.common.storage import Update
 from skein.services.chats.message_search import MAX_INDEXES, indexes_of
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World, bot, person
-from tests.support.recalling import indexed
+from tests.support.recalling import COACH, DEPOSIT, HUSAM, LENA, SECRET, deposits, indexed
 
-HUSAM, LENA, COACH, CLERK = person(), person("usr_lena", "Lena"), bot(), bot("agt_b", "Clerk")
+CLERK = bot("agt_b", "Clerk")
 SEARCH = "/v1/me/messages"
-DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
-ASIDE = "The deposit of 900 euros must stay between us"
 
 
 def stage() -> World:
-    """An open group of two people, and a private chat of Lena."""
-    world = World()
-    world.agent()
+    """Return a world with two agents, and messages about deposits in two chats."""
+    world = deposits()
     world.agent("agt_b", "Clerk")
-    world.known(HUSAM, LENA)
-    world.chat(HUSAM, LENA, COACH, respond="manual")
-    world.chat(LENA, COACH, chat_id="chat_2", visibility="private", respond="manual")
-    world.post(DEPOSIT, HUSAM)
-    world.post(ASIDE, LENA, chat_id="chat_2")
-    indexed(world, "chat_1", "chat_2")
     return world
 
 
@@ -57,7 +48,7 @@ def test_search_returns_a_message_with_its_place_and_score() -> None:
 def test_search_finds_messages_of_the_own_chats_alone() -> None:
     world = stage()
     assert texts(world, HUSAM.id) == [DEPOSIT]
-    assert set(texts(world, LENA.id)) == {DEPOSIT, ASIDE}
+    assert set(texts(world, LENA.id)) == {DEPOSIT, SECRET}
     assert texts(world, "usr_nobody") == []
 
 
@@ -90,8 +81,8 @@ def test_search_after_joining_finds_earlier_messages_as_the_list_of_messages_sho
     world = stage()
     world.app.chat_admin.add_member(TENANT, "chat_2", LENA, HUSAM.ref)
     listed = Client(world, sub=HUSAM.id).get("/v1/chats/chat_2/messages")
-    assert ASIDE in [item["text"] for item in listed.body["items"]]
-    assert ASIDE in texts(world, HUSAM.id)
+    assert SECRET in [item["text"] for item in listed.body["items"]]
+    assert SECRET in texts(world, HUSAM.id)
 
 
 def test_search_never_finds_a_deleted_message() -> None:

@@ -10,27 +10,11 @@ from skein.models.common.storage import Item
 from skein.models.recall.vector_search import VectorSearch
 from tests.support.agents import results_of
 from tests.support.api_client import Client, operator
-from tests.support.builders import TENANT, World, bot, person
+from tests.support.builders import TENANT
 from tests.support.fakes import ScriptedModel, calls
-from tests.support.recalling import indexed
+from tests.support.recalling import DEPOSIT, LENA, SECRET, deposits
 
-HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()
 RECALL = "/v1/agents/agt_a/recall"
-DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
-SECRET = "The deposit of 900 euros must stay between us"
-
-
-def stage(**given: Any) -> World:
-    """An open group with a message about a deposit, and a private group with another one."""
-    world = World(**given)
-    world.agent(enabled_tools=("recall",))
-    world.known(HUSAM, LENA)
-    world.chat(HUSAM, LENA, COACH, respond="manual")
-    world.chat(LENA, COACH, chat_id="chat_2", title="Aside", visibility="private", respond="manual")
-    world.post(DEPOSIT, HUSAM)
-    world.post(SECRET, LENA, chat_id="chat_2")
-    indexed(world, "chat_1", "chat_2")
-    return world
 
 
 def texts(answer: Any) -> list[str]:
@@ -39,7 +23,7 @@ def texts(answer: Any) -> list[str]:
 
 
 def test_recall_of_an_agent_returns_messages_with_their_scores() -> None:
-    answer = operator(stage()).get(RECALL, chat_id="chat_1", q="How high is the deposit?")
+    answer = operator(deposits()).get(RECALL, chat_id="chat_1", q="How high is the deposit?")
     assert answer.status == 200
     [item] = answer.body["items"]
     assert isinstance(item.pop("score"), float)
@@ -54,18 +38,18 @@ def test_recall_of_an_agent_returns_messages_with_their_scores() -> None:
 
 
 def test_recall_in_an_open_chat_shows_no_private_message() -> None:
-    admin = operator(stage())
+    admin = operator(deposits())
     assert texts(admin.get(RECALL, chat_id="chat_1", q="deposit")) == [DEPOSIT]
     assert SECRET in texts(admin.get(RECALL, chat_id="chat_2", q="deposit"))
 
 
 def test_recall_without_a_chat_shows_open_messages_alone() -> None:
-    assert texts(operator(stage()).get(RECALL, q="deposit")) == [DEPOSIT]
+    assert texts(operator(deposits()).get(RECALL, q="deposit")) == [DEPOSIT]
 
 
 def test_recall_in_a_chat_finds_what_the_tool_finds_there() -> None:
     asked = calls(("recall", {"query": "the deposit"}))
-    world = stage(model=ScriptedModel(deque([asked, "Fine"])))
+    world = deposits(model=ScriptedModel(deque([asked, "Fine"])))
     found = texts(operator(world).get(RECALL, chat_id="chat_2", q="the deposit"))
     world.app.manual_trigger.now(TENANT, "chat_2", LENA.ref, agent_id="agt_a")
     world.drain()
@@ -78,7 +62,7 @@ def test_recall_in_a_chat_finds_what_the_tool_finds_there() -> None:
 
 @pytest.mark.parametrize("tokens", [1, 30])
 def test_recall_keeps_to_the_given_tokens(tokens: int) -> None:
-    answer = operator(stage()).get(RECALL, chat_id="chat_2", q="deposit", tokens=tokens)
+    answer = operator(deposits()).get(RECALL, chat_id="chat_2", q="deposit", tokens=tokens)
     assert answer.body["tokens"] <= tokens
     assert len(answer.body["items"]) == (0 if tokens == 1 else 1)
 
@@ -87,11 +71,11 @@ def test_recall_keeps_to_the_given_tokens(tokens: int) -> None:
     "query", [{}, {"q": ""}, {"q": "a", "tokens": 0}, {"q": "a", "tokens": 9_000}]
 )
 def test_recall_with_invalid_parameters_is_refused(query: dict[str, Any]) -> None:
-    assert operator(stage()).get(RECALL, **query).status == 422
+    assert operator(deposits()).get(RECALL, **query).status == 422
 
 
 def test_recall_of_no_agent_or_in_a_strange_chat_is_not_found() -> None:
-    world = stage()
+    world = deposits()
     admin = operator(world)
     world.agent("agt_b", "Clerk")
     assert admin.get("/v1/agents/agt_gone/recall", q="deposit").status == 404
@@ -109,12 +93,12 @@ class FailingVectors:
 
 
 def test_recall_without_its_index_fails_temporarily() -> None:
-    world = stage(overrides={"vectors": FailingVectors()})
+    world = deposits(overrides={"vectors": FailingVectors()})
     assert operator(world).get(RECALL, q="deposit").status == 503
 
 
 def test_recall_writes_nothing_but_the_audit_entry() -> None:
-    world = stage()
+    world = deposits()
     admin: Client = operator(world)
     world.table.log.clear()
     admin.get(RECALL, chat_id="chat_1", q="deposit")

@@ -9,7 +9,24 @@ from skein.models.outbox.jobs import RecallJob
 from skein.services.chat_state.audience import destination_of, scope_of
 from skein.services.recall.candidates import RecallRequest
 from skein.services.recall.search import Recall, RecallResult
-from tests.support.builders import LONG_INVOCATION, TENANT, World
+from tests.support.builders import LONG_INVOCATION, TENANT, World, bot, person
+
+HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()
+DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
+SECRET = "The deposit of 900 euros must stay between us"
+
+
+def deposits(**given: Any) -> World:
+    """Return a world with a message in an open group, and another one in a private chat of Lena."""
+    world = World(**given)
+    world.agent(enabled_tools=("recall",))
+    world.known(HUSAM, LENA)
+    world.chat(HUSAM, LENA, COACH, respond="manual")
+    world.chat(LENA, COACH, chat_id="chat_2", title="Aside", visibility="private", respond="manual")
+    world.post(DEPOSIT, HUSAM)
+    world.post(SECRET, LENA, chat_id="chat_2")
+    indexed(world, "chat_1", "chat_2")
+    return world
 
 
 def indexed(world: World, *chat_ids: str) -> None:

@@ -7,6 +7,7 @@ is needed depends on the table alone.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from skein.errors import Ambiguous, ConditionFailed, NotFound
@@ -90,13 +91,7 @@ class RestoredErasures:
         if any(user.erasure_id is not None for user in users):
             return "at_work"  # an operator has requested the erasure again
         now = self.clock.now()
-        erasure = Erasure(
-            tenant=entry.tenant,
-            id=entry.erasure_id,
-            user_id=entry.user_id,
-            requested_by=entry.requested_by,
-            requested_at=now,
-        )
+        erasure = _erasure_of(entry, now)
         ids = [*entry.user_ids, *(former for user in users for former in user.former_ids)]
         phones = [phone for user in users for phone in (*user.phones, *user.former_phones)]
         subject = Subject(
@@ -163,15 +158,7 @@ class RestoredErasures:
         except NotFound:
             return "nothing_to_erase"
         now = self.clock.now()
-        erasure = Erasure(
-            tenant=entry.tenant,
-            id=entry.erasure_id,
-            user_id=entry.user_id,
-            requested_by=entry.requested_by,
-            requested_at=now,
-            message=entry.message,
-        )
-        commit_deletion(self.table, snapshot, message, erasure, now)
+        commit_deletion(self.table, snapshot, message, _erasure_of(entry, now), now)
         return "at_work"
 
     def _message(self, entry: RegisteredErasure) -> Message | None:
@@ -190,3 +177,15 @@ class RestoredErasures:
             self.table.transact(writes)
         except Ambiguous:
             raise ConditionFailed(frozenset()) from None  # retry: the transaction may be committed
+
+
+def _erasure_of(entry: RegisteredErasure, now: datetime) -> Erasure:
+    """Return a new erasure with the old id of an entry."""
+    return Erasure(
+        tenant=entry.tenant,
+        id=entry.erasure_id,
+        user_id=entry.user_id,
+        requested_by=entry.requested_by,
+        requested_at=now,
+        message=entry.message,
+    )
