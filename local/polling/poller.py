@@ -146,9 +146,9 @@ class Poller(Sweeper):
                     self._inbox.fail(held)
                 else:
                     self._inbox.succeed(held)
-        except Exception as error:
+        except Exception:  # the messages come again after their visibility timeout
             if not self._stopping:
-                logger.warning("failed to record the outcome of a message: %s", error)
+                logger.exception("failed to record the outcome of messages")
         finally:
             with self._changed:
                 self._running[source.url] -= 1

@@ -141,7 +141,7 @@ class Sweeper(ABC):
         except Exception as error:
             if not self._stopping:
                 if self._usable:
-                    logger.warning("failed to use %s: %s", self._sources, error)
+                    logger.warning("failed to use %s: %s", self._sources, error, exc_info=True)
                 time.sleep(POLL_SECONDS)
             self._usable = False
             return None

@@ -214,11 +214,11 @@ class TwilioSandbox:
 
     def _call_back(self) -> None:
         while (todo := self._todo.get()) is not None:
-            sms = self._log.set_status(*todo)
             try:
+                sms = self._log.set_status(*todo)
                 if sms.callback:
                     self._tell(sms)
-            except Exception:
+            except Exception:  # the thread must not end: `settle` waits for each callback
                 logger.exception("status callback failed")
             with self._changed:
                 self._left -= 1

@@ -314,6 +314,7 @@ def test_changes_that_cannot_be_read_are_not_at_rest_and_that_is_logged_once(
         bench.poller.start()
         assert not bench.poller.settle(until=time.monotonic() + 0.3)
     assert caplog.messages == ["failed to use the changes of the table: nobody is there"]
+    assert caplog.records[0].exc_info
     bench.settle()
     assert bench.calls == [["a"]]
 
@@ -334,3 +335,14 @@ def test_file_of_an_earlier_version_gets_the_tables_of_changes(path: Path) -> No
 
 def test_template_without_streams_has_no_feeds() -> None:
     assert feed_sources(Template({"Resources": {}})) == []
+
+
+def test_error_of_a_function_is_logged_with_its_stack(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.bad, bench.crashes = {"a"}, True
+    bench.poller.start()
+    bench.put("a")
+    bench.settle()
+    assert f"{bench.source.name} failed" in caplog.messages
+    assert "ValueError: broken" in caplog.text

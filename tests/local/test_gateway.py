@@ -191,11 +191,13 @@ def test_a_body_over_the_limit_never_reaches_the_function(authorizer: Authorizer
 
 @pytest.mark.parametrize("answer", [ValueError("broken"), {"statusCode": "many"}])
 def test_a_function_that_fails_is_a_500_without_its_words(
-    authorizer: Authorizer, answer: object
+    authorizer: Authorizer, answer: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     response = _gateway(authorizer, Handlers(answer)).answer(Request("POST", "/hook"))
     assert response.status == 500
     assert json.loads(response.body) == {"message": "Internal Server Error"}
+    assert caplog.messages[0].endswith(" failed")
+    assert "ValueError" in caplog.text
 
 
 def test_answers_come_back_with_headers_cookies_and_bytes() -> None:

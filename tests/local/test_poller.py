@@ -330,7 +330,34 @@ def test_queues_that_cannot_be_read_are_not_at_rest_and_that_is_told_once(
         broken.setattr(bench.inbox, "receive", unreadable)
         assert not bench.poller.settle(until=time.monotonic() + 0.3)
     assert caplog.messages == ["failed to use the queues: nobody is there"]
+    assert caplog.records[0].exc_info
     bench.settle()
+
+
+def test_error_of_a_function_is_logged_with_its_stack(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: object) -> None:
+        raise LookupError("a defect of the handler")
+
+    bench.handle = broken
+    bench.send("one")
+    bench.settle()
+    assert "Worker failed" in caplog.messages
+    assert "LookupError: a defect of the handler" in caplog.text
+
+
+def test_outcome_that_cannot_be_recorded_is_logged_with_its_stack(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: object) -> None:
+        raise TypeError("a defect of the inbox")
+
+    monkeypatch.setattr(bench.inbox, "succeed", broken)
+    bench.send("one")
+    bench.settle()
+    assert "failed to record the outcome of messages" in caplog.messages
+    assert "TypeError: a defect of the inbox" in caplog.text
 
 
 def test_waiting_messages_are_listed_with_their_failures(bench: Bench) -> None:

@@ -123,6 +123,23 @@ def test_rule_of_an_unknown_function_is_fired_at_each_of_its_times() -> None:
     assert rig.schedules.fire_useful(early=False) == 1
 
 
+def test_error_of_a_function_is_logged_with_its_stack_and_other_rules_fire(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig = Rig(function("Tick", "rate(1 minute)"), function("Other", "rate(1 minute)"))
+    fired: list[str] = []
+
+    def invoke(called: Function, _: object) -> None:
+        fired.append(called.logical_id)
+        raise LookupError("a defect of the handler")
+
+    monkeypatch.setattr(rig.ticks, "invoke", invoke)
+    rig.schedules.fire_due()
+    assert sorted(fired) == ["Other", "Tick"]
+    assert sorted(caplog.messages) == ["Other failed", "Tick failed"]
+    assert "LookupError: a defect of the handler" in caplog.text
+
+
 def test_kinds_of_functions_are_those_that_they_look_for() -> None:
     ports = World().app.ports
     assert set(KINDS["Tick"]) == {*JOBS, *BACKGROUND_JOBS, "pause", *build_tick(ports).firing}

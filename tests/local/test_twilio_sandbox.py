@@ -1,7 +1,7 @@
 """The sandbox, asked by Twilio's own client through the adapter that production uses."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import parse_qsl
@@ -42,6 +42,7 @@ class World:
 
     def __init__(self, folder: Path) -> None:
         self.webhooks: list[Request] = []
+        self.receive: Callable[[Request], Response] = self._keep
         self.log = SmsLog(folder / "texts.jsonl")
         self.server = Server(0, self._answer)
         self.url = f"http://127.0.0.1:{self.server.port}"
@@ -57,6 +58,9 @@ class World:
         return self.sandbox.answer(request)
 
     def _receive(self, request: Request) -> Response:
+        return self.receive(request)
+
+    def _keep(self, request: Request) -> Response:
         self.webhooks.append(request)
         return Response(204)
 
@@ -86,6 +90,23 @@ def test_a_text_is_taken_and_told_of_until_it_is_delivered(world: World) -> None
     assert [fields["MessageStatus"] for fields in told] == ["queued", "sent", "delivered"]
     assert {fields["MessageSid"] for fields in told} == {sent.sid}
     assert world.log.find()[0].status == "delivered"
+
+
+@pytest.mark.parametrize("part", ["status", "callback"])
+def test_failed_status_callbacks_are_logged_with_their_stack_and_end(
+    world: World, part: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: object) -> Response:
+        raise OSError("no space left on device")
+
+    if part == "status":
+        monkeypatch.setattr(world.log, "set_status", broken)
+    else:
+        world.receive = broken
+    world.client().send(world.sms())
+    assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
+    assert caplog.messages == ["status callback failed"] * 3
+    assert "OSError: no space left on device" in caplog.text
 
 
 def test_callbacks_carry_a_signature_that_skein_accepts(world: World) -> None:
