@@ -1625,7 +1625,7 @@ export interface components {
             /** @description Null removes the title. */
             title?: string | null;
             /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
-            respond?: components["schemas"]["ManualTrigger"] | null;
+            respond?: components["schemas"]["RespondMode"] | null;
             /** @description Null inherits the value. */
             consolidate?: boolean | null;
         };
@@ -1653,7 +1653,7 @@ export interface components {
             /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
             /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
-            respond: components["schemas"]["ManualTrigger"];
+            respond: components["schemas"]["RespondMode"];
             /** @description The chat's own value; null if the chat inherits one. */
             consolidate: boolean | null;
             /** @description The chat summary; null if the chat has none. */
@@ -1934,7 +1934,7 @@ export interface components {
             /** @description Cannot be changed. Default: `open` for groups, `private` for direct chats. */
             visibility?: components["schemas"]["Visibility"] | null;
             /** @description Whether agents answer `every` message, a `mention`, or none. Default: `"every"`. */
-            respond?: components["schemas"]["ManualTrigger"];
+            respond?: components["schemas"]["RespondMode"];
             /** @description Whether agents consolidate the chat into memories; null inherits the value of the agent, the line or the tenant. */
             consolidate?: boolean | null;
             /** @description At most 100 members, at most 20 of them agents. Default: `[]`. */
@@ -1982,7 +1982,7 @@ export interface components {
             /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
             /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
-            respond: components["schemas"]["ManualTrigger"];
+            respond: components["schemas"]["RespondMode"];
             /** @description The chat's own value; null if the chat inherits one. */
             consolidate: boolean | null;
             /** @description The chat summary; null if the chat has none. */
@@ -4469,10 +4469,10 @@ export interface components {
          */
         UsageBy: "day" | "agent" | "user" | "model" | "tenant";
         /**
-         * ManualTrigger
+         * RespondMode
          * @enum {string}
          */
-        ManualTrigger: "every" | "mention" | "manual";
+        RespondMode: "every" | "mention" | "manual";
         /**
          * ChatKind
          * @enum {string}

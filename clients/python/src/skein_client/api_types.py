@@ -848,7 +848,7 @@ ThreadStatus: TypeAlias = Literal['open', 'completed', 'archived']
 UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'tenant']
 
 
-ManualTrigger: TypeAlias = Literal['every', 'mention', 'manual']
+RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
 
 
 ChatKind: TypeAlias = Literal['group', 'direct']
@@ -941,7 +941,7 @@ class ChatChange(TypedDict):
     """
 
     title: NotRequired[str | None]
-    respond: NotRequired[ManualTrigger | None]
+    respond: NotRequired[RespondMode | None]
     consolidate: NotRequired[bool | None]
 
 
@@ -1064,7 +1064,7 @@ class NewChat(TypedDict):
     title: NotRequired[str | None]
     kind: ChatKind
     visibility: NotRequired[Visibility | None]
-    respond: NotRequired[ManualTrigger]
+    respond: NotRequired[RespondMode]
     consolidate: NotRequired[bool | None]
     members: NotRequired[list[MemberRequest]]
 
@@ -1700,7 +1700,7 @@ class ChatResource(TypedDict):
     title: str | None
     kind: ChatKind
     visibility: Visibility
-    respond: ManualTrigger
+    respond: RespondMode
     consolidate: bool | None
     summary: str | None
     last_seq: int
@@ -1756,7 +1756,7 @@ class OwnChatResource(TypedDict):
     title: str | None
     kind: ChatKind
     visibility: Visibility
-    respond: ManualTrigger
+    respond: RespondMode
     consolidate: bool | None
     summary: str | None
     last_seq: int

@@ -13,11 +13,11 @@ from skein.models.chats.chat import (
     Chat,
     ChatKind,
     LastMessage,
-    ManualTrigger,
     Media,
     Membership,
     Message,
     MessageKind,
+    RespondMode,
     Visibility,
 )
 from skein.models.common.audience import may_show
@@ -131,7 +131,7 @@ class NewChat(Request):
         ),
     ] = None
     respond: Annotated[
-        ManualTrigger,
+        RespondMode,
         Field(description="Whether agents answer `every` message, a `mention`, or none."),
     ] = "every"
     consolidate: Annotated[
@@ -153,7 +153,7 @@ class ChatChange(Request):
     clearable = frozenset({"title", "consolidate"})
 
     title: Annotated[Name | None, Field(description="Null removes the title.")] = None
-    respond: ManualTrigger | None = None
+    respond: RespondMode | None = None
     consolidate: Annotated[JsonBool | None, Field(description="Null inherits the value.")] = None
 
 
@@ -215,7 +215,7 @@ class ChatResource(Resource):
     title: str | None
     kind: ChatKind
     visibility: Visibility
-    respond: ManualTrigger
+    respond: RespondMode
     consolidate: Annotated[
         bool | None, Field(description="The chat's own value; null if the chat inherits one.")
     ]

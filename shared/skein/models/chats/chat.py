@@ -31,7 +31,7 @@ from skein.models.summaries.summary import MadeTitle, PinnedSummary, Summary, Su
 
 ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]
-ManualTrigger = Literal["every", "mention", "manual"]
+RespondMode = Literal["every", "mention", "manual"]
 MessageLoss = Literal["all", "part"]
 MessageKind = Literal["text", "keyword", "notice", "deleted", "erased"]
 
@@ -121,7 +121,7 @@ class Chat(Stored):
     line: E164 | None = None
     kind: ChatKind
     visibility: Visibility
-    respond: ManualTrigger = "every"
+    respond: RespondMode = "every"
     consolidate: Consolidate | None = None
     record: Summary | None = None
     record_state: SummaryState | None = None
