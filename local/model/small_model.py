@@ -12,6 +12,7 @@ from local.model.small_prompt import Conversation, conversation_of
 
 SEND = "send_message"  # the tool by which an agent reaches people
 NO_REPLY = "[silence]"
+DUE = "A plan of mine is due:"  # the model cannot follow the instruction of a plan
 WORD = re.compile(r"\s*\S+")
 
 
@@ -60,9 +61,10 @@ class SmallModel:
         conversation = conversation_of(messages)
         question = conversation.question
         acted = bool(messages) and messages[-1].get("role") == "tool"
-        if question is None or acted:
+        due = conversation.instruction
+        if acted or (question is None and due is None):
             return self._completion({"content": NO_REPLY}, None)
-        text, used = self._said(conversation, question)
+        text, used = (f"{DUE} {due}", None) if due else self._said(conversation, question or "")
         if conversation.by_tool and _offers(request, SEND):
             return self._completion({"content": None, "tool_calls": [_sending(text)]}, used)
         return self._completion({"content": text}, used)

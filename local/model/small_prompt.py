@@ -33,6 +33,11 @@ ENTRY = re.compile(
     rf"(?:\[sent because .+? asked {QUOTED} in {QUOTED}\] )?(?P<text>{QUOTED})",
     re.MULTILINE,
 )
+PLAN = re.compile(
+    rf"^TRIGGER:\n  Your plan {QUOTED}[^\n]* was due at [^\n]+\n  instruction: (?P<text>{QUOTED})",
+    re.MULTILINE,
+)
+NO_CHAT = "\nACTIVE CHAT: none "
 
 
 @dataclass(frozen=True)
@@ -57,12 +62,14 @@ class Conversation:
         character: The agent's system prompt, shortened, on one line.
         turns: The last messages, oldest first.
         by_tool: Whether the agent reaches people only by the tool `send_message`.
+        instruction: The instruction of the plan that started the run in a chat; None without one.
     """
 
     name: str
     character: str
     turns: tuple[Turn, ...]
     by_tool: bool
+    instruction: str | None = None
 
     @property
     def question(self) -> str | None:
@@ -95,6 +102,7 @@ def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Conversation:
     found = IDENTITY.match(system)
     name = json.loads(found["name"]) if found else SOMEBODY
     character = found["character"] if found else system
+    plan = PLAN.search(system) if found and NO_CHAT not in system else None
     timeline = [Turn(bool(one["own"]), json.loads(one["text"])) for one in ENTRY.finditer(system)]
     turns = timeline or list(_turns(messages))
     return Conversation(
@@ -106,6 +114,7 @@ def conversation_of(messages: Sequence[Mapping[str, Any]]) -> Conversation:
             if (line := _on_one_line(turn.text, MAX_TURN))
         ),
         by_tool=found is not None and _only_tools_reach_people(system),
+        instruction=_on_one_line(json.loads(plan["text"]), MAX_TURN) if plan else None,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from local.model.server import MAX_WAITING, MODEL_NAME, SLOTS, make_server
-from local.model.small_model import NO_REPLY, Continuation, SmallModel
+from local.model.small_model import DUE, NO_REPLY, Continuation, SmallModel
 from skein.adapters.openai_model import OpenAIModel
 from skein.models.runs.completion import ModelMessage, ModelRequest
 from skein.services.memory.extraction import SCHEMA as MEMORY_SCHEMA
@@ -47,6 +47,18 @@ def test_fixed_answer_asks_no_model() -> None:
     answer = model().complete({"messages": [{"role": "user", "content": "What time is it?"}]})
     assert "I can't tell you that" in message_of(answer)["content"]
     assert not PROMPTS
+
+
+@pytest.mark.parametrize("name", ["plan_in_chat_roles", "plan_in_chat_timeline"])
+def test_due_plan_of_a_chat_is_told_without_the_model(name: str) -> None:
+    said = message_of(model().complete({"messages": golden(name)}))
+    assert said["content"].startswith(f"{DUE} ")
+    assert len(said["content"]) > len(DUE) + 10
+    assert not PROMPTS
+
+
+def test_due_plan_without_a_chat_is_answered_with_silence() -> None:
+    assert message_of(model().complete({"messages": golden("plan")}))["content"] == NO_REPLY
 
 
 def test_agent_that_speaks_by_tools_sends_its_answer_and_is_then_done() -> None:
