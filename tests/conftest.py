@@ -18,6 +18,8 @@ settings.register_profile(
 )
 settings.load_profile("skein")
 
+pytest_plugins = ["tests.support.engine"]
+
 FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
     "AWS_SECRET_ACCESS_KEY": "testing",

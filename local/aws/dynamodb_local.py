@@ -122,6 +122,16 @@ class DynamoDbLocal:
             EngineMissingError: Java or the engine is missing.
             EngineFailedError: The port is in use, or the engine ended or did not become ready.
         """
+        self.launch()
+        self.wait_until_ready()
+
+    def launch(self) -> None:
+        """Start the engine's process and return at once.
+
+        Raises:
+            EngineMissingError: Java or the engine is missing.
+            EngineFailedError: The port is in use.
+        """
         reason = missing()
         if reason is not None:
             raise EngineMissingError(reason)
@@ -150,8 +160,15 @@ class DynamoDbLocal:
             stderr=subprocess.STDOUT,
             preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509
         )
+
+    def wait_until_ready(self) -> None:
+        """Return when the engine accepts connections; stop the engine on failure.
+
+        Raises:
+            EngineFailedError: The engine ended or did not become ready.
+        """
         try:
-            self._wait_until_ready()
+            self._wait()
         except EngineFailedError:
             self.stop()
             raise
@@ -177,7 +194,7 @@ class DynamoDbLocal:
     ) -> None:
         self.stop()
 
-    def _wait_until_ready(self) -> None:
+    def _wait(self) -> None:
         give_up = time.monotonic() + START_SECONDS
         while time.monotonic() < give_up:
             if self._process is None or self._process.poll() is not None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from local.template import ROOT, Template
+from local.template import ROOT
+from tests.support.template import deployed_template
 
-TEMPLATE = Template.load()
+TEMPLATE = deployed_template()
 FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
 WORKERS = [name for name, function in FUNCTIONS.items() if function.queues]
 BEHIND_API = [name for name, function in FUNCTIONS.items() if function.routes]

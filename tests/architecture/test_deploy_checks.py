@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from local.template import TEMPLATE, Template
+from local.template import TEMPLATE
+from tests.support.template import deployed_template
 from tools import deploy_checks
 from tools.deploy_checks import Checks, FailedCheckError, template_parameters
 
@@ -186,7 +187,7 @@ def test_account_with_ten_concurrent_executions_fails() -> None:
 
 def test_workers_that_the_account_can_run_pass() -> None:
     account = Account()
-    names = [name for name in Template.load().parameters() if name.endswith("Concurrency")]
+    names = [name for name in deployed_template().parameters() if name.endswith("Concurrency")]
     account.concurrency = 2 * len(names) + deploy_checks.RESERVE
     assert not failures(account, given=GIVEN | dict.fromkeys(names, "2"))
     assert "Quota" in failures(account, given=GIVEN | dict.fromkeys(names, "3"))
@@ -203,7 +204,7 @@ def test_reserve_of_the_webhooks_counts() -> None:
 
 def test_parameters_are_read_as_the_template_declares_them() -> None:
     read = template_parameters(TEMPLATE.read_text(encoding="utf-8"))
-    declared = Template.load().document["Parameters"]
+    declared = deployed_template().document["Parameters"]
     assert set(read) == set(declared)
     for name, parameter in declared.items():
         default = parameter.get("Default")
@@ -282,7 +283,7 @@ def test_existing_table_without_a_stream_fails() -> None:
 
 
 def test_indexes_of_the_check_are_those_of_the_template() -> None:
-    _, table = Template.load().table
+    _, table = deployed_template().table
     assert {index["IndexName"] for index in table["GlobalSecondaryIndexes"]} == (
         deploy_checks.INDEXES
     )

@@ -12,7 +12,7 @@ import annotated_types
 import pytest
 from pydantic.fields import FieldInfo
 
-from local.template import ROOT, Template
+from local.template import ROOT
 from skein import errors
 from skein.models.chats import borrowed, chat, idempotency
 from skein.models.common import ownership
@@ -40,11 +40,12 @@ from skein.services.outbox.tick import BACKGROUND_BACKOFF_MINUTES, BACKOFF_MINUT
 from skein.services.quotas.usage import COUNTS, UsageCounters
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.settings import PREFIX, Settings, variable
+from tests.support.template import deployed_template
 from tools.reference.alarms import section_of
 
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
-TEMPLATE = Template.load()
+TEMPLATE = deployed_template()
 SOURCES = sorted([*(ROOT / "shared" / "skein").rglob("*.py"), *(ROOT / "functions").glob("*.py")])
 
 LOCAL_VARIABLES = {

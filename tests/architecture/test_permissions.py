@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from local.permissions import RECEIVE, SEND, denials_of, permissions_of
-from local.template import Function, Template, target
+from local.template import Function, target
 from skein.models.chats.chat import Chat
 from skein.models.privacy.audit import AuditEntry
+from tests.support.template import deployed_template
 from tools.permissions import BEGIN, END, PAGE, MissingMarkersError, table, written
 
-TEMPLATE = Template.load()
+TEMPLATE = deployed_template()
 FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
 PERMISSIONS = {name: permissions_of(TEMPLATE, name) for name in FUNCTIONS}
 ROLES = dict(TEMPLATE.resources("AWS::IAM::Role"))

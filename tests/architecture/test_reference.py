@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from local.template import ROOT, Template
+from local.template import ROOT
 from routes import openapi
 from skein.models.common.reason import Reason
+from tests.support.template import deployed_template
 from tools.reference import alarms, calls, reasons
 from tools.reference.pages import pages
 
@@ -38,7 +39,7 @@ def test_calls_page_has_each_call_once() -> None:
         for path, operations in openapi.document()["paths"].items()
         for method in operations
     }
-    for function in Template.load().functions:
+    for function in deployed_template().functions:
         expected |= {f"{each.method} {each.path}" for each in function.routes}
     listed = [cells[0].strip("` ") for cells in rows(PAGES["calls.md"])]
     assert sorted(listed) == sorted(call for call in expected if "{proxy+}" not in call)
@@ -100,7 +101,7 @@ def test_each_reason_has_known_places_and_an_advice() -> None:
 
 
 def test_alarm_list_has_each_alarm_once() -> None:
-    resources = Template.load().document["Resources"].items()
+    resources = deployed_template().document["Resources"].items()
     expected = sorted(name for name, each in resources if each["Type"].endswith("Alarm"))
     listed = [name for cells in rows(PAGES["alarm-list.md"]) for name in cells[0].split(", ")]
     assert sorted(name.strip("` ") for name in listed) == expected

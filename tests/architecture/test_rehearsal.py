@@ -8,7 +8,7 @@ import pytest
 import yaml
 from twilio.request_validator import RequestValidator
 
-from local.template import Template
+from tests.support.template import deployed_template
 from tools.rehearsal import conversation, template_checks
 from tools.rehearsal.page import CommandError, Shell, blocks
 
@@ -26,7 +26,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 def template_without(tmp_path: Path, remove: str) -> Path:
     """Write the template without a resource's property: `<resource or *>.<property>`."""
-    document: dict[str, Any] = dict(Template.load().document)
+    document: dict[str, Any] = dict(deployed_template().document)
     resources = {name: dict(each) for name, each in document["Resources"].items()}
     for each in resources.values():
         each["Properties"] = {k: v for k, v in each.get("Properties", {}).items() if k != remove}

@@ -11,13 +11,14 @@ import pytest
 
 from local.permissions import permissions_of
 from local.polling.event_filters import EventFilters
-from local.template import REGISTER, ROOT, Function, Template
+from local.template import REGISTER, ROOT, Function
 from skein.adapters.rules import VECTORS
 from skein.models.recall.vector_search import DIMENSIONS
 from skein.services.outbox.due_scanner import ALL_SHARDS, shards_of
 from skein.settings import PREFIX, Settings, variable
+from tests.support.template import deployed_template
 
-TEMPLATE = Template.load()
+TEMPLATE = deployed_template()
 GLOBALS = TEMPLATE.document["Globals"]["Function"]
 FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
 QUEUES = {queue.logical_id: queue for queue in TEMPLATE.queues}

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from local.template import Template
+from tests.support.template import deployed_template
 from tools.rehearsal.expansion import expand
 
-TEMPLATE = Template.load()
+TEMPLATE = deployed_template()
 BEHIND_API = [function.logical_id for function in TEMPLATE.functions if function.routes]
 VERSION, PERMISSION = "AWS::Lambda::Version", "AWS::Lambda::Permission"
 

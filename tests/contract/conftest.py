@@ -1,6 +1,5 @@
 """The adapters under contract: every fake beside the engine that it stands for."""
 
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -10,25 +9,22 @@ import pytest
 from moto import mock_aws
 
 from bench.scale.metered import MeteredTable
-from local.aws.dynamodb_local import DynamoDbLocal, missing
 from local.aws.emulator import Emulator
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
-from local.template import Template
-from skein.adapters.aws import Aws
-from skein.adapters.dynamodb import DynamoTable, dynamo_client
+from skein.adapters.dynamodb import DynamoTable
 from skein.adapters.dynamodb_vectors import DynamoVectorIndex
 from skein.ports import Table, VectorIndex
-from skein.settings import Settings
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
+from tests.support.engine import TABLE_NAME, client_of
+from tests.support.template import deployed_template
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
-TABLE_NAME = Settings().table_name
 VECTOR_INDEX = "recall"
 METERED = pytest.param("metered", marks=pytest.mark.slow)
 ENGINE = pytest.param("engine", marks=pytest.mark.engine)
@@ -45,27 +41,12 @@ def pk() -> str:
     return f"test#CHAT#{uuid4().hex}"
 
 
-@pytest.fixture(scope="session")
-def engine_client() -> Iterator["DynamoDBClient"]:
-    """A client of DynamoDB Local, with the table in place."""
-    reason = missing()
-    if reason is not None:
-        if os.environ.get("SKEIN_REQUIRE_ENGINE") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with DynamoDbLocal() as engine:
-        client = _client(engine.endpoint_url)
-        client.create_table(TableName=TABLE_NAME, **Template.load().table[1])
-        yield client
-        client.close()
-
-
 @pytest.fixture(scope="module")
 def moto_client() -> Iterator["DynamoDBClient"]:
     """A client of moto, in this process, with the table in place."""
     with mock_aws():
-        client = _client(None)
-        client.create_table(TableName=TABLE_NAME, **Template.load().table[1])
+        client = client_of(None)
+        client.create_table(TableName=TABLE_NAME, **deployed_template().table[1])
         yield client
         client.close()
 
@@ -88,8 +69,8 @@ def emulator_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Dynam
     folder = tmp_path_factory.mktemp("emulator")
     emulator = Emulator(folder, services=["dynamodb"])
     emulator.start()
-    client = _client(emulator.endpoint_url)
-    template = Template.load()
+    client = client_of(emulator.endpoint_url)
+    template = deployed_template()
     client.create_table(TableName=TABLE_NAME, **{**template.table[1], **template.vectors})
     yield client
     client.close()
@@ -131,11 +112,3 @@ def _table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
         return metered
     client: DynamoDBClient = request.getfixturevalue(f"{request.param}_client")
     return DynamoTable(client, TABLE_NAME, clock)
-
-
-def _client(endpoint_url: str | None) -> "DynamoDBClient":
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("AWS_ACCESS_KEY_ID", "test")
-        environment.setenv("AWS_SECRET_ACCESS_KEY", "test")
-        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        return dynamo_client(Aws(Settings(aws_endpoint_url=endpoint_url)))

@@ -9,8 +9,9 @@ from skein.models.chats.chat import Chat, Membership
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put
 from skein.services.chat_state.snapshot import read_snapshot
-from tests.contract.conftest import NOW, TABLE_NAME
+from tests.contract.conftest import NOW
 from tests.fakes.system import FixedClock
+from tests.support.engine import TABLE_NAME
 from tools import left_members
 
 if TYPE_CHECKING:

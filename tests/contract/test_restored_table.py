@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from local.template import Template
 from skein.adapters.attributes import marshal_item, unmarshal_item
 from skein.adapters.dynamodb import DynamoTable
 from skein.models.outbox.jobs import ErasureJob
@@ -12,6 +11,7 @@ from tests.fakes.system import FixedClock
 from tests.support.api_client import everything
 from tests.support.builders import LONG_INVOCATION, TENANT, World
 from tests.support.erasure import BEN, MARK, OPEN, TRACES, ZOE, group, settle, text, world_of
+from tests.support.template import deployed_template
 from tools.restore_erasures import Restoration
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def erase(world: World) -> Erasure:
 
 
 def test_restored_backup_is_erased_again_by_the_register(moto_client: "DynamoDBClient") -> None:
-    template = Template.load()
+    template = deployed_template()
     moto_client.create_table(TableName=BEFORE, **template.table[1])
     moto_client.create_table(TableName=REGISTER, **template.register)
     planted = world_of()

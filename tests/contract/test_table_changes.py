@@ -21,8 +21,9 @@ from skein.adapters.dynamodb import DynamoTable
 from skein.errors import ConditionFailed
 from skein.models.common.storage import Check, Delete, Exists, Is, Key, Missing, Put, Update, Write
 from skein.ports import Table
-from tests.contract.conftest import ENGINE, TABLE_NAME
+from tests.contract.conftest import ENGINE
 from tests.fakes.system import FixedClock
+from tests.support.engine import TABLE_NAME
 from tests.support.functions import a_feed
 
 Send = Callable[[str, str], None]

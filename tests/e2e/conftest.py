@@ -17,6 +17,8 @@ from tests.e2e.process import running_stack
 from tests.support.scripted_openai import ScriptedOpenAI
 
 StartStack = Callable[..., Client]
+HERE = Path(__file__).parent
+FEW = 4  # tests that each start a stack in this process sooner than a process starts
 ENGINE: EngineName = cast("EngineName", os.environ.get("SKEIN_ENGINE") or "sqlite")
 
 
@@ -53,9 +55,22 @@ def _shared_url(_model: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture
-def client(_shared_url: str, model: ScriptedOpenAI) -> Client:
-    """The stack that tests share; each has a phone and a tenant of its own."""
-    return Client(_shared_url)
+def client(request: pytest.FixtureRequest, model: ScriptedOpenAI) -> Client:
+    """The stack that tests share; each has a phone and a tenant of its own.
+
+    If only a few tests of the run share the stack, each has one of its own in this process.
+    """
+    sharing = sum(_shares(item) for item in request.session.items)
+    if sharing <= FEW and "start" not in request.fixturenames:
+        start: StartStack = request.getfixturevalue("start")
+        return start()
+    return Client(request.getfixturevalue("_shared_url"))
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Whether a test asks for the stack that tests share."""
+    here = item.path.parent == HERE
+    return here and isinstance(item, pytest.Function) and "client" in item.fixturenames
 
 
 @pytest.fixture

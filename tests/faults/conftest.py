@@ -1,11 +1,8 @@
-"""The real engine for threads that really race, and each sweep's share of the faults."""
+"""Each sweep's share of the faults."""
 
 import pytest
 
-from tests.contract.conftest import engine_client
 from tests.faults.sampling import SHARES, Share, share_of
-
-__all__ = ["engine_client", "share"]
 
 
 @pytest.fixture(params=SHARES, ids=lambda share: f"part {share}" if share != "sample" else share)

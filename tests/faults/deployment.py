@@ -26,7 +26,7 @@ import summary_worker
 import tick
 import upkeep_worker
 from local.permissions import Permissions, PermittedQueues, PermittedTable
-from local.template import REGISTER, Template
+from local.template import REGISTER
 from skein import bootstrap
 from skein.bootstrap import App, build_app
 from skein.errors import SkeinError
@@ -38,6 +38,7 @@ from tests.fakes.background import InlineBackground
 from tests.support.api_client import Answer, Client, Context, recorded
 from tests.support.builders import World, embeddings, tokens
 from tests.support.fakes import Fuse, Killed, in_turn
+from tests.support.template import deployed_template
 
 TICK_SECONDS = 50
 WEBHOOK_SECONDS = 29
@@ -91,7 +92,7 @@ WORKERS: dict[QueueName, Worker] = {
 @cache
 def recursive_functions() -> frozenset[str]:
     """The modules of the functions that the template exempts from Lambda's loop detection."""
-    functions = dict(Template.load().resources("AWS::Serverless::Function")).values()
+    functions = dict(deployed_template().resources("AWS::Serverless::Function")).values()
     return frozenset(
         str(function["Handler"]).removesuffix(".handler")
         for function in functions
@@ -102,13 +103,13 @@ def recursive_functions() -> frozenset[str]:
 @cache
 def permissions() -> Permissions:
     """What each function may do."""
-    return Permissions.of(Template.load())
+    return Permissions.of(deployed_template())
 
 
 @cache
 def function_names() -> dict[str, str]:
     """The names of the functions, by the modules of their handlers."""
-    functions = Template.load().functions
+    functions = deployed_template().functions
     return {
         function.handler.removesuffix(".handler"): function.logical_id for function in functions
     }
@@ -248,6 +249,7 @@ class Deployment(World):
     def invoke(self, function: ModuleType, event: dict[str, Any], *, seconds: int) -> Any:
         """What a function answers; None if it died over the event."""
         bootstrap.use(self._container)
+        self.fuse.begin_invocation()
         answer = None
         try:
             answer = function.handler(event, Invocation(function, seconds))
@@ -359,17 +361,30 @@ class Phone(Client):
         self.post(f"/v1/chats/{chat_id}/messages", {"text": text, "client_id": text})
 
 
-def every_death(calls: list[str]) -> list[Strike]:
-    """A death before, and one after, every single call to the outside.
+def every_death(fuse: Fuse) -> list[Strike]:
+    """A death after every single call to the outside, and before the first of each invocation.
 
-    Of the tick's many reads in a row the first and the last stand for all.
+    A death after a call stands for the one before the invocation's next call: a dead process
+    reaches nothing outside, and what was in its memory is lost. Of the tick's many reads in a row
+    the first and the last stand for all.
     """
+    calls = fuse.calls
     around = zip(["", *calls], calls, [*calls[1:], ""], strict=False)
     numbers = [n for n, names in enumerate(around, 1) if set(names) != {"table.query_index"}]
-    return [Strike(number, after) for number in numbers for after in (False, True)]
+    return [
+        Strike(number, after)
+        for number in numbers
+        for after in (False, True)
+        if after or number in fuse.first_calls
+    ]
 
 
-def deaths(calls: list[str]) -> list[Strike]:
+def main_deaths(fuse: Fuse) -> list[Strike]:
+    """The deaths of a recorded story that leave something else behind."""
+    return deaths(fuse.calls)
+
+
+def deaths(calls: Sequence[str]) -> list[Strike]:
     """Every death that leaves something else behind: before all calls, and after each change.
 
     Until the next change the world outside stays as it is, wherever the process dies.
@@ -379,7 +394,7 @@ def deaths(calls: list[str]) -> list[Strike]:
 
 
 @contextmanager
-def named(*strikes: Strike, calls: list[str]) -> Iterator[None]:
+def named(*strikes: Strike, calls: Sequence[str]) -> Iterator[None]:
     """Let a failure say what had gone wrong before it."""
     try:
         yield

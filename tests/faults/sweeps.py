@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Generic, TypeVar
 
-from tests.faults.deployment import Deployment, Strike, deaths, named
+from tests.faults.deployment import Deployment, Strike, main_deaths, named
 from tests.faults.sampling import Share, pairs
+from tests.support.fakes import Fuse
 
 World = TypeVar("World", bound=Deployment)
-Deaths = Callable[[list[str]], list[Strike]]
+Deaths = Callable[[Fuse], list[Strike]]
 
 
 @dataclass(frozen=True)
@@ -29,18 +31,21 @@ class Sweep(Generic[World]):
         """Play the story without any fault, and check it."""
         return self._played(())
 
-    def one_death(self, share: Share, *, of: Deaths = deaths) -> None:
+    @cached_property
+    def fuse(self) -> Fuse:
+        """The calls of the story without any fault, recorded once."""
+        return self.undisturbed().fuse
+
+    def one_death(self, share: Share, *, of: Deaths = main_deaths) -> None:
         """Play the story once for each death that the share has."""
-        calls = list(self.undisturbed().fuse.calls)
-        for strike in share.of(of(calls)):
-            with named(strike, calls=calls):
+        for strike in share.of(of(self.fuse)):
+            with named(strike, calls=self.fuse.calls):
                 assert self._played([strike]).deaths == 1
 
-    def two_deaths(self, share: Share, count: int, *, seed: str, of: Deaths = deaths) -> None:
+    def two_deaths(self, share: Share, count: int, *, seed: str, of: Deaths = main_deaths) -> None:
         """Play the story once for each random pair of deaths that the share has."""
-        calls = list(self.undisturbed().fuse.calls)
-        for both in share.of(pairs(of(calls), count, seed=seed)):
-            with named(*both, calls=calls):
+        for both in share.of(pairs(of(self.fuse), count, seed=seed)):
+            with named(*both, calls=self.fuse.calls):
                 self._played(both)
 
     def _played(self, strikes: Sequence[Strike]) -> World:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import service_webhook
@@ -15,6 +16,7 @@ from skein.models.runs.step import Step
 from skein.models.runs.trigger import Resume
 from skein.services.inbound.webhook_signature import sign
 from tests.faults.deployment import Deployment, Phone
+from tests.faults.sweeps import Sweep
 from tests.support.api_client import recorded
 from tests.support.builders import NOON, TENANT, bot, person
 from tests.support.fakes import Calls, Said, ScriptedModel, calls
@@ -366,7 +368,8 @@ def hears_from_a_service() -> Team:
     return Served(REPORT, REPORTED)
 
 
-STORIES: tuple[Callable[[], Team], ...] = (
+Story = Callable[[], Team]
+STORIES: tuple[Story, ...] = (
     asks_here,
     asks_in_one_breath,
     asks_elsewhere,
@@ -375,3 +378,13 @@ STORIES: tuple[Callable[[], Team], ...] = (
     has_a_plan,
     hears_from_a_service,
 )
+
+
+@cache
+def sweep(story: Story) -> Sweep[Team]:
+    """Return the sweep of a story; all tests of the story share its recorded calls."""
+    return Sweep(
+        story,
+        play=lambda world: world.play(),
+        check=lambda world: world.check(lost_answers=world.deaths),
+    )

@@ -27,9 +27,9 @@ from skein.models.runs.run import Run
 from skein.services.quotas.token_budget import payer_keys
 from skein.services.runs.claim import Claim
 from skein.settings import Settings
-from tests.contract.conftest import TABLE_NAME
 from tests.fakes.system import FixedClock, MemoryQueues
 from tests.support.builders import NOON, TENANT, World, bot, person, statuses
+from tests.support.engine import TABLE_NAME
 from tests.support.fakes import ScriptedModel, says
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ import pytest
 import mobile_api
 import sms_webhook
 from skein.errors import Ambiguous, Contention, Throttled, Unavailable
+from tests.faults import team_story, texting_story
 from tests.faults.deployment import WRITES, Deployment, Strike, named
 from tests.faults.sampling import Share
-from tests.faults.team_story import STORIES, Team
-from tests.faults.texting_story import SmsLine, first_sms, known_phone, lost_jobs
 
 FAILURES = (Contention, Throttled, Unavailable, Ambiguous)
 
@@ -57,12 +56,12 @@ def stored(world: Deployment) -> int:
     return sum(sk.startswith(("MSG#", "RUN#")) for _, sk in world.table.all_keys())
 
 
-@pytest.mark.parametrize("story", [first_sms, known_phone, lost_jobs])
-def test_sms_failed_write_delivers_one_answer(story: Callable[[], SmsLine], share: Share) -> None:
-    world = story()
-    world.tell()
-    calls = list(world.fuse.calls)
-    for strike in share.of(strikes(calls, of_every_kind if story is first_sms else in_turn)):
+@pytest.mark.parametrize("story", texting_story.STORIES)
+def test_sms_failed_write_delivers_one_answer(story: texting_story.Story, share: Share) -> None:
+    calls = texting_story.sweep(story).fuse.calls
+    for strike in share.of(
+        strikes(calls, of_every_kind if story is texting_story.first_sms else in_turn)
+    ):
         with named(strike, calls=calls):
             world = story()
             believe_answers(world)
@@ -71,11 +70,9 @@ def test_sms_failed_write_delivers_one_answer(story: Callable[[], SmsLine], shar
             world.check(lost_answers=1)
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_tool_calls_failed_write_take_effect_once(story: Callable[[], Team], share: Share) -> None:
-    world = story()
-    world.play()
-    calls = list(world.fuse.calls)
+@pytest.mark.parametrize("story", team_story.STORIES)
+def test_tool_calls_failed_write_take_effect_once(story: team_story.Story, share: Share) -> None:
+    calls = team_story.sweep(story).fuse.calls
     for strike in share.of(strikes(calls, in_turn)):
         with named(strike, calls=calls):
             world = story()

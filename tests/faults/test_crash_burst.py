@@ -1,10 +1,13 @@
 """Two texts in a row, with a death at every call: each is read, and no answer comes twice."""
 
+from functools import cache
+
 import sms_webhook
 from skein.settings import Settings
 from tests.faults.deployment import every_death, named
 from tests.faults.sampling import Share
 from tests.faults.texting_story import SMS_SETTINGS, TEXT, SmsLine
+from tests.support.fakes import Fuse
 
 FIRST, SECOND = "SM" + "1" * 32, "SM" + "2" * 32
 SECONDS = {"line_reply_debounce_seconds": 2, "line_reply_debounce_max_seconds": 3}
@@ -36,18 +39,19 @@ class Burst(SmsLine):
         assert self.at_rest
 
 
-def undisturbed() -> list[str]:
+@cache
+def undisturbed() -> Fuse:
     world = Burst()
     world.tell_both()
     world.check_both()
     assert world.sms.bodies == ["Answer 1"]
-    return list(world.fuse.calls)
+    return world.fuse
 
 
 def test_burst_death_answers_both_messages(share: Share) -> None:
-    calls = undisturbed()
-    for strike in share.of(every_death(calls)):
-        with named(strike, calls=calls):
+    fuse = undisturbed()
+    for strike in share.of(every_death(fuse)):
+        with named(strike, calls=fuse.calls):
             world = Burst()
             world.plan(strike)
             world.tell_both()
@@ -56,12 +60,12 @@ def test_burst_death_answers_both_messages(share: Share) -> None:
 
 
 def test_burst_death_after_both_were_read_leaves_one_answer(share: Share) -> None:
-    calls = undisturbed()
-    answered = calls.index("model.complete") + 1
-    deaths = [one for one in every_death(calls) if one.after and one.call >= answered]
+    fuse = undisturbed()
+    answered = fuse.calls.index("model.complete") + 1
+    deaths = [one for one in every_death(fuse) if one.after and one.call >= answered]
     assert len(deaths) > 10
     for strike in share.of(deaths):
-        with named(strike, calls=calls):
+        with named(strike, calls=fuse.calls):
             world = Burst()
             world.plan(strike)
             world.tell_both()

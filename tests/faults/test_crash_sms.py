@@ -1,27 +1,14 @@
 """A text and its answer, with a death at every single call to the outside on the way."""
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.faults.deployment import every_death
 from tests.faults.sampling import Share
-from tests.faults.sweeps import Sweep
-from tests.faults.texting_story import SmsLine, first_sms, known_phone, lost_jobs
+from tests.faults.texting_story import STORIES, Story, known_phone, sweep
 
 PAIRS = 30
 
-Story = Callable[[], SmsLine]
-
-each_story = pytest.mark.parametrize("story", [first_sms, known_phone, lost_jobs])
-
-
-def sweep(story: Story) -> Sweep[SmsLine]:
-    return Sweep(
-        story,
-        play=lambda world: world.tell(),
-        check=lambda world: world.check(lost_answers=world.deaths),
-    )
+each_story = pytest.mark.parametrize("story", STORIES)
 
 
 def test_sms_without_fault_calls_every_function() -> None:

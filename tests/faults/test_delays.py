@@ -1,13 +1,10 @@
 """A function that is held up while others do its work, and then goes on as if nothing had been."""
 
-from collections.abc import Callable
-
 import pytest
 
+from tests.faults import team_story, texting_story
 from tests.faults.deployment import CHANGING, Strike, named
 from tests.faults.sampling import Share
-from tests.faults.team_story import STORIES, Team
-from tests.faults.texting_story import SmsLine, first_sms, known_phone, lost_jobs
 
 
 def delays(calls: list[str]) -> list[Strike]:
@@ -20,11 +17,9 @@ def delays(calls: list[str]) -> list[Strike]:
     return [Strike(number, after=False, holds_up=True) for number in numbers]
 
 
-@pytest.mark.parametrize("story", [first_sms, known_phone, lost_jobs])
-def test_sms_delayed_call_delivers_one_answer(story: Callable[[], SmsLine], share: Share) -> None:
-    world = story()
-    world.tell()
-    calls = list(world.fuse.calls)
+@pytest.mark.parametrize("story", texting_story.STORIES)
+def test_sms_delayed_call_delivers_one_answer(story: texting_story.Story, share: Share) -> None:
+    calls = texting_story.sweep(story).fuse.calls
     for strike in share.of(delays(calls)):
         with named(strike, calls=calls):
             world = story()
@@ -33,11 +28,9 @@ def test_sms_delayed_call_delivers_one_answer(story: Callable[[], SmsLine], shar
             world.check(lost_answers=1)
 
 
-@pytest.mark.parametrize("story", STORIES)
-def test_tool_calls_delayed_call_take_effect_once(story: Callable[[], Team], share: Share) -> None:
-    world = story()
-    world.play()
-    calls = list(world.fuse.calls)
+@pytest.mark.parametrize("story", team_story.STORIES)
+def test_tool_calls_delayed_call_take_effect_once(story: team_story.Story, share: Share) -> None:
+    calls = team_story.sweep(story).fuse.calls
     for strike in share.of(delays(calls)):
         with named(strike, calls=calls):
             world = story()

@@ -1,6 +1,8 @@
 """The story of one text, from phone to phone, and what must be true once it is over."""
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +16,7 @@ from skein.models.runs.step import Step
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets
 from tests.faults.deployment import Deployment
+from tests.faults.sweeps import Sweep
 from tests.support.builders import LINE, PHONE, TENANT, bot, person
 from tests.support.fakes import ScriptedModel
 from tests.support.scripted_twilio import ACCOUNT
@@ -122,6 +125,20 @@ def lost_jobs() -> SmsLine:
 
     world.watchers.append(lose)
     return world
+
+
+Story = Callable[[], SmsLine]
+STORIES: tuple[Story, ...] = (first_sms, known_phone, lost_jobs)
+
+
+@cache
+def sweep(story: Story) -> Sweep[SmsLine]:
+    """Return the sweep of a story; all tests of the story share its recorded calls."""
+    return Sweep(
+        story,
+        play=lambda world: world.tell(),
+        check=lambda world: world.check(lost_answers=world.deaths),
+    )
 
 
 def _hour(moment: datetime) -> datetime:

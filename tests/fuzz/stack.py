@@ -10,13 +10,13 @@ from werkzeug.wrappers import Response as HttpResponse
 
 from local.events import Request, Response
 from local.functions import Functions
-from local.template import Template
 from local.web.authorizer import Authorizer
 from local.web.gateway import Gateway
 from skein import bootstrap
 from tests.fakes.system import FixedClock
 from tests.matrix.households import Neighbours
 from tests.support.builders import NOON
+from tests.support.template import deployed_template
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Stack:
     served: int = 0
 
     def __post_init__(self) -> None:
-        template = Template.load()
+        template = deployed_template()
         functions = [each for each in template.functions if each.routes]
         self._authorizer = Authorizer(
             self.folder / "key.pem", issuer="https://issuer.example.com", audience="skein"

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 import sms_status
-from local.template import Template
 from skein.models.chats.chat import SmsAddress
 from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery.reconcile import STATUS_PATH
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.support.template import deployed_template
 from tests.support.webhooks import Webhook, invoke, signed_world
 
 STATUS = Webhook.recorded("sms_status")
@@ -64,7 +64,7 @@ def test_the_recorded_event_has_the_shape_of_what_is_asked_for(world: World) -> 
 
 
 def test_the_callbacks_path_is_the_routes() -> None:
-    routes = {route.path for f in Template.load().functions for route in f.routes}
+    routes = {route.path for f in deployed_template().functions for route in f.routes}
     assert STATUS_PATH in routes
 
 

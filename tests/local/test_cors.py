@@ -6,9 +6,10 @@ from local.config import BadConfigError, Config
 from local.events import Request, Response
 from local.template import Template
 from local.web.cors import Cors, own_origins
+from tests.support.template import deployed_template
 
 URL = "http://127.0.0.1:8787"
-CORS = Cors.of(Template.load(), (URL,))
+CORS = Cors.of(deployed_template(), (URL,))
 OK = Response(200, (("content-type", "application/json"),), b"{}")
 
 

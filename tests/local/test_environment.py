@@ -6,14 +6,14 @@ import pytest
 
 from local.environment import CHOOSABLE, StackEnvironment
 from local.sqlite.engine import SqliteEngine
-from local.template import Template
+from tests.support.template import deployed_template
 
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str]]:
     """The table's and the queues' names in a local stack."""
     engine = SqliteEngine(tmp_path_factory.mktemp("stack"))
-    yield engine.start(Template.load())
+    yield engine.start(deployed_template())
     engine.stop()
 
 
@@ -30,7 +30,7 @@ def environment(names: Mapping[str, str], **chosen: str) -> StackEnvironment:
 
 @pytest.mark.parametrize("name", CHOOSABLE)
 def test_model_of_the_user_reaches_the_functions(name: str, names: Mapping[str, str]) -> None:
-    template = Template.load()
+    template = deployed_template()
     chosen = environment(names, **{name: "other-model"})
     assert chosen.variables(template)[name] == "other-model"
     assert chosen.skein(template)[name] == "other-model"
@@ -41,18 +41,18 @@ def test_embeddings_model_of_the_user_reaches_the_settings(names: Mapping[str, s
         names,
         SKEIN_EMBEDDINGS_MODEL="text-embedding-3-small",
         SKEIN_FORMER_EMBEDDINGS_MODEL="static",
-    ).settings(Template.load())
+    ).settings(deployed_template())
     assert settings.embeddings_model == "text-embedding-3-small"
     assert settings.former_embeddings_model == "static"
 
 
 def test_models_of_the_template_can_all_be_chosen(names: Mapping[str, str]) -> None:
-    variables = environment(names).variables(Template.load())
+    variables = environment(names).variables(deployed_template())
     known = {name for name in variables if name.endswith("_MODEL")}
     assert known == {name for name in CHOOSABLE if name.endswith("_MODEL")}
 
 
 def test_number_of_the_template_reaches_the_functions_as_text(names: Mapping[str, str]) -> None:
-    variables = environment(names).variables(Template.load())
+    variables = environment(names).variables(deployed_template())
     assert variables["SKEIN_TRACE_PERCENT"] == "0"
     assert {type(value) for value in variables.values()} == {str}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from local.sqlite.engine import FILE, REGISTER_FILE, SqliteEngine
-from local.template import REGISTER, Template
+from local.template import REGISTER
 from skein.adapters.system import SystemClock
 from skein.models.common.storage import Put
 from skein.models.directory.user import User
@@ -13,6 +13,7 @@ from skein.models.privacy.erasure import Erasure, Subject
 from skein.services.privacy.erasure_register import ErasureRegister
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT
+from tests.support.template import deployed_template
 from tools import restore_erasures
 
 ZOE = User(tenant=TENANT, id="usr_zoe", name="Zoe", created_at=NOON)
@@ -22,7 +23,7 @@ def test_register_survives_an_old_table_that_is_put_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     engine = SqliteEngine(tmp_path)
-    names = engine.start(Template.load())
+    names = engine.start(deployed_template())
     assert names[REGISTER] == Settings().erasure_register_name
     adapters = engine.adapters(Settings(), SystemClock())
     adapters.table.write(Put(ZOE.key, ZOE.to_item()))
@@ -43,7 +44,7 @@ def test_register_survives_an_old_table_that_is_put_back(
     restore_erasures.main(["--local", "--first-sweep"])
     assert capsys.readouterr().out.splitlines()[-1] == '{"swept_once": 1}'
     again = SqliteEngine(tmp_path)
-    again.start(Template.load())
+    again.start(deployed_template())
     item = again.adapters(Settings(), SystemClock()).table.get(ZOE.key)
     again.stop()
     assert item is not None

@@ -11,13 +11,14 @@ import pytest
 
 from local.events import Request, http_event, http_response
 from local.functions import Functions
-from local.template import Function, Route, Template
+from local.template import Function, Route
 from local.web.authorizer import Authorizer
 from local.web.cors import Cors
 from local.web.gateway import MAX_BODY_BYTES, Gateway
 from local.web.routes import Routes
 from tests.fakes.system import FixedClock
 from tests.support.functions import a_function
+from tests.support.template import deployed_template
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 
@@ -219,7 +220,7 @@ def test_answers_come_back_with_headers_cookies_and_bytes() -> None:
 
 
 def test_the_template_routes_every_call_of_the_contract() -> None:
-    routes = Routes(Template.load().functions)
+    routes = Routes(deployed_template().functions)
     open_to_all = {
         ("GET", "/docs"),
         ("GET", "/healthz"),
@@ -252,7 +253,7 @@ def _resigned(authorizer: Authorizer, changed: Mapping[str, object]) -> str:
 def test_gateway_answers_preflight_without_a_token_and_marks_its_own_errors(
     authorizer: Authorizer,
 ) -> None:
-    cors = Cors.of(Template.load(), ("http://app",))
+    cors = Cors.of(deployed_template(), ("http://app",))
     functions = [_function("Api", ("GET", "/v1/{proxy+}", True))]
     gateway = Gateway(
         functions,

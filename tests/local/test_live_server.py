@@ -15,11 +15,12 @@ from websockets.sync.client import ClientConnection, connect
 
 from local.errors import PortInUseError
 from local.events import Event
-from local.template import Function, Template
+from local.template import Function
 from local.web.live_server import MAX_WAITING, LiveServer
 from skein.errors import ConnectionGone
+from tests.support.template import deployed_template
 
-ROUTES = Template.load().socket_routes
+ROUTES = deployed_template().socket_routes
 SECONDS = 10.0
 LARGE = b64encode(Random(1).randbytes(75_000)).decode()  # which does not compress
 

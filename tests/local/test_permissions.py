@@ -24,8 +24,9 @@ from skein.models.outbox.jobs import RunJob, SummaryJob
 from tests.fakes.system import FixedClock, MemoryQueues
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT
+from tests.support.template import deployed_template
 
-DEPLOYED = Permissions.of(Template.load())
+DEPLOYED = Permissions.of(deployed_template())
 KEY = Key("acme#CHAT#1", "META")
 
 WITHOUT_ROLE = """

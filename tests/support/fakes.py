@@ -209,16 +209,19 @@ class Fuse:
 
     Attributes:
         calls: The names of the calls since it was armed.
+        first_calls: The numbers of the calls that were the first of their invocation.
         dead: The process has been killed.
     """
 
     def __init__(self) -> None:
         self.calls: list[str] = []
+        self.first_calls: set[int] = set()
         self.strike: int | None = None
         self.after = False
         self.error: type[Exception] | None = None
         self.meanwhile: Callable[[], None] | None = None
         self.dead = False
+        self._begins = False
         self._lock = threading.Lock()  # some reads are parallel
 
     def arm(
@@ -235,8 +238,13 @@ class Fuse:
         self.after = after
         self.error = error
 
+    def begin_invocation(self) -> None:
+        """Note that the next call is the first of an invocation."""
+        self._begins = True
+
     def disarm(self) -> None:
         self.calls.clear()
+        self.first_calls.clear()
         self.strike = None
         self.error = None
         self.meanwhile = None
@@ -250,6 +258,9 @@ class Fuse:
             if self.dead:
                 raise Killed(what)
             self.calls.append(what)
+            if self._begins:
+                self.first_calls.add(len(self.calls))
+                self._begins = False
             struck = len(self.calls) == self.strike
             self.dead = struck and self.error is None and self.meanwhile is None
         if struck and not self.after:

@@ -7,15 +7,15 @@ from typing import Any
 from local.events import Event, failed_messages, sequence_number
 from local.polling.feed import FeedSource, feed_sources
 from local.sqlite.changes import SqliteChanges
-from local.template import Template
 from skein.ports import Clock
 from tests.fakes.table import MemoryTable
+from tests.support.template import deployed_template
 
 
 @cache
 def source() -> FeedSource:
     """The event source of the function `Feed`."""
-    [found] = feed_sources(Template.load())
+    [found] = feed_sources(deployed_template())
     return found
 
 

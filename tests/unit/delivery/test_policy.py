@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-from local.template import Template
 from skein.adapters.twilio_sms import CONNECT_SECONDS, READ_SECONDS
 from skein.models.chats.chat import SmsAddress
 from skein.models.delivery.delivery import Delivery, DeliveryPart
@@ -10,12 +9,13 @@ from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.services.delivery import policy
 from skein.services.outbox.tick import BACKOFF_MINUTES
 from skein.settings import Settings
+from tests.support.template import deployed_template
 
 NOW = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 TICK_INTERVAL = timedelta(minutes=1)
 SETTINGS = Settings()
-RESOURCES = Template.load().document["Resources"]
+RESOURCES = deployed_template().document["Resources"]
 FUNCTION = RESOURCES["SmsDelivery"]["Properties"]
 QUEUE = RESOURCES["DeliveriesQueue"]["Properties"]
 
