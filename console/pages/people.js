@@ -4,7 +4,7 @@ import { download, el, field, fill } from "../dom.js";
 import { action, card, facts, form, number, outcome, part, table, when } from "../parts.js";
 import { words } from "../words.js";
 
-const PAGE = 100, ERASURES = 20, MOST_SEARCHED = 1000, LOOK_MS = 3_000;
+const PAGE = 100, ERASURES = 20, MOST_SEARCHED = 1000, MOST_FOUND = 200, LOOK_MS = 3_000;
 const PHONE = /^\+?[0-9 ()-]{5,}$/;
 const ERASURE = "erasure";
 const said = words.pages.people;
@@ -21,13 +21,14 @@ async function showList(main, { api }) {
   const place = el("div", { class: "stack" });
   const text = el("input", { type: "search", autocomplete: "off", maxlength: 200 });
   const search = form([field(said.search, text, said.searchHint)], said.find, async () => {
-    const found = text.value.trim() === "" ? null : await find(api, text.value.trim());
-    if (found === null) {
+    const wanted = text.value.trim();
+    if (wanted === "") {
       await first();
       return "";
     }
+    const found = await find(api, wanted);
     fill(place, people(found));
-    return said.found(number(found.length));
+    return found.length < MOST_FOUND ? said.found(number(found.length)) : said.manyFound(number(MOST_FOUND));
   });
 
   async function first(cursor = null, before = []) {
@@ -62,15 +63,14 @@ async function erasuresOf(api) {
   return place;
 }
 
-/** Return the people with a number, or those whose name or id has a text. */
+/** Return the owner of a number, or the first people with a name or an id. */
 async function find(api, text) {
   if (PHONE.test(text)) {
     const phone = `+${text.replace(/[^0-9]/g, "")}`;
     return (await api.get(withQuery("/v1/users", { phone }))).items;
   }
-  const wanted = text.toLowerCase();
-  const all = await api.items("/v1/users", MOST_SEARCHED);
-  return all.filter((user) => user.id.toLowerCase().includes(wanted) || user.name.toLowerCase().includes(wanted));
+  const found = await api.items(withQuery("/v1/users", { q: text }), MOST_FOUND);
+  return [...new Map(found.map((user) => [user.id, user])).values()].slice(0, MOST_FOUND);
 }
 
 function people(users) {

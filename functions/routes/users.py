@@ -6,7 +6,16 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BeforeValidator
 
-from routes.app import ApiRouter, Limit, PageCursor, UserId, documented, no_content, with_plus
+from routes.app import (
+    MAX_NAME,
+    ApiRouter,
+    Limit,
+    PageCursor,
+    UserId,
+    documented,
+    no_content,
+    with_plus,
+)
 from routes.audited import changes, creates, deletes, reads
 from skein.bootstrap.api import services
 from skein.errors import Invalid
@@ -34,6 +43,16 @@ SearchedNumber = Annotated[
     Query(description="Return only the user with this number: +15005550100."),
 ]
 
+SearchedName = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=MAX_NAME,
+        pattern=r"\S",
+        description="Return only users whose names have words that begin so, or with this id.",
+    ),
+]
+
 
 @router.post(
     "/v1/users",
@@ -56,10 +75,21 @@ def create_user(new: NewUser) -> UserDetail:
     middlewares=reads("user"),
 )
 def list_users(
-    limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None, phone: SearchedNumber = None
+    limit: Limit = DEFAULT_PAGE,
+    cursor: PageCursor = None,
+    phone: SearchedNumber = None,
+    q: SearchedName = None,
 ) -> UserPage:
-    """The list includes callers. With `phone`, it has the owner of the number, or nobody."""
+    """The list includes callers. With `phone`, it has the owner of the number, or nobody.
+
+    With `q`, it has the users who are found by name, each once, and pages may be short.
+    """
     tenant, users = router.caller.tenant, services().users
+    if q is not None and phone is not None:
+        raise Invalid("search by `q` or by `phone`, not by both")
+    if q is not None:
+        hits = services().people_search.find(tenant, q, limit=limit, cursor=cursor)
+        return UserPage(items=tuple(map(UserResource.of, hits.items)), next_cursor=hits.next_cursor)
     if phone is not None:
         if cursor is not None:
             raise Invalid(FOREIGN)

@@ -159,6 +159,35 @@ def test_users_with_an_invalid_phone_number_are_422(admin: Client, phone: str) -
     assert admin.get("/v1/users", phone=phone).status == 422
 
 
+def test_users_are_found_by_name_and_by_id(world: World) -> None:
+    admin = operator(world)
+    for user_id, name in (("usr_1", "Zoë Quill"), ("usr_2", "Zoe Ann"), ("usr_3", "Ben")):
+        admin.post("/v1/users", {"id": user_id, "name": name})
+    found = admin.get("/v1/users", q="ZOE")
+    assert [user["id"] for user in found.body["items"]] == ["usr_1", "usr_2"]
+    assert [user["id"] for user in admin.get("/v1/users", q="zo qu").body["items"]] == ["usr_1"]
+    assert [user["id"] for user in admin.get("/v1/users", q="usr_3").body["items"]] == ["usr_3"]
+    pages = admin.all_pages("/v1/users", limit=1, q="zoe")
+    assert sorted(user["id"] for user in pages) == ["usr_1", "usr_2"]
+    assert operator(world, tenant="other").get("/v1/users", q="zoe").body["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ({"q": ""}, 422),
+        ({"q": "  "}, 422),
+        ({"q": "x" * 201}, 422),
+        ({"q": "ann", "phone": "+15005550101"}, 400),
+        ({"q": "ann", "cursor": "none"}, 400),
+    ],
+)
+def test_search_for_users_refuses_wrong_parameters(
+    world: World, query: dict[str, str], status: int
+) -> None:
+    assert operator(world).get("/v1/users", **query).status == status
+
+
 def test_users_with_a_phone_number_have_no_cursor(admin: Client) -> None:
     for number in (1, 2):
         admin.post("/v1/users", {"name": "Ann", "phones": [f"+1500555010{number}"]})

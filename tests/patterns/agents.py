@@ -461,6 +461,15 @@ def _list_audit(meter: Meter) -> None:
         world.app.audit.of_day(TENANT)
 
 
+@patterns.named("find people by name")
+def _find_people(meter: Meter) -> None:
+    world = group()
+    world.app.users.create(TENANT, NewUser(id="usr_ann", name="Ann"))
+    world.app.people_search.find(TENANT, "ann")
+    with meter(world):
+        world.app.people_search.find(TENANT, "ann")
+
+
 @patterns.named("list a tenant's erasures")
 def _list_erasures(meter: Meter) -> None:
     world = group()

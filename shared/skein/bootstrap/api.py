@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from skein.services.directory.lines import Lines
     from skein.services.directory.model_status import ModelStatuses
     from skein.services.directory.model_warnings import ModelWarnings
+    from skein.services.directory.people_search import PeopleSearch
     from skein.services.directory.users import Users
     from skein.services.inbound.service_webhooks import WebhookServices
     from skein.services.live.tickets import LiveTickets
@@ -475,6 +476,13 @@ class ApiServices:
         from skein.services.quotas.usage_reports import UsageReports
 
         return UsageReports(table=self.ports.table, clock=self.ports.clock)
+
+    @lazy
+    def people_search(self) -> PeopleSearch:
+        """The service by which operators search for people."""
+        from skein.services.directory.people_search import PeopleSearch
+
+        return PeopleSearch(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
     def users(self) -> Users:

@@ -390,6 +390,8 @@ def test_undo_of_a_name_and_a_time_zone_restores_both() -> None:
     world = talking(script, profile_fields=("name", "time_zone"))
     known(world)
     asked(world)
+    assert len(world.app.people_search.find(TENANT, "husam k").items) == 1
     for made in stored(world).profile_changes:
         world.app.users.undo(TENANT, HUSAM.id, made.id)
+    assert world.app.people_search.find(TENANT, "husam k").items == ()
     assert (stored(world).name, stored(world).time_zone) == ("Husam", None)

@@ -248,6 +248,7 @@ def test_name_of_a_caller_is_set_and_a_given_name_is_not() -> None:
     world.table.write(Put(caller.key, caller.to_item()))
     _told(world, "I am Dana", _entry("name", "Dana"), _entry("time_zone", "Europe/Berlin"))
     assert (_dana(world).name, _dana(world).time_zone) == ("Dana", "Europe/Berlin")
+    assert [user.id for user in world.app.people_search.find(TENANT, "dan").items] == [DANA.id]
     world.app.users.change(TENANT, DANA.id, UserChange(name="Dana Berg"))
     world.clock.advance(60)
     _told(world, "Call me Queen", _entry("name", "Queen", 2))

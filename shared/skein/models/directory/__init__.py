@@ -3,6 +3,7 @@
 __all__ = [
     "agent",
     "line",
+    "name_index",
     "phone",
     "phone_number",
     "profile_change",

@@ -39,6 +39,7 @@ from skein.ports import Clock, Table
 from skein.services.account_linking.chats import replace_member
 from skein.services.account_linking.owned_items import move_owned, rename_owned
 from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.common.name_index import unindexed
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
 from skein.services.common.profile_changes import kept_changes
@@ -178,6 +179,7 @@ class PhoneLinks:
         writes: list[Write] = [
             write,
             Delete(former.key, Is("version", former.version)),
+            *unindexed(former),
             Update(
                 PhoneOwner.key_of(user.tenant, phone),
                 set={"user_id": user.id},

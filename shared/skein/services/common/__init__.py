@@ -3,6 +3,7 @@
 __all__ = [
     "circuit_breaker",
     "model_json",
+    "name_index",
     "optimistic",
     "pagination",
     "parallel",

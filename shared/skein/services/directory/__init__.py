@@ -7,5 +7,6 @@ __all__ = [
     "model_status",
     "model_warnings",
     "number_detach",
+    "people_search",
     "users",
 ]

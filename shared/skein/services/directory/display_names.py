@@ -16,6 +16,7 @@ from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import UpkeepJob
 from skein.ports import Table
+from skein.services.common.name_index import indexed
 from skein.services.common.pagination import pages_of_relation, rows_after
 from skein.services.outbox.dispatch import Dispatch
 
@@ -81,7 +82,7 @@ def named_members(
             named.append(User.from_item(item).as_member)
         else:
             user = User(tenant=tenant, id=caller.id, name=caller.name, created_at=now)
-            table.write(Put(user.key, user.to_item(), Missing()))
+            table.transact([Put(user.key, user.to_item(), Missing()), *indexed(user)])
             named.append(user.as_member)
     return tuple(named)
 

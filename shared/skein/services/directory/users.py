@@ -13,6 +13,7 @@ from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Ids, Table
+from skein.services.common.name_index import indexed, reindexed
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.common.profile_changes import (
@@ -52,7 +53,7 @@ class Users:
         )
         taken = [self._taken(user, phone) for phone in user.phones]
         try:
-            self.table.transact([Put(user.key, user.to_item(), Missing()), *taken])
+            self.table.transact([Put(user.key, user.to_item(), Missing()), *taken, *indexed(user)])
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise Conflict("a user with this id already exists") from failure
@@ -97,8 +98,8 @@ class Users:
     ) -> User:
         now = self.clock.now()
         item = self.table.get(User.key_of(tenant, person.id))
-        new = User(tenant=tenant, id=person.id, name=person.name, created_at=now)
-        user = User.from_item(item) if item is not None else new
+        unknown = User(tenant=tenant, id=person.id, name=person.name, created_at=now)
+        user = User.from_item(item) if item is not None else unknown
         if user.erasure_id is not None:
             raise Conflict("this user is being erased", details={"user_id": user.id})
         given = set_by_person(user, change.given, change_id=change_id, now=now)
@@ -107,9 +108,11 @@ class Users:
         if given.get("name", user.name) != user.name:
             self.renaming.announce(tenant, person.ref)
         revised, write = revise(user, given)
-        self.table.write(
-            write if item is not None else Put(revised.key, revised.to_item(), Missing())
-        )
+        if item is None:
+            new = Put(revised.key, revised.to_item(), Missing())
+            self.table.transact([new, *indexed(revised)])
+        else:
+            self._write(write, user, revised)
         return revised
 
     def list(
@@ -177,6 +180,7 @@ class Users:
             Delete(PhoneOwner.key_of(tenant, phone), any_of(Missing(), Is("user_id", user_id)))
             for phone in gone
         )
+        writes.extend(reindexed(user, revised))
         try:
             take_away(self.table, user, gone, writes)
         except ConditionFailed as failure:
@@ -208,8 +212,16 @@ class Users:
         if made.field == "name":
             self.renaming.announce(tenant, user.as_member.ref)
         restored, write = revise(user, given)
-        self.table.write(write)
+        self._write(write, user, restored)
         return restored
+
+    def _write(self, write: Write, before: User, after: User) -> None:
+        """Store a change of a user, with what follows in the name index."""
+        words = reindexed(before, after)
+        if words:
+            self.table.transact([write, *words])
+        else:
+            self.table.write(write)
 
     @staticmethod
     def _taken(user: User, phone: str) -> Put:
@@ -265,7 +277,8 @@ class Profiles:
             given = set_by_agent(user, field, value, source, change_id=f"pch_{effect}", now=now)
             revised, write = revise(user, given)
             new = Put(user.key, revised.to_item() | {"version": 1}, Missing())
-            change: list[Write] = [write if item is not None else new] if given else []
+            words = reindexed(user, revised) if item is not None else indexed(revised)
+            change: list[Write] = [write if item is not None else new, *words] if given else []
             try:
                 transact_guarded(self.table, [record, *change], guard)
             except ConditionFailed as failure:

@@ -28,6 +28,7 @@ from skein.models.quotas.limit import ExceededLimit
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import membership_keys, read_membership
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
+from skein.services.common.name_index import indexed
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import merged_overrides
 from skein.services.config.retention import retention_of
@@ -253,7 +254,7 @@ class SmsReceiver:
                 by_phone=True,
                 created_at=now,
             )
-            writes.append(Put(user.key, user.to_item(), Missing()))
+            writes.extend([Put(user.key, user.to_item(), Missing()), *indexed(user)])
         if owner is None:
             owner = PhoneOwner(tenant=line.tenant, phone=phone, user_id=user.id)
             writes.append(Put(owner.key, owner.to_item(), Missing()))

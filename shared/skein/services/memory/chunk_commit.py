@@ -31,6 +31,7 @@ from skein.models.memory.consolidation import ConsolidationRecord, KeptCounts
 from skein.models.memory.memory import revision_key
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
+from skein.services.common.name_index import reindexed
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.memory.chunking import Chunk, HistoryPosition
 from skein.services.memory.consolidation_schedule import MAX_FAILURES, after_failure
@@ -224,7 +225,10 @@ class ChunkCommitter:
             return _ProfileWrites()
         ids = [f"pch_{self.ids.ulid()}" for _ in drafts]
         given, count = filled(person, drafts, owner, change_ids=ids, now=self.clock.now())
-        return _ProfileWrites((revise(person, given)[1],), count) if given else _ProfileWrites()
+        if not given:
+            return _ProfileWrites()
+        revised, write = revise(person, given)
+        return _ProfileWrites((write, *reindexed(person, revised)), count)
 
     def _membership(self, membership: Membership) -> Membership | None:
         """Read the membership again; None if the item does not exist any more."""

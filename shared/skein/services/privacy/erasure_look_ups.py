@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from skein.errors import ConditionFailed
 from skein.models.chats.idempotency import OPENED
 from skein.models.common.storage import Delete, Is, Item, Key, Write
+from skein.models.directory.name_index import NameWord
 from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
 from skein.models.directory.user import Merge
 from skein.models.quotas.limit import Allowance, owner_of_user
 from skein.models.quotas.usage import days_of_user_usage
 from skein.ports import Table
+from skein.services.common.name_index import name_words
 from skein.services.common.pagination import items_under, read_items
 from skein.services.privacy.erasure_sweep import Sweep
 
@@ -35,6 +37,8 @@ class LookUpEraser:
                 self._delete(sweep, Delete(key))
             for item in items_under(self.table, merge.pk, OPENED):
                 self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
+        for key in read_items(self.table, list(_names(sweep))):
+            self._delete(sweep, Delete(key))
         counters = days_of_user_usage(sweep.tenant, sweep.subject.ids, sweep.now)
         for key in read_items(self.table, list(counters)):
             self._delete(sweep, Delete(key))
@@ -47,6 +51,13 @@ class LookUpEraser:
         except ConditionFailed:  # the look-up now belongs to someone else
             return
         sweep.unsaved.counts["look_ups"] += 1
+
+
+def _names(sweep: Sweep) -> Iterator[Key]:
+    """Yield the keys of the name index at which the person may be found."""
+    words = {word for name in sweep.subject.names for word in name_words(name)}
+    for user_id in sweep.subject.ids:
+        yield from (NameWord.key_of(sweep.tenant, word, user_id) for word in sorted(words))
 
 
 def _look_up(sweep: Sweep, phone: str, item: Item) -> Write | None:

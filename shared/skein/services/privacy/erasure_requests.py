@@ -9,6 +9,7 @@ from skein.models.directory.user import User
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.privacy.erasure import ERASURE, Erasure, Subject, erasures_partition
 from skein.ports import Clock, Ids, Table
+from skein.services.common.name_index import unindexed
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor
 from skein.services.outbox.dispatch import Dispatch
@@ -122,6 +123,7 @@ class Erasures:
             Delete(PhoneOwner.key_of(tenant, phone), any_of(Missing(), Is("user_id", user_id)))
             for phone in user.phones
         )
+        writes.extend(unindexed(user))
         try:
             self.table.transact(writes)
         except Ambiguous:

@@ -1,0 +1,54 @@
+"""Writes of the name index, which join the transaction that changes a person's name."""
+
+import unicodedata
+from collections.abc import Iterable
+
+from skein.models.common.storage import Delete, Put, Write
+from skein.models.directory.name_index import NameWord
+from skein.models.directory.user import User
+from skein.services.common.words import words_of
+
+MAX_WORDS = 16  # of a name; further words are not searched
+MAX_WORD_CHARACTERS = 32
+
+
+def name_words(name: str) -> tuple[str, ...]:
+    """Return the distinct words of a name without case and accents, at most 16, in order."""
+    split = unicodedata.normalize("NFD", name)
+    plain = "".join(each for each in split if unicodedata.category(each) != "Mn")
+    found = (word[:MAX_WORD_CHARACTERS] for word in words_of(unicodedata.normalize("NFC", plain)))
+    return tuple(dict.fromkeys(found))[:MAX_WORDS]
+
+
+def indexed(user: User, *, late: bool = False) -> list[Write]:
+    """Return the writes that add a person to the name index.
+
+    Args:
+        user: The person.
+        late: Whether the person was stored before the index.
+    """
+    words = name_words(user.name)
+    rows = (
+        NameWord(tenant=user.tenant, user_id=user.id, word=word, words=words, late=late)
+        for word in words
+    )
+    return [Put(row.key, row.to_item()) for row in rows]
+
+
+def unindexed(user: User) -> list[Write]:
+    """Return the writes that take a person out of the name index."""
+    return word_deletions(user.tenant, user.id, name_words(user.name))
+
+
+def reindexed(before: User, after: User) -> list[Write]:
+    """Return the writes that follow from a person's new name; none if the name is the same."""
+    if before.name == after.name:
+        return []
+    words = name_words(after.name)
+    gone = [word for word in name_words(before.name) if word not in words]
+    return [*indexed(after), *word_deletions(before.tenant, before.id, gone)]
+
+
+def word_deletions(tenant: str, user_id: str, words: Iterable[str]) -> list[Write]:
+    """Return the writes that delete words of a person from the name index."""
+    return [Delete(NameWord.key_of(tenant, word, user_id)) for word in words]
