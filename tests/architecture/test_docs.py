@@ -21,7 +21,7 @@ from skein.models.common.base import MemberRef, Stored
 from skein.models.common.storage import Key
 from skein.models.config import overrides
 from skein.models.delivery import delivery
-from skein.models.directory import agent, line, phone, user, webhook_service
+from skein.models.directory import agent, line, name_index, phone, user, webhook_service
 from skein.models.live import connection
 from skein.models.memory import consolidation, memory, reflection
 from skein.models.outbox import due
@@ -477,6 +477,8 @@ KEYS: dict[str, Key] = {
     ),
     "`ErasedChat`": erasure.ErasedChat.key_of(TENANT, "{erasure}", CHAT),
     "`Message`": numbered(chat.Message.key_of(TENANT, CHAT, 7)),
+    "`NameWord`": name_index.NameWord.key_of(TENANT, "{word}", "{id}"),
+    "`NameIndex`": name_index.NameIndex.key_of(TENANT),
     "`OpeningRecord`": idempotency.OpeningRecord.key_of(TENANT, "{id}", "{client}"),
     "`IdempotencyRecord`": idempotency.IdempotencyRecord.key_of(TENANT, CHAT, PERSON, "{client}"),
     "`BorrowedContext`": borrowed.BorrowedContext.key_of(TENANT, CHAT, AGENT),

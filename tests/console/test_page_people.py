@@ -52,7 +52,7 @@ def test_people_are_found_by_name_id_and_number(driver: Driver) -> None:
     driver.sign_in("#/people")
     page = driver.page
     rows = page.get_by_role("region", name="People", exact=True).locator("tbody tr")
-    for text in ("IMG SRC", "usr_FOUND", PHONE, "1 500 555 0177"):
+    for text in ("IMG SRC", "usr_found", PHONE, "1 500 555 0177"):
         page.get_by_label("Name, id or phone number").fill(text)
         page.get_by_role("button", name="Search").click()
         expect(page.get_by_role("status").first).to_have_text("Found: 1")

@@ -1566,6 +1566,8 @@ export interface paths {
         /**
          * List users by id
          * @description The list includes callers. With `phone`, it has the owner of the number, or nobody.
+         *
+         *     With `q`, it has the users who are found by name, each once, and pages may be short.
          */
         get: operations["list_users"];
         put?: never;
@@ -9035,6 +9037,8 @@ export interface operations {
                 cursor?: string | null;
                 /** @description Return only the user with this number: +15005550100. */
                 phone?: string | null;
+                /** @description Return only users whose names have words that begin so, or with this id. */
+                q?: string | null;
             };
             header?: {
                 /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
