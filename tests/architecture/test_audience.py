@@ -75,7 +75,7 @@ OTHERS = {
     "agent/training_export.py": "a completed thread, for operators",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
     "services/feed/live_changes.py": "numbers and ids of what has changed",
-    "services/live/answer_streams.py": "whether the run at work still is, and no words",
+    "services/live/answer_frames.py": "whether the worker still has the run; no words",
     "services/live/pushes.py": "for people, in chats that they are in now",
     "services/chats/views.py": "for people, in chats that they are in",
     "services/chats/message_reasons.py": "ids, statuses and reasons, for operators",

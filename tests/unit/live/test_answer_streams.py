@@ -291,6 +291,22 @@ def test_failed_push_stops_the_words_of_that_connection_alone(world: World) -> N
     assert world.metrics.counts["FramesLost"] == 1
 
 
+def test_unexpected_error_of_a_push_is_retried_once_and_the_turn_succeeds(world: World) -> None:
+    push, errors = world.sockets.push, iter([LookupError("a defect")])
+
+    def failing(connection_id: str, text: str) -> None:
+        for error in errors:
+            raise error
+        push(connection_id, text)
+
+    world.sockets.push = failing  # type: ignore[method-assign]
+    ask(world)
+    assert world.texts()[-1] == ANSWER
+    assert world.metrics.counts["StreamsFailed"] == 1
+    assert ANSWER.startswith(read(world, "Tom"))
+    assert read(world, "Tom")
+
+
 def test_unreachable_table_delays_the_words_and_not_the_turn(world: World) -> None:
     read_all = world.table.get_many
     failures = iter([True, True])
