@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -618,6 +619,18 @@ def test_files_and_targets_that_pages_name_are_there(path: Path) -> None:
         assert (ROOT / name).exists(), f"{path.name} names {name}"
     for name in re.findall(r"`((?:models|services|agent|adapters)/[\w/]+\.py)", text):
         assert (ROOT / "shared" / "skein" / name).exists(), f"{path.name} names {name}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_shell_blocks_of_pages_are_valid_bash(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    blocks = re.findall(r"^( *)```sh\n(.*?)^ *```$", text, flags=re.DOTALL | re.MULTILINE)
+    if blocks:
+        script = "\n".join(block for _, block in blocks)
+        done = subprocess.run(
+            ["bash", "-n"], input=script, capture_output=True, text=True, check=False, timeout=30
+        )
+        assert not done.stderr
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
