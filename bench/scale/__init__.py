@@ -1,5 +1,4 @@
-"""What Skein does at sizes that nobody has at home: computed, and simulated with the real code.
+"""Cost and throughput of Skein at large scale: computed, and simulated with the real code.
 
-It is no part of the product: `make lint` does not check its types, and `make test` runs a smoke
-test of it only. `make test-slow` runs all of its tests.
+`make test` runs a smoke test of this package. `make test-slow` runs all of its tests.
 """

@@ -1,4 +1,4 @@
-"""`make scale`: computes and simulates, prints it, and puts it into `docs/scale.md`."""
+"""`make scale`: compute and simulate the tables of `docs/scale.md`, and write them."""
 
 import argparse
 import sys
@@ -18,14 +18,14 @@ CORES = 2
 
 
 def simulation(script: Script) -> dict[str, ScenarioResult]:
-    """All scenarios, two at a time, each in a process of its own."""
+    """Carry out all scenarios, two at a time, each in its own process."""
     with ProcessPoolExecutor(CORES, max_tasks_per_child=1) as pool:
         found = pool.map(partial(played, script), SCENARIOS)
         return {one.scenario: one for one in found}
 
 
 def main(arguments: list[str]) -> None:
-    """Do it; a smaller size, or other paces, are printed and written nowhere."""
+    """Print the tables, and write them to the page unless sizes or paces differ."""
     parser = argparse.ArgumentParser(prog="make scale", description=__doc__)
     parser.add_argument("--wire-ms", type=float, help="duration of a call to AWS")
     parser.add_argument("--processor-ms", type=float, help="processor time per call to AWS")

@@ -1,4 +1,4 @@
-"""Prices, quotas and paces from `bench/prices.toml`, and what of them the command line changes."""
+"""Prices, quotas and paces from `bench/prices.toml`; the command line may change paces."""
 
 import tomllib
 from typing import Any
@@ -16,14 +16,14 @@ class _Part(BaseModel):
 
 
 class About(_Part):
-    """Where and when the prices were those."""
+    """The region and the date of the prices."""
 
     region: str
     as_of: str
 
 
 class DynamoDb(_Part):
-    """Of request units by the million, and of GiB."""
+    """Prices of DynamoDB: a million request units, and a GiB for a month."""
 
     write_million: float
     read_million: float
@@ -32,21 +32,21 @@ class DynamoDb(_Part):
 
 
 class Lambda(_Part):
-    """Of functions."""
+    """Prices of Lambda."""
 
     gib_second: float
     request_million: float
 
 
 class Sqs(_Part):
-    """Of queues."""
+    """Prices of SQS."""
 
     request_million: float
     requests_of_a_job: int
 
 
 class HttpApi(_Part):
-    """Of the gateway."""
+    """Prices of the HTTP API."""
 
     request_million: float
 
@@ -59,13 +59,13 @@ class WebSocketApi(_Part):
 
 
 class Logs(_Part):
-    """Of log lines taken in."""
+    """Prices of CloudWatch Logs."""
 
     gib: float
 
 
 class Quotas(_Part):
-    """What AWS gives before anybody asks for more; by the second unless they say otherwise."""
+    """AWS's default quotas, per second unless the name says otherwise."""
 
     partition_reads: int
     partition_writes: int
@@ -82,7 +82,7 @@ class Quotas(_Part):
 
 
 class Paces(_Part):
-    """How long things are taken to last."""
+    """Assumed durations."""
 
     wire_ms: float
     processor_ms: float
@@ -95,19 +95,19 @@ class Paces(_Part):
     log_kib: float
 
     def of(self, memory_mib: int) -> Pace:
-        """Of calls, in a function of so much memory."""
+        """Return the pace of calls in a function with this memory."""
         return Pace(self.wire_ms, self.processor_ms, memory_mib)
 
 
 class Mix(_Part):
-    """What a message brings with it, besides its answer."""
+    """Background work per message, besides its answer."""
 
     upkeep_rounds: float
     chats_remembered: float
 
 
 class Assumptions(_Part):
-    """All of the file."""
+    """The contents of the file."""
 
     about: About
     dynamodb: DynamoDb
@@ -122,7 +122,7 @@ class Assumptions(_Part):
 
     @classmethod
     def load(cls, **paces: float | None) -> "Assumptions":
-        """From the file, with other paces if they are given."""
+        """Load the file, and replace the given paces."""
         said: dict[str, Any] = tomllib.loads(FILE.read_text(encoding="utf-8"))
         said["lambda_"] = said.pop("lambda")
         said["pace"] |= {name: value for name, value in paces.items() if value is not None}

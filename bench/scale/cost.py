@@ -1,4 +1,4 @@
-"""What a million of something costs, by service, at public list prices."""
+"""The cost of a million activities, by AWS service, at public list prices."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -15,7 +15,7 @@ MIB_OF_A_GIB = 1_024
 
 @dataclass(frozen=True)
 class Bill:
-    """Dollars for a million."""
+    """Dollars for a million activities."""
 
     writes: float = 0.0
     reads: float = 0.0
@@ -27,11 +27,11 @@ class Bill:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """The sum of all parts."""
         return float(sum(getattr(self, part.name) for part in fields(self)))
 
     def plus(self, other: "Bill", times: float = 1.0) -> "Bill":
-        """Together with so many of another."""
+        """Return this bill plus a multiple of another."""
         both = {
             part.name: getattr(self, part.name) + times * getattr(other, part.name)
             for part in fields(self)
@@ -40,11 +40,11 @@ class Bill:
 
 
 class Costs:
-    """Computes bills.
+    """Compute bills.
 
     Args:
         assumed: Prices and paces.
-        template: How functions are deployed.
+        template: The template, with the memory of functions.
     """
 
     def __init__(self, assumed: Assumptions, template: Template) -> None:
@@ -52,7 +52,7 @@ class Costs:
         self._functions = {function.logical_id: function for function in template.functions}
 
     def of(self, activity: Activity) -> Bill:
-        """What a million of an activity costs; what is stored, for a month, backup included."""
+        """Return the bill of a million activities; storage is for a month, with backup."""
         prices = self._assumed
         seconds = self.seconds(activity)
         gib_seconds = sum(
@@ -80,7 +80,7 @@ class Costs:
         )
 
     def seconds(self, activity: Activity) -> Mapping[str, float]:
-        """For how long each function works on one, its calls taken one after the other."""
+        """Return the seconds that each function works on one activity, with calls in sequence."""
         return dict(self._seconds(activity))
 
     def _seconds(self, activity: Activity) -> Iterator[tuple[str, float]]:
@@ -98,7 +98,7 @@ class Costs:
             yield name, own + activity.each(activity.calls[name]) * call_ms / 1_000
 
     def mixed(self, activities: Sequence[Activity]) -> Bill:
-        """A million messages in direct chats of the app, with all that they bring with them."""
+        """Return the bill of a million direct chat messages with their background work."""
         turn, _, _, _, upkeep, remembered = (self.of(activity) for activity in activities)
         mix = self._assumed.mix
         return turn.plus(upkeep, mix.upkeep_rounds).plus(remembered, mix.chats_remembered)

@@ -1,6 +1,6 @@
-"""Due items by the million: each is made, by its number, when somebody asks for it.
+"""Millions of due items, each created from its number when it is read.
 
-What an item looks like is taken from Skein's own models; only what is no other's is put in here.
+Skein's own models create one item of a crowd. The others differ only in their ids.
 """
 
 from collections.abc import Callable
@@ -25,19 +25,19 @@ TENANT = "acme"
 ENTRIES_OF_AN_AGENT = 20
 MOST = 1_000_000_000
 DIGITS = 11
-RECENT = 1 << 14  # what is asked for several times within a batch
+RECENT = 1 << 14  # cached keys and times, which a batch needs several times
 MARKS = frozenset({"gsi2pk", "gsi2sk", "due_tries"})
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How items of a kind are made, of a number that no other item has.
+    """How items of a kind are created from their numbers.
 
     Attributes:
-        made: One, by the model itself.
-        own: What of it is no other's.
-        key: Its key; a greater number gives a greater one.
-        number: What stands at the end of this part of the key.
+        made: Creates one item by its model.
+        own: Returns the attributes that differ between items.
+        key: Returns an item's key; a greater number gives a greater key.
+        number: Returns the part of a key that ends with the number.
     """
 
     made: Callable[[int, datetime], Item]
@@ -48,14 +48,14 @@ class Kind:
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Some due items of one kind; the higher the number of one, the later it is due.
+    """Due items of one kind; an item with a higher number is due later.
 
     Args:
-        size: How many there are.
-        first: When the first one is due.
-        together: How many are due at the same moment.
-        every: How much later the next ones are due.
-        seed: Makes the ids of this crowd others than those of the next; 0 to 99.
+        size: The number of items.
+        first: The time at which the first item is due.
+        together: The number of items that are due at the same time.
+        every: The time between two such groups.
+        seed: 0 to 99; two crowds of one kind need different seeds, for different ids.
     """
 
     kind: DueKind
@@ -66,20 +66,20 @@ class Crowd:
     seed: int = 1
 
     def at(self, number: int) -> datetime:
-        """When an item is due, as long as nobody has moved it."""
+        """Return when an unchanged item is due."""
         return self.first + number // self.together * self.every
 
     def key(self, number: int) -> Key:
-        """The key of an item."""
+        """Return the key of an item."""
         return _key(self.kind, self.seed * MOST + number)
 
     def item(self, number: int) -> Item:
-        """An item, but for its due pointer."""
+        """Return an item without its due pointer."""
         own = KINDS[self.kind].own(self.seed * MOST + number)
         return {**self._prototype, **own, **self.key(number)._asdict()}
 
     def number(self, key: Key) -> int | None:
-        """Which item has this key, if one of these has."""
+        """Return the number of the item with this key; None if there is none in this crowd."""
         digits = KINDS[self.kind].number(key)[-DIGITS:]
         if not digits.isdigit() or int(digits) // MOST != self.seed:
             return None
@@ -87,7 +87,7 @@ class Crowd:
         return number if number < self.size and self.key(number) == key else None
 
     def sort_key(self, number: int) -> str:
-        """Where an item stands in the index, as long as nobody has moved it."""
+        """Return the sort key of an unchanged item in the due index."""
         key = self.key(number)
         return f"{_spelled(self.at(number))}#{key.pk}|{key.sk}"
 

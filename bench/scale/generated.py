@@ -1,8 +1,8 @@
-"""A table of many millions of due items that holds only those that somebody has changed.
+"""A table with millions of generated due items, which stores changed items only.
 
-Its pages of the due index, and the items that they point at, are made when they are asked for. It
-knows what the tick and the finders do and nothing more: whatever else is asked of it fails.
-`tests/contract/test_generated_table.py` holds its pages to those of the table in memory.
+Items and pages of the due index are generated when they are read. The table supports only the calls
+of the tick and the finders; other calls raise an error. `tests/contract/test_generated_table.py`
+compares its pages with those of the table in memory.
 """
 
 from bisect import bisect_left, insort
@@ -28,7 +28,7 @@ from skein.models.common.base import stable_hash
 from skein.models.common.storage import Is, Item, Key, Page, Query, Update, Write
 from skein.models.outbox.due import DUE_SHARDS, due_partition
 
-BLOCK = 4_096  # numbers whose shards are found out at once
+BLOCK = 4_096  # numbers whose shards are computed together
 
 Place = tuple[str, Key]
 
@@ -37,12 +37,12 @@ class GeneratedTable:
     """A `Table` of crowds.
 
     Args:
-        crowds: Who is there; no two of one kind and seed.
-        meter: Counts the calls and lets the time pass that they take.
+        crowds: The generated items; no two crowds with the same kind and seed.
+        meter: Counts the calls, and advances the clock by their duration.
 
     Attributes:
-        changed: The items that somebody has written, and that are still due some time.
-        latest: By kind, the longest that an item had been due when its mark was moved, in seconds.
+        changed: The items that were written and not finished.
+        latest: By kind, the longest time that an item was due before it was moved, in seconds.
     """
 
     def __init__(self, crowds: Sequence[Crowd], meter: CallMeter) -> None:
@@ -74,7 +74,7 @@ class GeneratedTable:
         return found
 
     def query(self, query: Query) -> Page:
-        """See `skein.ports.Table`; only of the due index, in pages of 1 MB, each one call."""
+        """See `skein.ports.Table`; only for the due index, with one call per MB."""
         check_query(query)
         if query.newest_first or query.index != "gsi2":
             self._refuse()
@@ -96,7 +96,7 @@ class GeneratedTable:
     # ------------------------------------------------------------------ writes
 
     def write(self, write: Write) -> None:
-        """See `skein.ports.Table`; updates of items, on condition of a value that was read."""
+        """See `skein.ports.Table`; only for updates with an optimistic lock."""
         check_write(write)
         if not (isinstance(write, Update) and isinstance(write.condition, Is)) or write.add:
             self._refuse()
@@ -114,14 +114,14 @@ class GeneratedTable:
         self._replace(key, item, after)
 
     def transact(self, writes: Sequence[Write]) -> None:
-        """Nobody who looks for what is due, and only sends it on, asks for it."""
+        """Refuse transactions: the simulated functions make none."""
         self._refuse()
 
     def finish(self, key: Key) -> bool:
-        """Let a worker end what an item stood for, so that it is not due any more.
+        """Finish the work of an item, so that the item is no longer due.
 
         Returns:
-            Whether it was still due.
+            Whether the item was still due.
         """
         item = self._item(key)
         if item is None or "gsi2sk" not in item:
@@ -177,7 +177,7 @@ class GeneratedTable:
         return self._likes[self._look_up(key)[0]]
 
     def _places(self, pk: str, first: str, last: str, after: Place | None) -> Iterator[Place]:
-        """What stands in a partition of the index, in order, behind `after`."""
+        """Yield the entries of an index partition in order, after `after`."""
         made = (
             self._untouched(crowd, shard, max(first, after[0] if after else ""))
             for crowd in self._crowds
@@ -199,7 +199,7 @@ class GeneratedTable:
             low = bisect_left(range(crowd.size), first, lo=low, key=crowd.sort_key)
             leading = False
         else:
-            leading = True  # so what is touched here need not be looked at ever again
+            leading = True  # changed items at the beginning are skipped from now on
         while low < crowd.size:
             for number in _numbers(crowd, low // BLOCK)[shard]:
                 if number < low:
@@ -219,11 +219,11 @@ class GeneratedTable:
 
 
 class _Like(NamedTuple):
-    """What all items of a crowd are like.
+    """Sizes that all items of a crowd share.
 
     Attributes:
-        size: The bytes of one that has been moved.
-        row_units: What a write of its row in the index consumes.
+        size: The bytes of an item whose due pointer has been moved.
+        row_units: The write units of an item's entry in the index.
     """
 
     size: int
@@ -238,7 +238,7 @@ class _Like(NamedTuple):
 
 @lru_cache(maxsize=BLOCK)
 def _made(crowd: Crowd, number: int) -> Item:
-    """An item that nobody has changed."""
+    """Return an unchanged item."""
     return crowd.item(number) | {
         "gsi2pk": due_partition(crowd.kind, _shard(crowd, number)),
         "gsi2sk": crowd.sort_key(number),
@@ -252,7 +252,7 @@ def _shard(crowd: Crowd, number: int) -> int:
 
 @lru_cache(maxsize=64)
 def _numbers(crowd: Crowd, block: int) -> list[list[int]]:
-    """The numbers of a block, by shard."""
+    """Return the numbers of a block, by shard."""
     shards: list[list[int]] = [[] for _ in range(DUE_SHARDS)]
     for number in range(block * BLOCK, min((block + 1) * BLOCK, crowd.size)):
         shards[_shard(crowd, number)].append(number)

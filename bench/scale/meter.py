@@ -1,4 +1,4 @@
-"""What calls are counted and timed by in a simulation: a clock that each call moves on."""
+"""Counts and times the calls of a simulation; each call advances a clock."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -19,9 +19,9 @@ class Pace:
     """How long a call takes.
 
     Attributes:
-        wire_ms: Until AWS has answered.
-        processor_ms: That a whole processor works to ask and to understand the answer.
-        memory_mib: Of the function; its share of a processor follows from it, at most one.
+        wire_ms: Milliseconds until AWS answers.
+        processor_ms: Milliseconds of a whole CPU for the request and its response.
+        memory_mib: The function's memory, which decides its share of a CPU, at most one.
     """
 
     wire_ms: float
@@ -30,19 +30,19 @@ class Pace:
 
     @property
     def busy_ms(self) -> float:
-        """How long the function's share of a processor works on a call."""
+        """The milliseconds that the function's share of a CPU works on a call."""
         return self.processor_ms / min(1.0, self.memory_mib / MIB_OF_A_PROCESSOR)
 
 
 class CallMeter:
-    """Counts calls, and lets the time pass that they take.
+    """Count calls, and advance the clock by their duration.
 
     Attributes:
-        calls: By name.
-        reads: Units.
-        writes: Units.
+        calls: The number of calls, by name.
+        reads: Read units.
+        writes: Write units.
         size: Bytes that were read or written.
-        busy: For how long the processor has worked.
+        busy: How long the CPU has worked.
     """
 
     def __init__(self, clock: FixedClock, pace: Pace) -> None:
@@ -57,7 +57,7 @@ class CallMeter:
         self._seconds = (pace.wire_ms + pace.busy_ms) / 1_000
 
     def call(self, name: str, *, reads: float = 0, writes: float = 0, size: int = 0) -> None:
-        """One call has been made."""
+        """Count one call."""
         self.calls[name] += 1
         self.reads += reads
         self.writes += writes
@@ -67,10 +67,10 @@ class CallMeter:
 
 
 class Lanes:
-    """Threads, as far as time goes: what they do is done one after the other.
+    """Simulated threads: the work is done in sequence, but timed as in parallel.
 
-    Each piece of function begins where a lane is free, by a clock that is put back for it. They
-    share one processor, so none begins before it has worked off what the others have asked of it.
+    Each piece of work starts on the lane that is free first; the clock is set back to that time.
+    The lanes share one CPU, so a piece starts only after the CPU has finished the work before it.
     """
 
     def __init__(self, meter: CallMeter, lanes: int) -> None:

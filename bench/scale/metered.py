@@ -1,7 +1,7 @@
-"""A table in memory that knows what each call would consume, and in which partition.
+"""A table in memory that charges each call, by partition.
 
-Amazon's engine tells units by table only; which key runs hot is told by nobody. So the rules are
-applied here, and `tests/contract/test_scale_units.py` holds their sum to what the engine consumed.
+Amazon's engine reports units by table only, not by partition. So this table applies DynamoDB's
+rules itself. `tests/contract/test_scale_units.py` compares their sum with the units of the engine.
 """
 
 import threading
@@ -25,7 +25,7 @@ from tests.fakes.table import MemoryTable
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What one call consumed in one partition of the table or of an index."""
+    """The units of one call in one partition of the table or an index."""
 
     operation: str
     partition: str
@@ -56,12 +56,12 @@ class MeteredTable:
     """A `Table` in memory.
 
     Args:
-        clock: By which items expire.
+        clock: Decides which items have expired.
 
     Attributes:
-        charges: What was consumed so far.
-        calls: How often each method was called.
-        stored: By how many bytes the table has grown.
+        charges: All charges so far.
+        calls: The number of calls, by method.
+        stored: The bytes by which the table has grown.
         vectors: The vector index of the table. Its searches count as calls, without units.
     """
 
@@ -80,12 +80,12 @@ class MeteredTable:
 
     @property
     def reads(self) -> float:
-        """All read units."""
+        """The sum of all read units."""
         return sum(charge.reads for charge in self.charges)
 
     @property
     def writes(self) -> float:
-        """All write units."""
+        """The sum of all write units."""
         return sum(charge.writes for charge in self.charges)
 
     def get(self, key: Key) -> Item | None:
@@ -118,7 +118,7 @@ class MeteredTable:
 
     def write(self, write: Write) -> None:
         """See `skein.ports.Table`."""
-        with self._lock:  # so that before and after are this write's own
+        with self._lock:  # so that no other write changes the item in between
             before = self._inner.get_many([write.key])
             try:
                 self._inner.write(write)

@@ -1,4 +1,4 @@
-"""What the partitions of the table and of its indexes hold, by their keys."""
+"""The roles of partitions, by their keys."""
 
 import re
 
@@ -34,10 +34,10 @@ ROLES = {
 
 
 def role_of(partition: str) -> str:
-    """What kind of thing a partition holds.
+    """Return the role of a partition.
 
     Raises:
-        ValueError: Nobody has thought of it.
+        ValueError: The partition has no role in `ROLES`.
     """
     for role, pattern in ROLES.items():
         if re.fullmatch(pattern, partition):

@@ -23,17 +23,17 @@ from tests.fakes.system import MemoryMetrics
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 CHATS = 10_000_000
-DUE_OF_ALL = 25  # of these chats one is due in the same hour
+DUE_OF_ALL = 25  # one of this many chats is due in the same hour
 MAX_MINUTES = 24 * 60
 TURN_SECONDS = 5
 
 
 def _nothing(_item: Item, _now: datetime) -> None:
-    """Plans and merges are looked for, and there are none."""
+    """Fire nothing: the simulation has no plans and merges."""
 
 
 def _tick(*, table: Table, due_scanner: DueScanner) -> Tick:
-    """Build a tick that has no plans and merges to continue."""
+    """Build a tick without plans and merges."""
     metrics = MemoryMetrics()
     return Tick(
         table=table,
@@ -60,9 +60,9 @@ class ScenarioResult:
     """The figures of a scenario.
 
     Attributes:
-        figures: By name, in the order in which they are told.
-        seconds: How long the simulation took.
-        peak_mib: The most memory that the process has had.
+        figures: The figures by name.
+        seconds: The duration of the simulation.
+        peak_mib: The maximum memory of the process.
     """
 
     scenario: str
@@ -73,11 +73,11 @@ class ScenarioResult:
 
 @dataclass(frozen=True)
 class Script:
-    """How large everything is; 1 for the full size.
+    """The scenarios, at a size.
 
     Attributes:
-        pace: How long a call takes.
-        size: By what everything is multiplied.
+        pace: The duration of a call.
+        size: The factor for all numbers of items; 1 is the full size.
     """
 
     pace: Pace
@@ -85,13 +85,13 @@ class Script:
     now: datetime = field(default=NOON)
 
     def many(self, count: int) -> int:
-        """So many, or fewer."""
+        """Return a number of items at this size, at least 1."""
         return max(1, round(count * self.size))
 
     # ------------------------------------------------------------------ the tick
 
     def rates(self) -> dict[str, Any]:
-        """What a tick does in its minute, by how it is deployed."""
+        """Measure what a tick sends in a minute, for several deployments."""
         deployed = Shape.deployed("Tick")
         memory = f"{deployed.memory_mib:,} MB"
         shapes = [
@@ -118,7 +118,7 @@ class Script:
         return found
 
     def backlog(self) -> dict[str, Any]:
-        """A million runs whose jobs are all lost; workers keep up with whatever is sent."""
+        """Lose the jobs of a million runs; the workers are fast enough."""
         count = self.many(CHATS // 10)
         stage = self._stage([self._backlog(count)], Shape.deployed("Tick"))
         minutes = 0
@@ -137,7 +137,7 @@ class Script:
         }
 
     def mixture(self) -> dict[str, Any]:
-        """Texts become due behind a backlog of runs: whether they wait for it."""
+        """Let SMS become due after a backlog of runs, and measure how long the SMS wait."""
         runs, texts = self.many(CHATS // 20), self.many(1_000)
         crowds = [
             self._backlog(runs),
@@ -154,7 +154,7 @@ class Script:
         }
 
     def direct_chats(self) -> dict[str, Any]:
-        """Direct chats become due together, and then runs: whether runs wait for chats."""
+        """Make direct chats due, then runs, and measure whether the runs wait."""
         chats, runs = self.many(CHATS // 100), self.many(1_000)
         crowds = [
             Crowd("direct_consolidation", chats, self.now - MINUTE),
@@ -177,7 +177,7 @@ class Script:
         return found | {"minutes": minutes, "twice": stage.doubles}
 
     def overlap(self) -> dict[str, Any]:
-        """A second tick does all of its work between the first one's readings and its writes."""
+        """Run a second tick between the reads and the writes of the first."""
         count = self.many(CHATS // 2_000)
         shape = Shape("one", 1_769, 45, (ALL_SHARDS,))
         stage = self._stage([self._backlog(count)], shape)
@@ -198,7 +198,7 @@ class Script:
         }
 
     def slow_workers(self) -> dict[str, Any]:
-        """More runs at once than workers can take: how often the tick sends what is queued."""
+        """Queue more runs than workers can take, and count how often the tick sends them."""
         most = int(deployment().parameters()["TurnsConcurrency"])
         per_minute = most * 60 // TURN_SECONDS
         count = self.many(20_000)
@@ -222,7 +222,7 @@ class Script:
     # ------------------------------------------------------------------ the finders
 
     def consolidations(self) -> dict[str, Any]:
-        """Ten million chats, of which a 25th fall due in the same hour."""
+        """Find the chats, a 25th of ten million, that become due in one hour."""
         deployed = Shape.deployed("ConsolidationFinder")
         return {
             shape.name: self._finding("consolidation", shape, HOUR)
@@ -230,7 +230,7 @@ class Script:
         }
 
     def reflections(self) -> dict[str, Any]:
-        """Ten million journal entries, of which a 25th are about to fade in a day."""
+        """Find the journal entries, a 25th of ten million, that fade on one day."""
         deployed = Shape.deployed("ReflectionFinder")
         return {
             shape.name: self._finding("fading", shape, timedelta(days=1))
@@ -255,7 +255,7 @@ class Script:
     _age = timedelta(minutes=30)
 
     def _backlog(self, count: int) -> Crowd:
-        """Runs that have become due evenly in the last half hour."""
+        """Return runs that became due evenly in the last half hour."""
         seconds = int(self._age.total_seconds())
         return Crowd("run", count, self.now - self._age, -(-count // seconds), timedelta(seconds=1))
 
@@ -264,7 +264,7 @@ class Script:
 
 
 def per_item(stage: Stage, items: int) -> dict[str, Any]:
-    """What each item that was moved has cost."""
+    """Return the cost per item that was handled."""
     meter = stage.meter
     return {
         "moved": items,

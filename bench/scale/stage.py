@@ -1,4 +1,4 @@
-"""The tick and the finders as they are deployed, on a generated table, minute after minute."""
+"""A simulation of the deployed tick or finder, with workers, on a generated table."""
 
 import json
 from collections import Counter, deque
@@ -25,25 +25,25 @@ from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, shards_of
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics
 
-SPARE_SECONDS = 5  # as the functions have it
+SPARE_SECONDS = 5  # the same margin as in the functions
 
 Shards = tuple[int, ...]
 
 
 @cache
 def deployment() -> Template:
-    """The template, which takes its time to be read."""
+    """Load the template once, because loading is slow."""
     return Template.load()
 
 
 @dataclass(frozen=True)
 class Shape:
-    """How a function that looks for what is due is deployed.
+    """The deployment of the tick or a finder.
 
     Attributes:
-        seconds: For how long an invocation works.
-        parts: The shards of each of those that are invoked at the same time.
-        threads: Of each.
+        seconds: The maximum duration of an invocation.
+        parts: The shards of each concurrent invocation.
+        threads: The threads of each invocation.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Shape:
 
     @classmethod
     def deployed(cls, logical_id: str, name: str = "as deployed") -> "Shape":
-        """As the template has it."""
+        """Return the shape of a function in the template."""
         [function] = [f for f in deployment().functions if f.logical_id == logical_id]
         parts = tuple(
             tuple(shards_of(json.loads(schedule.input or "{}"))) for schedule in function.schedules
@@ -66,24 +66,24 @@ class Looking(Protocol):
     """The tick, or a finder."""
 
     def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
-        """Send what is due."""
+        """Send the jobs of due items."""
         ...
 
 
 class FunctionFactory(Protocol):
-    """Makes one of these."""
+    """Creates the tick or a finder."""
 
     def __call__(self, *, table: Table, due_scanner: DueScanner) -> Looking:
-        """A new container of the function."""
+        """Create the service of a new container."""
         ...
 
 
 class SentJobs:
-    """Queues whose jobs are kept by the key that they lead to.
+    """Queues that keep the key of each job's item.
 
     Attributes:
-        waiting: What no worker has had yet.
-        sent: How often each kind of job was sent.
+        waiting: The keys whose jobs no worker has taken yet.
+        sent: The number of jobs by queue.
     """
 
     def __init__(self, meter: CallMeter) -> None:
@@ -103,7 +103,7 @@ class SentJobs:
 
 
 def key_of_job(job: Job) -> Key | None:
-    """What a job leads to; None where it stands for several items."""
+    """Return the key of a job's item; None for a job about several items."""
     if isinstance(job, RunJob):
         return Run.key_of(job.tenant, job.run_id)
     if isinstance(job, DeliveryJob):
@@ -114,23 +114,23 @@ def key_of_job(job: Job) -> Key | None:
 
 
 class Stage:
-    """Crowds, a function that looks for what is due of them, and workers.
+    """A generated table, the tick or a finder, and workers.
 
     Args:
-        crowds: What is due, and when.
-        shape: How the function is deployed.
-        make: Makes the function's service.
-        pace: How long a call takes; the memory is the shape's.
-        now: When it begins.
+        crowds: The due items.
+        shape: The deployment of the function.
+        make: Creates the function's service.
+        pace: The duration of a call; the memory comes from the shape.
+        now: The start of the simulation.
 
     Attributes:
-        table: The crowds.
-        clock: The time.
-        meter: What was called.
-        queues: What was sent.
-        metrics: What was counted.
-        done: How many items workers have ended.
-        doubles: How many jobs led to what was ended already.
+        table: The generated table.
+        clock: The simulated clock.
+        meter: Counts the calls.
+        queues: The sent jobs.
+        metrics: The metrics of the function.
+        done: The number of items that workers have finished.
+        doubles: The number of jobs whose items were finished already.
     """
 
     def __init__(
@@ -153,10 +153,10 @@ class Stage:
         self.doubles = 0
 
     def look(self, table: Table | None = None) -> tuple[int, timedelta]:
-        """Invoke the function once for each of its parts, all at the same moment.
+        """Invoke the function for each of its parts, all at the same time.
 
         Returns:
-            How many jobs were sent, and how long the slowest part took.
+            The number of jobs that were sent, and the duration of the slowest part.
         """
         begun, sent, longest = self.clock.now(), 0, timedelta(0)
         for shards in self._shape.parts:
@@ -176,10 +176,10 @@ class Stage:
         return sent, longest
 
     def work(self, most: int | None = None) -> None:
-        """Let workers have jobs that wait, in the order in which they were sent.
+        """Carry out waiting jobs in the order in which they were sent.
 
         Args:
-            most: How many they end; all that there are, if not given.
+            most: The maximum number of items to finish; None for all.
         """
         ended = 0
         while self.queues.waiting and (most is None or ended < most):
@@ -194,7 +194,7 @@ Step = Callable[[], object]
 
 
 class Overtaken:
-    """A table on which somebody else does all of theirs between a read and what follows from it."""
+    """A table that runs another step once, after the first batch of reads."""
 
     def __init__(self, table: GeneratedTable, meanwhile: Step) -> None:
         self._table = table

@@ -1,6 +1,6 @@
-"""What one message, text or memory consumes, and in which partitions: measured on a metered table.
+"""Measure what activities consume, by partition, on a metered table.
 
-The bench's own chat is used, and Skein's own doors; only the model is scripted.
+The chats and messages are those of the bench. The services are Skein's own; the model is scripted.
 """
 
 from collections import Counter, defaultdict
@@ -51,7 +51,7 @@ J = TypeVar("J", bound=Job)
 MESSAGES = 100
 TIMES = 10
 LIVE_CHATS = (2, 10, 100)
-TURNS_BETWEEN = 10  # so many make a summary stale
+TURNS_BETWEEN = 10  # this many turns make a summary stale
 STATUSES: tuple[SmsStatus, ...] = ("sent", "delivered")
 LINE, PHONE, ACCOUNT = "+15005550006", "+15005550100", "AC" + "0" * 32
 ROOM = timedelta(minutes=14)
@@ -59,7 +59,7 @@ ROOM = timedelta(minutes=14)
 
 @dataclass
 class Share:
-    """What falls to one kind of partition."""
+    """The units in one kind of partition."""
 
     reads: float = 0.0
     writes: float = 0.0
@@ -67,16 +67,17 @@ class Share:
 
 @dataclass
 class Activity:
-    """What one thing that happens has consumed, on average.
+    """One kind of activity, with what all repetitions have consumed.
 
     Attributes:
-        shares: By role of partition.
-        calls: To the table, by the function that made them.
-        invocations: By function.
-        jobs: Messages, by queue.
-        stored: Bytes.
+        shares: Units by role of partition.
+        calls: Calls of the table, by function.
+        invocations: Invocations by function.
+        jobs: Jobs by queue.
+        stored: Bytes that the table has grown.
         frames: Frames of the live channel, sent or received.
         minutes: Minutes of connections to the live channel.
+        times: The number of repetitions.
     """
 
     name: str
@@ -91,26 +92,26 @@ class Activity:
 
     @property
     def reads(self) -> float:
-        """Read units of one."""
+        """The read units of one repetition."""
         return sum(share.reads for share in self.shares.values()) / self.times
 
     @property
     def writes(self) -> float:
-        """Write units of one."""
+        """The write units of one repetition."""
         return sum(share.writes for share in self.shares.values()) / self.times
 
     def of(self, role: str) -> Share:
-        """What falls to one kind of partition in one."""
+        """Return the units of one repetition in one kind of partition."""
         share = self.shares.get(role, Share())
         return Share(share.reads / self.times, share.writes / self.times)
 
     def each(self, total: float) -> float:
-        """Of one."""
+        """Return a total divided by the number of repetitions."""
         return total / self.times
 
 
 class Remembering:
-    """A model for consolidation: two things are worth to be remembered."""
+    """A model whose consolidation returns two memories."""
 
     def __init__(self) -> None:
         self._asked = 0
@@ -122,12 +123,12 @@ class Remembering:
         return ModelAnswer(model=request.model, text=said, usage=TokenUsage())
 
     def stream(self, request: ModelRequest, heard: Callable[[str], None]) -> ModelAnswer:
-        """See `skein.ports.LanguageModel`; nobody listens."""
+        """See `skein.ports.LanguageModel`; the text is not streamed."""
         return self.complete(request)
 
 
 class Traffic:
-    """Measures activities.
+    """Measure activities.
 
     Args:
         tokens: Counts tokens.
@@ -138,7 +139,7 @@ class Traffic:
         self._table = MeteredTable(FixedClock(BEGUN))
 
     def all(self) -> list[Activity]:
-        """Every one, the usual ones first."""
+        """Measure all activities, those of the app first."""
         return [
             self.turns("direct"),
             self.turns("group"),
@@ -151,7 +152,7 @@ class Traffic:
     # ------------------------------------------------------------------ in the app
 
     def turns(self, kind: Kind) -> Activity:
-        """A person's message, by the app's door, and its answer, by a worker new to the chat."""
+        """Measure app messages and their answers by workers with empty caches."""
         stand, chat = self._chat(kind)
         activity = Activity(f"app message and its answer, {kind} chat")
         for _ in range(TIMES):
@@ -273,7 +274,7 @@ class Traffic:
         sms = MemorySms(stand.clock)
         app = build_services(stand.settings, **stand.ports, sms=sms)
         _open_line(stand)
-        first = Activity("the first text of somebody, and its answer")
+        first = Activity("first SMS of a person and its answer")
         activity = Activity("SMS and its answer by SMS")
         for number in range(TIMES + 1):
             here = activity if number else first
@@ -341,7 +342,7 @@ class Traffic:
 
     @contextmanager
     def _invoked(self, activity: Activity, stand: Stand, *functions: str) -> Iterator[None]:
-        """What happens in the block falls to functions that are invoked for it."""
+        """Charge the calls of the block to invocations of these functions."""
         table = self._table
         table.clear()
         jobs = len(stand.queues.sent)
@@ -357,7 +358,7 @@ class Traffic:
 
 
 def _open_line(stand: Stand) -> None:
-    """A line whose agent answers in text."""
+    """Create a line whose agent answers in text."""
     agent = Agent(
         tenant=TENANT,
         id="agt_line",
@@ -382,5 +383,5 @@ def _text(number: int) -> InboundSms:
 
 
 def _jobs(stand: Stand, queue: QueueName, job_type: type[J]) -> list[J]:
-    """Take the jobs off a queue."""
+    """Take all jobs from a queue."""
     return [job for job in stand.queues.ready(queue) if isinstance(job, job_type)]

@@ -1,4 +1,4 @@
-"""DynamoDB's rules for what a read or a write consumes, as far as Skein uses them.
+"""DynamoDB's rules for read and write units, as far as Skein uses them.
 
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 """
@@ -15,29 +15,29 @@ from skein.models.common.storage import Item
 READ_BYTES = 4 * 1024
 WRITE_BYTES = 1024
 PAGE_BYTES = 1024 * 1024
-TRANSACTION = 2  # each write of one is made twice
+TRANSACTION = 2  # a write in a transaction counts twice
 EVENTUAL = 0.5
 
 
 def size_of(item: Mapping[str, Any] | None) -> int:
-    """The bytes of an item as Python has it; 0 of none."""
+    """Return the bytes of an item; 0 for None."""
     return item_size(marshal_item(item)) if item else 0
 
 
 def read_units(size: int) -> int:
-    """Of one strongly consistent read of an item, or of a query's page, of so many bytes."""
+    """Return the units of a strongly consistent read of an item or a page of this size."""
     return max(1, ceil(size / READ_BYTES))
 
 
 def write_units(*sizes: int) -> int:
-    """Of one write of an item that was, and is, so many bytes."""
+    """Return the units of a write of an item, from its sizes before and after."""
     return max(1, ceil(max(sizes) / WRITE_BYTES))
 
 
 def index_writes(before: Item | None, after: Item | None) -> Iterable[tuple[str, int]]:
-    """What a write of an item costs in the partitions of the indexes, which hold keys only.
+    """Yield the write units of an item in the partitions of the indexes, which hold keys only.
 
-    A key that changes is one row less and one more.
+    A changed key deletes one entry and adds another.
     """
     for schema in INDEXES.values():
         rows = [

@@ -1,4 +1,4 @@
-"""The simulation of the tick and the finders, at a small size; and what the costs are made of."""
+"""The simulation of the tick and the finders at a small size, and the computed costs."""
 
 from copy import deepcopy
 from datetime import timedelta
@@ -21,7 +21,7 @@ from tests.support.builders import NOON, tokens
 
 PAGE = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
 SMALL = Script(Assumptions.load().pace.of(0), size=0.0004)  # of ten million, 4,000
-NEAR = 0.15  # a call more or less changes a table, and not what it says
+NEAR = 0.15  # small changes of calls need no new tables
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +37,23 @@ def figures(found: dict[str, ScenarioResult], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_backlog_is_sent_once_and_nothing_of_it_is_kept(found: dict[str, ScenarioResult]) -> None:
+def test_backlog_of_runs_is_sent_once(found: dict[str, ScenarioResult]) -> None:
     backlog = figures(found, "backlog")
     assert (backlog["sent"], backlog["twice"], backlog["kept"]) == (backlog["due"], 0, 0)
     assert backlog["minutes"] == 1
 
 
 @pytest.mark.slow
-def test_texts_do_not_wait_behind_runs(found: dict[str, ScenarioResult]) -> None:
+def test_sms_behind_many_runs_are_sent_by_next_tick(found: dict[str, ScenarioResult]) -> None:
     mixture = figures(found, "mixture")
     assert mixture["texts_sent"] == mixture["texts"]
     assert mixture["text_late"] < 120
 
 
 @pytest.mark.slow
-def test_runs_do_not_wait_behind_direct_chats(found: dict[str, ScenarioResult]) -> None:
+def test_runs_behind_many_direct_chats_are_sent_by_next_tick(
+    found: dict[str, ScenarioResult],
+) -> None:
     direct = figures(found, "direct_chats")
     assert direct["runs_sent"] == direct["runs"]
     assert direct["chats_sent"] == direct["chats"]
@@ -59,21 +61,21 @@ def test_runs_do_not_wait_behind_direct_chats(found: dict[str, ScenarioResult]) 
 
 
 @pytest.mark.slow
-def test_a_tick_that_is_overtaken_sends_nothing_twice(found: dict[str, ScenarioResult]) -> None:
+def test_concurrent_ticks_send_no_job_twice(found: dict[str, ScenarioResult]) -> None:
     overlap = figures(found, "overlap")
     assert overlap["first"] + overlap["second"] == overlap["due"] == overlap["done"]
     assert overlap["twice"] == 0
 
 
 @pytest.mark.slow
-def test_workers_that_cannot_keep_up_end_all_the_same(found: dict[str, ScenarioResult]) -> None:
+def test_slow_workers_finish_all_runs_within_an_hour(found: dict[str, ScenarioResult]) -> None:
     slow = figures(found, "slow_workers")
     assert slow["minutes"] < 60
     assert slow["again"] > 1
 
 
 @pytest.mark.slow
-def test_finders_find_all_that_is_due_and_one_job_for_an_agent(
+def test_finders_handle_all_due_items_with_one_job_per_agent(
     found: dict[str, ScenarioResult],
 ) -> None:
     for name in ("consolidations", "reflections"):
@@ -85,7 +87,7 @@ def test_finders_find_all_that_is_due_and_one_job_for_an_agent(
 
 
 @pytest.mark.slow
-def test_tick_ends_in_time_and_continues_a_minute_later() -> None:
+def test_slow_tick_ends_in_time_and_continues_a_minute_later() -> None:
     slow = Script(Pace(1_000, 0, 0), size=0.001)
     [before, *_, deployed] = slow.rates().values()
     assert before["moved"] * 10 < deployed["moved"] < 1_000
@@ -96,7 +98,7 @@ def test_tick_ends_in_time_and_continues_a_minute_later() -> None:
 
 
 @pytest.mark.slow
-def test_lanes_pass_the_time_side_by_side_but_share_a_processor() -> None:
+def test_lanes_wait_in_parallel_but_share_a_cpu() -> None:
     def seconds(pace: Pace, lanes: int) -> float:
         clock = FixedClock(NOON)
         meter = CallMeter(clock, pace)
@@ -115,7 +117,7 @@ def test_lanes_pass_the_time_side_by_side_but_share_a_processor() -> None:
     assert Lanes(CallMeter(FixedClock(NOON), Pace(1, 1, 1)), 2)(str, []) == []
 
 
-def test_a_shape_is_what_the_template_deploys() -> None:
+def test_deployed_shape_matches_template() -> None:
     shape = Shape.deployed("Tick")
     assert shape.seconds + 5 < timedelta(minutes=1).total_seconds()
     assert len(shape.parts) == 4
@@ -139,14 +141,14 @@ def documented(table: str, first: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_document_has_what_a_turn_consumes(turn: Activity) -> None:
+def test_page_states_what_a_turn_consumes(turn: Activity) -> None:
     _, calls, reads, writes, *_ = documented("activities", turn.name)
     assert float(calls) == pytest.approx(turn.each(turn.calls.total()), rel=NEAR)
     assert float(reads) == pytest.approx(turn.reads, rel=NEAR)
     assert float(writes) == pytest.approx(turn.writes, rel=NEAR)
 
 
-def test_a_turn_falls_to_its_own_chat_agent_person_and_tenant(turn: Activity) -> None:
+def test_turn_is_charged_to_partitions_by_role(turn: Activity) -> None:
     assert set(turn.shares) >= {"a chat", "an agent's open items", "due runs (gsi2)"}
     assert turn.of("a chat").writes > turn.writes / 2
     assert turn.of("an agent's postings of one scope").reads > 0
@@ -156,7 +158,7 @@ def test_a_turn_falls_to_its_own_chat_agent_person_and_tenant(turn: Activity) ->
 
 
 @pytest.mark.slow
-def test_the_document_has_what_code_and_template_set() -> None:
+def test_page_states_values_of_code_and_template() -> None:
     [match] = [match for match in MARK.finditer(PAGE) if match["name"] == "facts"]
     for row in facts(deployment()):
         assert f"| {' | '.join(row)} |" in match[0]
@@ -173,7 +175,7 @@ def test_message_to_connected_people_costs_a_frame_for_each() -> None:
 
 
 @pytest.mark.slow
-def test_a_bill_is_the_sum_of_its_parts(turn: Activity) -> None:
+def test_bill_total_is_sum_of_parts(turn: Activity) -> None:
     costs = Costs(Assumptions.load(), deployment())
     bill = costs.of(turn)
     assert bill.writes == pytest.approx(turn.writes * 0.625)
@@ -184,7 +186,7 @@ def test_a_bill_is_the_sum_of_its_parts(turn: Activity) -> None:
 
 
 @pytest.mark.slow
-def test_bounds_come_the_tightest_first_and_follow_the_deployment(turn: Activity) -> None:
+def test_bounds_are_sorted_and_follow_deployment(turn: Activity) -> None:
     template, assumed = deployment(), Assumptions.load()
     other = deepcopy(turn)  # any activity does where only the order is looked at
     other.invocations.update({"SummaryWorker": 1, "ConsolidationWorker": 1, "SmsDelivery": 1})
@@ -201,7 +203,7 @@ def test_bounds_come_the_tightest_first_and_follow_the_deployment(turn: Activity
 
 
 @pytest.mark.slow
-def test_tables_are_put_where_the_document_has_a_place_for_them(
+def test_filled_page_has_all_tables(
     found: dict[str, ScenarioResult],
 ) -> None:
     tables = simulated(found)
@@ -213,14 +215,14 @@ def test_tables_are_put_where_the_document_has_a_place_for_them(
 
 
 @pytest.mark.slow
-def test_every_place_of_the_document_is_filled() -> None:
+def test_page_has_no_empty_table() -> None:
     names = [match["name"] for match in MARK.finditer(PAGE)]
     assert len(names) == len(set(names)) == PAGE.count("<!-- /scale -->")
     assert all(match[0].count("\n|") > 2 for match in MARK.finditer(PAGE))
 
 
 @pytest.mark.slow
-def test_numbers_have_as_many_places_as_they_are_worth() -> None:
+def test_number_formats_by_size() -> None:
     assert [number(n) for n in (7, 1_234.5, 12.34, 0.126, 0.004, float("inf"))] == [
         "7",
         "1,234",
