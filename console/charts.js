@@ -1,6 +1,7 @@
 // Charts, drawn as SVG. Each stands above a table with the same numbers, so a chart is decoration.
 import { el, shape } from "./dom.js";
 
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const HEIGHT = 160, LABELS = 22, GAP = 0.2;
 
 /**
@@ -25,6 +26,27 @@ export function columnChart(series, columns) {
     shape("svg", { width: "100%", height: HEIGHT + LABELS },
       shape("line", { x1: "0%", x2: "100%", y1: HEIGHT, y2: HEIGHT }), drawn),
     el("figcaption", {}, series.map((name, at) => el("span", { class: `legend series-${at}` }, name))));
+}
+
+const AXIS = 34, DOT = 6, EDGE = 3; // pixels, and percent of free space at both ends
+
+/**
+ * Draw events on an axis of time that begins now. A list below has the same events.
+ *
+ * @param {string} now The label of the beginning.
+ * @param {{label: string, at: Date}[]} events In the order of their times.
+ */
+export function timelineChart(now, events) {
+  const begin = Date.now(), end = Math.max(begin + 1, ...events.map((event) => event.at.getTime()));
+  const place = (at) => `${EDGE + (100 - 2 * EDGE) * Math.max(0, (at - begin) / (end - begin))}%`;
+  const last = moment.format(end);
+  return el("figure", { class: "chart axis", "aria-hidden": "true" },
+    shape("svg", { width: "100%", height: AXIS + LABELS },
+      shape("line", { x1: "0%", x2: "100%", y1: AXIS / 2, y2: AXIS / 2 }),
+      events.map((event) => shape("circle", { cx: place(event.at), cy: AXIS / 2, r: DOT },
+        shape("title", {}, `${event.label}: ${moment.format(event.at)}`))),
+      shape("text", { x: "0%", y: AXIS + LABELS - 8 }, now),
+      shape("text", { x: "100%", y: AXIS + LABELS - 8, "text-anchor": "end" }, last)));
 }
 
 function sum(values) { return values.reduce((total, value) => total + value, 0); }

@@ -27,7 +27,7 @@ export function el(tag, given = {}, ...children) {
 }
 
 const SVG = "http://www.w3.org/2000/svg";
-const SHAPES = new Set(["svg", "g", "rect", "line", "text", "title"]);
+const SHAPES = new Set(["svg", "g", "rect", "circle", "line", "text", "title"]);
 
 /** Make an element of a drawing; `given` has its attributes. */
 export function shape(tag, given = {}, ...children) {
@@ -95,6 +95,7 @@ export function button(text, action, given = {}) {
       await action();
     } finally {
       made.disabled = false;
+      if (document.activeElement === document.body) made.focus(); // a disabled button loses the focus
     }
   });
   return made;

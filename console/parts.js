@@ -6,6 +6,8 @@ import { words } from "./words.js";
 const PAGE = 50;
 const said = words.parts;
 const count = new Intl.NumberFormat();
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const UNITS = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]];
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 /** Write a number as people read it. */
@@ -18,8 +20,8 @@ export function amount(money) {
 }
 
 /** A time of the API; a dash for none. */
-export function when(text) {
-  return text ? el("time", { datetime: text }, moment.format(new Date(text))) : said.none;
+export function when(text, format = moment) {
+  return text ? el("time", { datetime: text }, format.format(new Date(text))) : said.none;
 }
 
 /** Return the time between two times of the API, in words. */
@@ -27,6 +29,13 @@ export function took(from, to) {
   if (!from || !to) return said.none;
   const milliseconds = new Date(to) - new Date(from);
   return milliseconds < 1000 ? said.milliseconds(milliseconds) : said.seconds(count.format(milliseconds / 1000));
+}
+
+/** Return how long it takes until a time of the API, in words: "in 2 hours". */
+export function waitUntil(text) {
+  const seconds = (new Date(text) - Date.now()) / 1000;
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? UNITS.at(-1);
+  return relative.format(Math.round(seconds / size), unit);
 }
 
 /** Return the path of a part of an address. */
@@ -83,15 +92,39 @@ export function form(fields, label, run, given = {}) {
 }
 
 async function attempt(control, run, place) {
+  const title = control.closest(".card, .column")?.querySelector("h2")?.textContent;
   control.disabled = true;
   place.textContent = "";
   try {
     place.textContent = (await run()) ?? "";
+    if (!place.isConnected) announce(said.done);
   } catch (error) {
     place.textContent = error.message;
   } finally {
     control.disabled = false;
+    if (document.activeElement === document.body) refocus(control, title);
   }
+}
+
+/** Give back the focus that a disabled control has lost; without the control, to its card's heading. */
+function refocus(control, title) {
+  if (control.isConnected) {
+    control.focus();
+    return;
+  }
+  const headings = [...document.querySelectorAll("main h1, main h2")];
+  const heading = headings.find((each) => each.textContent === title) ?? headings[0];
+  if (heading === undefined) return;
+  heading.tabIndex = -1;
+  heading.focus();
+}
+
+/** Say a text to screen readers. */
+function announce(text) { document.getElementById("announcer").textContent = text; }
+
+/** A part that the person can open. */
+export function more(title, ...children) {
+  return el("details", { class: "more" }, el("summary", {}, title), children);
 }
 
 /** A part that is read when the person opens it. */

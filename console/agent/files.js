@@ -54,21 +54,43 @@ export async function skills(api, _agent, _scope, again) {
       .filter(Boolean).join(", ")))));
 
   function editor(skill) {
-    const text = el("textarea", { rows: 12, value: skill.text, spellcheck: "false" });
     const place = outcome();
-    const save = async () => {
-      const { description, tags, modes } = skill;
-      await api.call("PUT", `/v1/skills/${part(skill.name)}`, { description, tags, modes, text: text.value });
-      await again();
-    };
     const remove = async () => {
       await api.delete(`/v1/skills/${part(skill.name)}`);
       await again();
     };
+    const save = async (body) => {
+      await api.call("PUT", `/v1/skills/${part(skill.name)}`, body);
+      await again();
+    };
     return [
-      form(field(said.text, text), skill.shipped ? said.replaceShipped : said.save, save),
+      skillForm(skill, skill.shipped ? said.replaceShipped : said.save, save),
       skill.shipped ? null : action(said.delete, remove, place, { "aria-label": said.deleteNamed(skill.name) }), place,
     ];
   }
-  return card(said.skills, el("p", { class: "hint" }, said.skillsHint), list);
+  const create = async (skill) => {
+    await api.post("/v1/skills", skill);
+    await again();
+  };
+  return [
+    card(said.skills, el("p", { class: "hint" }, said.skillsHint), list),
+    card(said.newSkill, skillForm(null, said.create, create)),
+  ];
+}
+
+/** A form for a skill, or for a new one; `save` gets its values. */
+function skillForm(skill, label, save) {
+  const name = skill === null ? el("input", { required: true, maxlength: 64, autocomplete: "off", spellcheck: "false" }) : null;
+  const description = el("input", { maxlength: 200, autocomplete: "off", value: skill?.description ?? "" });
+  const tags = el("input", { autocomplete: "off", value: skill?.tags.join(", ") ?? "" });
+  const modes = el("input", { autocomplete: "off", value: skill?.modes.join(", ") ?? "" });
+  const text = el("textarea", { rows: 12, required: true, maxlength: 20_000, value: skill?.text ?? "", spellcheck: "false" });
+  const listed = (control) => control.value.split(",").map((each) => each.trim()).filter(Boolean);
+  return form([
+    name === null ? null : field(said.skillName, name, said.skillNameHint), field(said.description, description),
+    el("div", { class: "row fields" }, field(said.tagList, tags), field(said.modeList, modes)), field(said.text, text),
+  ], label, () => save({
+    ...(name === null ? {} : { name: name.value.trim() }),
+    description: description.value.trim(), tags: listed(tags), modes: listed(modes), text: text.value,
+  }));
 }

@@ -1,7 +1,8 @@
 // Agents: the list, and one agent with its system prompt, tools, memories, work and documents.
 import { documents, skills } from "../agent/files.js";
-import { goals, memories, plans, threads } from "../agent/mind.js";
+import { goals, memories } from "../agent/mind.js";
 import { preview, systemPrompt, tools } from "../agent/setup.js";
+import { plans, threads } from "../agent/work.js";
 import { el, field, fill, select } from "../dom.js";
 import { form, paged, part, tabs } from "../parts.js";
 import { words } from "../words.js";

@@ -14,7 +14,8 @@ OfUser = Annotated[
     Query(description="Items from the direct chats with this user; omitted: open items."),
 ]
 OfChat = Annotated[
-    EntityId | None, Query(description="Items from this private chat; omitted: open items.")
+    EntityId | None,
+    Query(description="Items from this private chat (a direct chat: its person's)."),
 ]
 
 

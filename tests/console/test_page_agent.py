@@ -100,11 +100,18 @@ def test_memory_is_replaced_removed_and_restored(driver: Driver) -> None:
 def test_goal_is_added_and_completed(driver: Driver) -> None:
     driver.sign_in(f"#/agent/{make_agent(driver)}/goals")
     page = driver.page
-    page.get_by_label("Text").fill("Run a marathon")
+    items(driver, "New goal").get_by_label("Text").fill("Run a marathon")
     page.get_by_role("button", name="Add").press("Enter")
     goal = page.locator(".items > li").filter(has_text="Run a marathon")
+    goal.get_by_text("Change").press("Enter")
+    goal.get_by_label("Text").fill("Run a marathon in April")
+    goal.get_by_role("button", name="Save").press("Enter")
+    expect(page.get_by_role("heading", name="Goals")).to_be_focused()
+    expect(page.locator("#announcer")).to_have_text("Done.")
     goal.get_by_role("button", name="Completed").press("Enter")
     expect(goal).to_contain_text("completed")
+    goal.get_by_role("button", name="Make active again").press("Enter")
+    expect(goal.get_by_role("button", name="Completed")).to_be_visible()
 
 
 def test_plan_stands_on_the_timeline_until_it_is_canceled(driver: Driver) -> None:
@@ -115,12 +122,90 @@ def test_plan_stands_on_the_timeline_until_it_is_canceled(driver: Driver) -> Non
     expect(items(driver, "Ended plans")).to_contain_text("canceled")
 
 
-def test_thread_moves_over_the_board(driver: Driver) -> None:
+def test_plan_is_created_and_changed(driver: Driver) -> None:
+    agent = make_agent(driver)
+    driver.sign_in(f"#/agent/{agent}/plans")
+    page = driver.page
+    new = items(driver, "New plan")
+    new.get_by_label("Name").fill("Weekly look")
+    new.get_by_label("What the agent does").fill("Look at the goals.")
+    new.get_by_label("When").select_option("Again and again")
+    new.get_by_label("Cron").fill("0 8 * * 1")
+    new.get_by_label("Time zone").fill("Europe/Rome")
+    new.get_by_role("button", name="Create").press("Enter")
+    plan = items(driver, "What comes next").locator("li").filter(has_text="Weekly look")
+    expect(plan).to_contain_text("0 8 * * 1 in Europe/Rome")
+    expect(page.locator(".axis circle")).to_have_count(2)
+    plan.get_by_text("Change").press("Enter")
+    plan.get_by_label("When").select_option("At a time")
+    plan.get_by_label("Time", exact=True).fill("2030-01-02T08:00:00")
+    plan.get_by_role("button", name="Save").press("Enter")
+    expect(items(driver, "What comes next")).to_contain_text("2 Jan 2030")
+    expect(page.get_by_role("heading", name="What comes next")).to_be_focused()
+    token = driver.operator()
+    plans = driver.client.ok("GET", f"/v1/agents/{agent}/plans?status=active", token=token)
+    assert sorted(each["name"] for each in plans["items"]) == [HOSTILE[:60], "Weekly look"]
+    driver.check_looks()
+
+
+def test_plan_of_a_chat_is_created_for_the_chat(driver: Driver) -> None:
+    chat, agent = answered_chat(driver.client, ["Hello"])
+    driver.sign_in(f"#/agent/{agent}/plans/chat/{chat}")
+    new = items(driver, "New plan")
+    new.get_by_label("Name").fill("Report")
+    new.get_by_label("What the agent does").fill("Report.")
+    new.get_by_label("After how long").fill("2 hours")
+    new.get_by_role("button", name="Create").press("Enter")
+    expect(items(driver, "What comes next").locator("li")).to_contain_text(["Report"])
+    path = f"/v1/agents/{agent}/plans?chat_id={chat}"
+    [plan] = driver.client.ok("GET", path, token=driver.operator())["items"]
+    assert plan["source_chat_id"] == chat
+
+
+def test_thread_is_created_changed_and_moves_over_the_board(driver: Driver) -> None:
     driver.sign_in(f"#/agent/{make_agent(driver)}/threads")
     page = driver.page
     expect(page.locator(".column").first).to_contain_text("Open (1)")
-    page.get_by_role("button", name="Archive").press("Enter")
-    expect(page.locator(".column").last.locator(".ticket")).to_contain_text(HOSTILE)
+    new = items(driver, "New thread")
+    new.get_by_label("What it is about").fill("New mats")
+    new.get_by_label("Goal").fill("Ten mats")
+    new.get_by_role("button", name="Create").press("Enter")
+    expect(page.locator(".column").first).to_contain_text("Open (2)")
+    thread = page.locator(".ticket").filter(has_text="New mats")
+    thread.get_by_text("Change").press("Enter")
+    thread.get_by_label("Progress").fill("Five mats are here.")
+    thread.get_by_role("button", name="Save").press("Enter")
+    expect(thread.locator("dd").filter(has_text="Five mats are here.")).to_be_visible()
+    thread.locator("summary").filter(has_text="End").press("Enter")
+    thread.get_by_label("How it ends").select_option("Archived")
+    thread.get_by_label("Learned").fill(HOSTILE)
+    thread.get_by_role("button", name="End the thread").press("Enter")
+    archived = page.locator(".column").last.locator(".ticket")
+    expect(archived).to_contain_text(HOSTILE)
+    archived.get_by_role("button", name="Delete").press("Enter")
+    expect(archived).to_have_count(0)
+    driver.check_inert()
+
+
+def test_skill_is_created_replaced_and_deleted(driver: Driver) -> None:
+    driver.sign_in(f"#/agent/{make_agent(driver)}/skills")
+    page = driver.page
+    new = items(driver, "New skill")
+    new.get_by_label("Name").fill("stretching")
+    new.get_by_label("Description").fill("How to stretch")
+    new.get_by_label("Tags").fill("sport, back")
+    new.get_by_label("Text").fill(HOSTILE)
+    new.get_by_role("button", name="Create").press("Enter")
+    skill = page.locator(".items > li").filter(has_text="How to stretch")
+    expect(skill).to_contain_text("tags: sport, back")
+    skill.get_by_text("stretching").press("Enter")
+    expect(skill.get_by_label("Text")).to_have_value(HOSTILE)
+    skill.get_by_label("Description").fill("How to stretch well")
+    skill.get_by_role("button", name="Save").press("Enter")
+    expect(page.get_by_text("How to stretch well")).to_be_visible()
+    skill.get_by_text("stretching").press("Enter")
+    skill.get_by_role("button", name="Delete").press("Enter")
+    expect(skill).to_have_count(0)
 
 
 def test_document_is_edited_and_a_conflict_is_told(driver: Driver) -> None:

@@ -290,6 +290,16 @@ def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin
         assert admin.call("DELETE", one, query={"user_id": "usr_ann"}).status == 204
 
 
+def test_chat_id_of_a_direct_chat_lists_the_items_of_its_person(
+    world: World, admin: Client
+) -> None:
+    world.chat(person("usr_ann", "Ann"), bot(), chat_id="chat_ann", **DIRECT)
+    made = admin.post(PLANS, REMIND | {"chat_id": "chat_ann"})
+    assert made.status == 201
+    assert admin.get(PLANS, chat_id="chat_ann").body["items"] == [made.body]
+    assert admin.get(PLANS, user_id="usr_ann").body["items"] == [made.body]
+
+
 KEPT = ("goals", "plans", "memories", "threads", "documents", "reflections")
 
 

@@ -5880,7 +5880,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
                 /** @description The text to find documents by. One page of the best matches, best first. */
                 q?: string | null;
@@ -5971,7 +5971,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6008,7 +6008,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6052,7 +6052,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6088,7 +6088,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6362,7 +6362,7 @@ export interface operations {
                 status?: components["schemas"]["GoalStatus"] | null;
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
@@ -6456,7 +6456,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6493,7 +6493,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6528,7 +6528,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6574,7 +6574,7 @@ export interface operations {
                 status?: components["schemas"]["PlanStatus"] | null;
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
@@ -6671,7 +6671,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6708,7 +6708,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6841,7 +6841,7 @@ export interface operations {
                 state?: components["schemas"]["MemoryState"] | null;
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
@@ -6944,7 +6944,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -6981,7 +6981,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -7016,7 +7016,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -7055,7 +7055,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -7456,7 +7456,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
@@ -7881,7 +7881,7 @@ export interface operations {
                 status?: components["schemas"]["ThreadStatus"] | null;
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
@@ -7970,7 +7970,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -8007,7 +8007,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -8042,7 +8042,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;
@@ -8086,7 +8086,7 @@ export interface operations {
             query?: {
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
-                /** @description Items from this private chat; omitted: open items. */
+                /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
             };
             header?: never;

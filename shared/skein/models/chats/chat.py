@@ -22,6 +22,7 @@ from skein.models.common.base import (
     key_part,
     rfc3339,
 )
+from skein.models.common.ownership import private_scope
 from skein.models.common.reason import Reason, StoredReason
 from skein.models.common.storage import META, Exists, Item, Key, SortKeyPrefix, Update
 from skein.models.config.overrides import ChatOverrides, Retention
@@ -241,6 +242,19 @@ class Chat(Stored):
         if self.visibility == "open":
             return OPEN
         return Audience(open=False, people=tuple(sorted(self.person_ids)))
+
+    @property
+    def scope(self) -> str | None:
+        """The scope of the items that an agent derives here; see `owned_partition`.
+
+        None for an open chat; `user:{id}` for a private direct chat with one person; else
+        `chat:{id}`.
+        """
+        if self.visibility == "open":
+            return None
+        if self.kind == "direct" and len(self.person_ids) == 1:
+            return private_scope(user_id=self.person_ids[0])
+        return private_scope(chat_id=self.id)
 
     @property
     def person_ids(self) -> tuple[str, ...]:

@@ -40,17 +40,8 @@ def destination_of(chat: Chat | None) -> Audience:
 
 
 def scope_of(chat: Chat | None) -> str | None:
-    """Return the scope of the items that an agent derives in `chat`; see `owned_partition`.
-
-    Returns:
-        None for an open chat, or no chat; `user:{id}` for a private direct chat with one person;
-        else `chat:{id}`.
-    """
-    if chat is None or chat.visibility == "open":
-        return None
-    if chat.kind == "direct" and len(chat.person_ids) == 1:
-        return f"user:{chat.person_ids[0]}"
-    return f"chat:{chat.id}"
+    """Return the scope of the items that an agent derives in `chat`; None without a chat."""
+    return chat.scope if chat is not None else None
 
 
 def own_scope_of(run: Run, chat: Chat | None) -> str | None:

@@ -87,8 +87,8 @@ class Agents:
             tenant: The agent's tenant.
             agent_id: The agent.
             user_id: The person whose scope to use.
-            chat_id: The private chat whose scope to use. Without a person or a chat, the scope is
-                open.
+            chat_id: The private chat whose scope to use; that of a direct chat is its person's.
+                Without a person or a chat, the scope is open.
 
         Raises:
             NotFound: The agent, the person or the chat does not exist.
@@ -104,6 +104,8 @@ class Agents:
         if any(key not in found for key in keys):
             raise NotFound("chat not found" if chat_id else "user not found")
         scope = private_scope(user_id=user_id, chat_id=chat_id)
+        if chat_id is not None:
+            scope = Chat.from_item(found[keys[-1]]).scope or scope
         return Reach(tenant=tenant, agent_id=agent_id, scopes=(scope,))
 
     def list(
