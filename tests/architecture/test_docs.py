@@ -42,7 +42,7 @@ from skein.services.quotas.usage import COUNTS, UsageCounters
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.settings import PREFIX, Settings, variable
 from tests.support.template import deployed_template
-from tools.reference.alarms import section_of
+from tools.reference.alarms import anchor, section_of
 
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
@@ -254,6 +254,13 @@ def test_each_alarm_is_found_in_its_section_of_the_runbook() -> None:
         begins = tuple(re.findall(r"`(\w+)\.\.\.`", section))
         told = {heading, *re.findall(r"`(\w+)`", section)}
         assert name in told or name.endswith(ends) or name.startswith(begins), name
+
+
+@pytest.mark.parametrize("kind", ["Alarm", "CompositeAlarm"])
+def test_description_of_each_alarm_links_to_its_section_of_the_runbook(kind: str) -> None:
+    for name, alarm in TEMPLATE.resources(f"AWS::CloudWatch::{kind}"):
+        link = f"Runbook: docs/alarms.md#{anchor(section_of(name))}"
+        assert str(alarm["AlarmDescription"]).endswith(link), name
 
 
 def test_runbook_names_no_alarm_that_there_is_not() -> None:
