@@ -157,14 +157,14 @@ def _calls(tree: ast.AST, *names: str) -> Iterator[ast.Call]:
                 yield node
 
 
-def test_everything_that_reads_what_was_said_is_known_here() -> None:
+def test_module_that_reads_content_is_listed() -> None:
     reading = {name for name, tree in _modules().items() if _reads(tree)}
     assert reading == SHOWN_TO_AGENTS.keys() | OTHERS.keys()
     assert not SHOWN_TO_AGENTS.keys() & OTHERS.keys()
 
 
 @pytest.mark.parametrize("name", SHOWN_TO_AGENTS)
-def test_what_agents_are_shown_goes_through_may_show(name: str) -> None:
+def test_content_for_agents_passes_may_show(name: str) -> None:
     assert any(_calls(_modules()[name], "may_show", "shows"))
 
 
@@ -202,7 +202,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
     }
 
 
-def test_a_tool_says_where_it_shows_what_it_asks_for() -> None:
+def test_tool_names_the_readers_of_its_reads() -> None:
     tools = {name: tree for name, tree in _modules().items() if name.startswith("agent/tools/")}
     reaches = [call for tree in tools.values() for call in _calls(tree, "Reach", "DocumentReach")]
     looks = [

@@ -110,17 +110,17 @@ def file(path: Path, text: str = "") -> Path:
     return path
 
 
-def test_twilio_sends_and_finds_messages_without_what_the_layer_leaves_out() -> None:
+def test_twilio_sends_and_finds_messages_with_the_pruned_layer() -> None:
     run(pruned() + USE_TWILIO)
 
 
-def test_model_answers_without_what_the_layer_leaves_out() -> None:
+def test_model_answers_with_the_pruned_layer() -> None:
     with ScriptedOpenAI() as model:
         model.say("Hello!")
         run(pruned() + USE_OPENAI.format(base_url=model.base_url))
 
 
-def test_aws_clients_work_without_what_the_layer_leaves_out(tmp_path: Path) -> None:
+def test_aws_clients_work_with_the_pruned_layer(tmp_path: Path) -> None:
     for package in ("boto3", "botocore"):
         spec = find_spec(package)
         assert spec is not None
@@ -183,7 +183,7 @@ def test_only_one_module_creates_clients_of_the_sdk() -> None:
     assert using == {"aws.py"}
 
 
-def test_pruning_keeps_what_runs(tmp_path: Path) -> None:
+def test_pruning_keeps_imported_files(tmp_path: Path) -> None:
     kept = [
         file(tmp_path / "twilio" / "rest" / "__init__.py"),
         file(tmp_path / "twilio" / "rest" / "api" / "v2010.py"),
@@ -285,7 +285,7 @@ def release_of(build: Path, *parameters: str) -> str:
     return f"Release={deploy.release(build, parameters)}"
 
 
-def test_a_first_deployment_is_told_its_own_url(tmp_path: Path) -> None:
+def test_first_deployment_sets_its_own_url_in_a_second_pass(tmp_path: Path) -> None:
     sam = FakeSam()
     given = ["JwtAudience=skein"]
     found = deploy.deploy("sam", TARGET, given, sam, tmp_path)

@@ -176,7 +176,7 @@ OVERRIDES: dict[str, type[overrides.Overrides]] = {
 
 
 @pytest.mark.parametrize("heading", OVERRIDES)
-def test_what_can_be_overridden_stands_there_too(heading: str) -> None:
+def test_page_of_settings_has_all_overrides(heading: str) -> None:
     """A field without a row, or a row without a field, fails here."""
     said = OVERRIDES[heading].model_fields
     closer = overrides.ChatOverrides.model_fields if "alone" in heading else {}
@@ -188,7 +188,7 @@ def test_what_can_be_overridden_stands_there_too(heading: str) -> None:
     ]
 
 
-def test_defaults_of_what_can_be_overridden_stand_there_too() -> None:
+def test_page_of_settings_has_the_defaults_of_overrides() -> None:
     """In the app, and on a line: what holds where nobody says anything."""
     documented = rows(part(page("settings.md"), "### By agent, line and tenant"))
     for name, app, on_line, *_ in documented:

@@ -44,7 +44,7 @@ def test_the_matrix_knows_nothing_that_is_not_there() -> None:
         ({"body": "NewWidget"}, r"takes a NewWidget: give one that fits in BODIES"),
     ],
 )
-def test_a_route_that_it_cannot_call_is_told_what_to_add(
+def test_route_without_a_sample_fails_with_the_table_to_extend(
     change: dict[str, object], says: str
 ) -> None:
     values = {
@@ -59,7 +59,9 @@ def test_a_route_that_it_cannot_call_is_told_what_to_add(
         Route(**(values | change)).check_known(Neighbours().ours.own)  # type: ignore[arg-type]
 
 
-def test_a_tool_that_it_cannot_call_is_told_what_to_add(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tool_without_a_sample_fails_with_the_table_to_extend(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delitem(SAMPLES, "run_id")
     with pytest.raises(Lacking, match="'stop_run' takes 'run_id': add 'run_id' with a value to S"):
         values_of("stop_run")

@@ -93,7 +93,7 @@ def test_layer_has_the_aws_sdk_and_no_other_package_that_the_local_stack_does_no
     assert more <= {"boto3", "botocore", "jmespath", "python-dateutil", "s3transfer", "six"}
 
 
-def test_what_is_deployed_imports_only_what_is_deployed() -> None:
+def test_deployed_code_imports_deployed_packages_only() -> None:
     functions = ROOT / "functions"
     files = [*(ROOT / "shared").rglob("*.py"), *functions.rglob("*.py")]
     ours = {"skein", *(path.stem for path in functions.iterdir())}

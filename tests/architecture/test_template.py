@@ -136,7 +136,7 @@ def test_the_default_of_a_parameter_is_that_of_the_setting() -> None:
     ("secret", "arn"),
     [("twilio_secret", "TwilioSecretArn"), ("openai_secret", "OpenaiSecretArn")],
 )
-def test_only_who_is_told_of_a_secret_may_read_it(secret: str, arn: str) -> None:
+def test_only_functions_with_the_variable_of_a_secret_may_read_it(secret: str, arn: str) -> None:
     told = {name for name, f in FUNCTIONS.items() if variable(secret) in f.environment}
     may = {
         name for name in FUNCTIONS if ("secretsmanager:GetSecretValue", arn) in PERMISSIONS[name]

@@ -157,7 +157,7 @@ def test_leak_to_person_who_learns_the_secret_later_in_the_step_is_found(
     assert str(leak_in(story)).startswith('Bob can read this in "Bob and Coach" (private)')
 
 
-def test_told_story_reads_as_numbered_sentences() -> None:
+def test_story_is_printed_as_numbered_sentences() -> None:
     assert told(KNOWN["wait_in_private"]) == (
         "  1. Bob, in \"Team\" (open), writes: '@Coach, please go on.'. The model sends all it "
         'knows to "Alice and Coach" (private) and waits for a reply.\n'

@@ -33,11 +33,11 @@ def test_a_clock_is_in_utc_and_never_goes_back(any_clock: Clock) -> None:
     assert any_clock.now() - before >= timedelta(milliseconds=1)
 
 
-def test_what_is_done_in_time_is_waited_for(any_clock: Clock) -> None:
+def test_within_quick_work_returns_its_result(any_clock: Clock) -> None:
     assert any_clock.within(20, lambda: "done") == "done"
 
 
-def test_what_goes_wrong_in_time_goes_through(any_clock: Clock) -> None:
+def test_within_failed_work_raises_its_error(any_clock: Clock) -> None:
     def fail() -> str:
         raise Unavailable("down")
 
@@ -45,7 +45,7 @@ def test_what_goes_wrong_in_time_goes_through(any_clock: Clock) -> None:
         any_clock.within(20, fail)
 
 
-def test_nobody_waits_for_what_takes_too_long() -> None:
+def test_within_slow_work_raises_timeout() -> None:
     """The one thing that only real time can show; it takes as long as the machine likes."""
     end = threading.Event()
     try:
@@ -61,7 +61,7 @@ def test_on_a_fixed_clock_work_takes_as_long_as_the_clock_is_turned(clock: Fixed
         clock.within(3, lambda: clock.advance(3.1))
 
 
-def test_what_is_done_in_time_is_followed_through_the_logs(any_clock: Clock) -> None:
+def test_within_work_keeps_the_correlation_id(any_clock: Clock) -> None:
     with correlated("req_1"):
         assert any_clock.within(20, current) == "req_1"
 

@@ -37,7 +37,7 @@ def over(client: MiserlyClient, clock: FixedClock) -> DynamoTable:
     return DynamoTable(cast("DynamoDBClient", client), Settings().table_name, clock)
 
 
-def test_what_a_batch_left_over_is_read_after_a_wait(clock: FixedClock) -> None:
+def test_unprocessed_keys_of_a_batch_are_read_after_a_pause(clock: FixedClock) -> None:
     client = MiserlyClient(at_once=40)
     table = over(client, clock)
     keys = [Key("p", str(n)) for n in range(100)]

@@ -211,7 +211,7 @@ def test_a_single_write_without_an_answer_is_never_repeated(
 
 
 @pytest.mark.parametrize("error", UNREACHED, ids=str)
-def test_what_never_reached_the_table_is_tried_again(
+def test_call_that_never_reached_the_table_is_retried(
     table: DynamoTable, client: FailingClient, error: Exception
 ) -> None:
     client.before = [error] * (TRIES - 1)
@@ -289,7 +289,9 @@ def test_a_single_write_whose_answer_was_lost_has_still_happened(
     assert table.get(Key(pk, "META")) == {"pk": pk, "sk": "META", "n": 1}
 
 
-def test_what_is_not_allowed_stays_what_it_is(table: DynamoTable, client: FailingClient) -> None:
+def test_denied_call_raises_the_error_of_the_client(
+    table: DynamoTable, client: FailingClient
+) -> None:
     denied = answer("AccessDeniedException")
     client.before = [denied]
     with pytest.raises(ClientError) as caught:
@@ -307,7 +309,7 @@ def test_what_is_not_allowed_stays_what_it_is(table: DynamoTable, client: Failin
         (canceled("None", "ValidationError", message="Invalid type"), ValueError),
     ],
 )
-def test_what_can_never_be_written_is_not_tried_again(
+def test_invalid_write_is_not_retried(
     table: DynamoTable, client: FailingClient, error: ClientError, meaning: type[Exception]
 ) -> None:
     client.before = [error]

@@ -125,7 +125,7 @@ def test_a_stale_reading_moves_nothing() -> None:
     assert_alike(generated, memory)
 
 
-def test_what_a_worker_has_finished_is_not_there_any_more() -> None:
+def test_finished_item_is_deleted() -> None:
     generated, _ = tables()
     item = generated.get(CROWDS[0].key(9))
     assert item is not None
@@ -140,7 +140,7 @@ def test_what_a_worker_has_finished_is_not_there_any_more() -> None:
     assert not generated.changed
 
 
-def test_what_it_does_not_know_fails() -> None:
+def test_unsupported_call_fails() -> None:
     generated, _ = tables()
     with pytest.raises(NotImplementedError):
         generated.query(Query("acme#CHAT#chat_1"))
@@ -153,7 +153,7 @@ def test_what_it_does_not_know_fails() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_item_is_what_skeins_own_models_make_of_it(kind: DueKind) -> None:
+def test_generated_item_equals_the_item_of_the_model(kind: DueKind) -> None:
     crowd = Crowd(kind, 100, NOON)
     for number in (0, 7, 99):
         whole = KINDS[kind].made(1_000_000_000 + number, NOON)

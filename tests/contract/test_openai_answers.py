@@ -79,7 +79,7 @@ def test_a_provider_that_knows_no_schemas_refuses_the_request(
 
 
 @pytest.mark.parametrize(("status", "kind"), [(400, ModelRejected), (401, Unavailable)])
-def test_a_refusal_is_told_by_its_codes_without_the_providers_sentences(
+def test_refusal_has_the_codes_and_not_the_text_of_the_provider(
     server: ScriptedOpenAI, model: OpenAIModel, status: int, kind: type[SkeinError]
 ) -> None:
     server.then(Answer("Invalid prompt: 'What is new?'", status=status))
@@ -305,7 +305,7 @@ def test_a_short_pause_that_a_provider_asks_for_is_made(
     ],
 )
 @pytest.mark.parametrize("media_type", ["application/json", "text/html"])
-def test_what_is_no_answer_is_an_outage_and_no_fault_of_the_run(
+def test_unreadable_answer_is_an_outage(
     server: ScriptedOpenAI, model: OpenAIModel, body: str, media_type: str
 ) -> None:
     server.then(Answer(raw=body.encode(), headers={"content-type": media_type}))
@@ -345,7 +345,7 @@ def test_a_model_that_nobody_has_any_more_closes_its_connection(server: Scripted
 
 
 @pytest.mark.parametrize(("cached", "counted"), [(None, 0), (0, 0), (1_024, 1_024)])
-def test_what_the_providers_cache_served_is_counted_where_it_says_so(
+def test_cached_tokens_are_counted_if_the_provider_reports_them(
     server: ScriptedOpenAI, model: OpenAIModel, cached: int | None, counted: int
 ) -> None:
     server.then(Answer("Hi", usage=(1_200, 5), cached=cached))

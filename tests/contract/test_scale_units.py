@@ -60,7 +60,7 @@ def test_a_transaction_writes_twice_and_its_rows_in_an_index_once() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_refused_and_what_is_not_there_is_paid_for() -> None:
+def test_refused_writes_and_missing_items_consume_capacity() -> None:
     table = MeteredTable(FixedClock(NOON))
     table.write(Put(A, {"text": "x" * 1_500}))
     table.clear()

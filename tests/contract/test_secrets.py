@@ -83,7 +83,7 @@ def test_a_secret_that_appears_is_seen_at_once(
 
 
 @pytest.mark.parametrize("text", ["hunter2", "[]", '"x"', '{"a": 1}', "null"])
-def test_what_is_no_object_of_texts_is_no_secret_and_is_not_told(
+def test_malformed_secret_is_refused_without_its_content(
     client: "SecretsManagerClient", clock: FixedClock, text: str
 ) -> None:
     client.create_secret(Name="odd", SecretString=text)

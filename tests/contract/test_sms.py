@@ -169,7 +169,7 @@ def test_twilio_gets_numbers_words_and_callback_as_they_are(twilio: ScriptedTwil
         (Misbehaviour(404, "no such page"), SmsRejected),
     ],
 )
-def test_what_twilio_says_is_taken_for_what_it_means(
+def test_error_of_twilio_raises_the_matching_error(
     twilio: ScriptedTwilio, wrong: Misbehaviour, error: type[SkeinError]
 ) -> None:
     twilio.then(wrong)
@@ -248,7 +248,7 @@ def test_every_status_of_an_outgoing_text_is_known() -> None:
     assert {name for name in names if status_named(name) is None} == {"receiving", "received"}
 
 
-def test_a_refusal_is_told_by_its_code_without_twilios_sentence(twilio: ScriptedTwilio) -> None:
+def test_refusal_has_the_code_and_not_the_text_of_twilio(twilio: ScriptedTwilio) -> None:
     said = f"The 'To' number {HELLO.phone} is not valid"
     twilio.then(Misbehaviour(400, {"code": 21211, "message": said, "status": 400}))
     with pytest.raises(SmsRejected) as raised:

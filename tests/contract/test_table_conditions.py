@@ -93,9 +93,7 @@ FAIL: list[Condition] = [
 
 
 @pytest.mark.parametrize("condition", HOLD, ids=repr)
-def test_a_condition_that_holds_lets_the_write_through(
-    table: Table, pk: str, condition: Condition
-) -> None:
+def test_write_with_a_true_condition_succeeds(table: Table, pk: str, condition: Condition) -> None:
     key = Key(pk, "META")
     table.write(Put(key, ITEM))
     table.write(Update(key, set={"changed": 1}, condition=condition))

@@ -17,7 +17,7 @@ def filled(table: Table, pk: str, clock: FixedClock) -> Table:
     return table
 
 
-def test_no_read_shows_what_has_expired(filled: Table, pk: str, clock: FixedClock) -> None:
+def test_no_read_returns_expired_items(filled: Table, pk: str, clock: FixedClock) -> None:
     keys = [Key(pk, f"{n}") for n in range(6)]
     assert len(filled.query(Query(pk)).items) == len(filled.get_many(keys)) == 6
     clock.advance(60)
@@ -28,7 +28,7 @@ def test_no_read_shows_what_has_expired(filled: Table, pk: str, clock: FixedCloc
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_a_page_is_filled_with_what_lives(
+def test_page_is_filled_with_items_that_have_not_expired(
     filled: Table, pk: str, clock: FixedClock, *, newest_first: bool
 ) -> None:
     clock.advance(61)
@@ -39,7 +39,7 @@ def test_a_page_is_filled_with_what_lives(
     assert [item["n"] for item in rest.items] == ([1] if newest_first else [5])
 
 
-def test_conditions_still_see_what_has_expired(filled: Table, pk: str, clock: FixedClock) -> None:
+def test_conditions_see_expired_items(filled: Table, pk: str, clock: FixedClock) -> None:
     clock.advance(61)
     with pytest.raises(ConditionFailed):
         filled.write(Put(Key(pk, "0"), {"n": 10}, Missing()))
@@ -47,7 +47,9 @@ def test_conditions_still_see_what_has_expired(filled: Table, pk: str, clock: Fi
     assert filled.get(Key(pk, "0")) is not None
 
 
-def test_gone_is_exactly_what_no_read_shows(filled: Table, pk: str, clock: FixedClock) -> None:
+def test_item_is_expired_exactly_if_no_read_returns_it(
+    filled: Table, pk: str, clock: FixedClock
+) -> None:
     for seconds in (59.9, 0.1, 0.5):
         clock.advance(seconds)
         hidden = filled.get(Key(pk, "0")) is None

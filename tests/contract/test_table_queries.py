@@ -26,7 +26,7 @@ def all_pages(read: Callable[[Item | None], Page]) -> list[tuple[Item, ...]]:
     return [page.items for page in pages]
 
 
-def test_a_batch_leaves_out_what_is_not_there(table: Table, pk: str) -> None:
+def test_batch_read_omits_missing_items(table: Table, pk: str) -> None:
     fill(table, pk, "a", "b")
     a, b, gone, elsewhere = (Key(pk, "a"), Key(pk, "b"), Key(pk, "c"), Key(f"{pk}x", "a"))
     assert table.get_many([gone, b, elsewhere, a, b]) == {

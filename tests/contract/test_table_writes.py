@@ -28,7 +28,7 @@ def test_an_item_can_be_put_as_it_was_read(table: Table, pk: str) -> None:
     assert table.get(key) == {"pk": pk, "sk": "META", "a": 2}
 
 
-def test_an_update_creates_what_is_missing_and_counts_from_zero(table: Table, pk: str) -> None:
+def test_update_of_a_missing_item_creates_it_and_counts_from_zero(table: Table, pk: str) -> None:
     key = Key(pk, "META")
     table.write(Update(key, set={"a": "x"}, add={"n": 5}))
     assert table.get(key) == {"pk": pk, "sk": "META", "a": "x", "n": 5}
@@ -54,7 +54,7 @@ def test_adding_to_a_fraction_stays_exact(table: Table, pk: str) -> None:
     assert table.get(key) == {"pk": pk, "sk": "META", "n": 2.1}
 
 
-def test_deleting_what_is_not_there_is_no_error(table: Table, pk: str) -> None:
+def test_deleting_a_missing_item_succeeds(table: Table, pk: str) -> None:
     key = Key(pk, "META")
     table.write(Delete(key))
     table.write(Put(key, {"a": 1}))
@@ -140,9 +140,7 @@ def test_any_text_can_be_a_key(table: Table, pk: str, sk: str) -> None:
     )
 
 
-def test_what_was_written_or_read_can_change_without_changing_the_table(
-    table: Table, pk: str
-) -> None:
+def test_changing_a_written_or_read_item_leaves_the_table_unchanged(table: Table, pk: str) -> None:
     key = Key(pk, "META")
     written = {"list": [1], "map": {"a": 1}}
     table.write(Put(key, written))
@@ -177,7 +175,7 @@ def test_a_write_that_makes_no_sense_is_refused(table: Table, what: str) -> None
         table.transact([UNFIT[what]])
 
 
-def test_adding_to_what_is_no_number_is_refused(table: Table, pk: str) -> None:
+def test_adding_to_a_text_is_refused(table: Table, pk: str) -> None:
     key = Key(pk, "META")
     table.write(Put(key, {"n": "1"}))
     with pytest.raises(ValueError, match=r".+"):

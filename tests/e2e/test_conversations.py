@@ -136,9 +136,7 @@ def test_a_model_that_is_down_for_a_while_only_delays_the_answer(
     assert client.texts() == ["Here I am again."]
 
 
-def test_whoever_texted_stop_gets_nothing_until_start(
-    client: Client, model: ScriptedOpenAI
-) -> None:
+def test_sender_of_stop_receives_nothing_until_start(client: Client, model: ScriptedOpenAI) -> None:
     client.text("STOP")
     client.drain()
     client.turn(3600)

@@ -61,7 +61,7 @@ def test_eval_without_a_model_says_what_to_set(
     assert "OPENAI_API_KEY" in capsys.readouterr().err
 
 
-def test_table_names_what_was_not_met_and_adds_up_abilities() -> None:
+def test_table_names_missed_goals_and_sums_abilities() -> None:
     first, second = SITUATIONS[:2]
     outcomes = [
         Outcome(first, (Check("names Ann", met=True),), tokens=1_234),

@@ -80,7 +80,7 @@ def test_a_forged_token_is_refused_as_by_the_gateway(client: Client) -> None:
     assert config["issuer"] == claims["iss"]
 
 
-def test_what_has_no_route_is_not_found(client: Client) -> None:
+def test_path_without_a_route_is_404(client: Client) -> None:
     answer = client.call("GET", "/nothing/here")
     assert (answer.status, answer.json) == (404, {"message": "Not Found"})
 
@@ -105,7 +105,7 @@ def test_a_body_over_the_gateways_limit_is_refused(client: Client) -> None:
         ("POST", "/local/clock", {}),
     ],
 )
-def test_a_wrong_call_to_the_developers_api_is_told_so(
+def test_malformed_call_of_the_developer_api_is_refused_with_a_reason(
     client: Client, method: str, path: str, body: object
 ) -> None:
     answer = client.call(method, path, body)

@@ -32,7 +32,7 @@ def test_a_delay_passes_with_the_clock_and_not_before(
     assert client.texts() == ["Hello!"]
 
 
-def test_a_second_start_knows_everything_and_goes_on(
+def test_second_start_keeps_the_data_and_answers(
     start: StartStack, stop: ExitStack, model: ScriptedOpenAI
 ) -> None:
     client = start(**SLOW)

@@ -211,7 +211,7 @@ def test_plan_due_at_three_in_the_persons_night_sends_its_sms_at_eight(
 # ---------------------------------------------------------------------- draining
 
 
-def test_drain_reports_what_it_did(start: StartStack, model: ScriptedOpenAI) -> None:
+def test_drain_reports_its_work(start: StartStack, model: ScriptedOpenAI) -> None:
     client = start(**SLOW)
     model.say("Ten.")
     client.text("How many?")

@@ -312,7 +312,7 @@ def test_of_many_messages_at_once_as_many_are_let_in_as_the_limit_says(world: Ri
     assert sum(at_once(*[let_in] * 25)) == world.settings.user_messages_per_minute
 
 
-def test_what_two_runs_spend_at_once_is_all_charged(world: Rivals) -> None:
+def test_tokens_of_two_concurrent_runs_are_all_charged(world: Rivals) -> None:
     world.say("Hello")
     [run] = world.runs(world.here)
     trigger = run.trigger.model_copy(update={"by": MemberRef(kind="user", id=f"usr_{uuid4().hex}")})

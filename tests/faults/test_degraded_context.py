@@ -185,7 +185,7 @@ def test_how_long_a_context_may_take_is_a_setting() -> None:
     assert world.runs()[-1].marks == ()
 
 
-def test_in_a_group_the_timeline_holds_what_is_to_be_answered_alone() -> None:
+def test_timeline_of_a_group_in_a_degraded_prompt_has_the_unanswered_messages_only() -> None:
     world = ward()
     world.agent(reply_mode="tools", history_format="timeline")
     world.chat(HUSAM, DESIGNER, COACH)
@@ -212,7 +212,7 @@ def test_in_a_group_the_timeline_holds_what_is_to_be_answered_alone() -> None:
     assert "Here." in world.texts()
 
 
-def test_a_plan_says_itself_what_is_wanted() -> None:
+def test_plan_in_a_degraded_prompt_has_its_instruction() -> None:
     world = ward("Done.")
     world.agent(reply_mode="tools", history_format="timeline")
     plan = PlanTrigger(
@@ -311,7 +311,7 @@ def _dies(*_: object, **__: object) -> None:
 # ---------------------------------------------------------------------- what counts as seen
 
 
-def test_what_was_not_shown_stays_new() -> None:
+def test_message_that_was_not_shown_stays_new() -> None:
     world = ward("One at a time.", "Now I know.")
     world.agent(history_format="timeline")
     world.chat(HUSAM, COACH, respond="mention")
@@ -336,7 +336,7 @@ def test_what_was_not_shown_stays_new() -> None:
     assert world.membership(COACH).seen_seq == 5
 
 
-def test_what_was_shown_is_seen_over_the_agents_own_words_and_over_keywords() -> None:
+def test_shown_messages_are_seen_across_own_messages_and_keywords() -> None:
     world = direct()
     assert world.membership(COACH).seen_seq == 3
     world.post("STOP", HUSAM, kind="keyword")

@@ -12,7 +12,9 @@ from tests.support.sms import Texting, after, parts
     [Throttled("slow"), Unavailable("down"), SmsRejected("queue full", code=30001)],
     ids=["throttled", "unavailable", "passing error"],
 )
-def test_what_may_pass_is_tried_at_0_5_and_35_minutes_and_then_given_up(error: Exception) -> None:
+def test_temporary_refusal_is_retried_after_5_and_35_minutes_and_then_fails(
+    error: Exception,
+) -> None:
     world = Texting()
     job = world.say()
     assert isinstance(error, Throttled | Unavailable | SmsRejected)
@@ -96,7 +98,7 @@ def test_a_retry_does_not_inherit_the_ticks_patience_with_the_try_before() -> No
     assert "due_tries" not in stored
 
 
-def test_a_refusal_for_good_fails_at_once_and_keeps_the_rest_back() -> None:
+def test_permanent_refusal_fails_at_once_and_withholds_the_other_parts() -> None:
     world = Texting()
     job = world.say("a" * 1_599 + "b")
     world.sms.plan(Fault(SmsRejected("no such number", code=21211)))

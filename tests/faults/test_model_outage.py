@@ -123,7 +123,7 @@ def test_a_person_on_sms_hears_of_an_outage_once_however_much_they_write() -> No
     assert world.membership(COACH).late_since is None
 
 
-def test_what_is_said_during_an_outage_is_answered_once_by_the_run_that_waits() -> None:
+def test_messages_during_an_outage_are_answered_once_by_the_deferred_run() -> None:
     world = texting()
     said = ["Hello?", "Are you there?", "Hello??"]
     for text in said:
@@ -170,7 +170,7 @@ def test_in_a_group_too_one_answer_follows_to_all_that_was_said_meanwhile() -> N
     assert (world.runs()[0].trigger.from_seq, world.runs()[0].trigger.seq) == (1, 4)
 
 
-def test_the_next_outage_is_told_of_again() -> None:
+def test_next_outage_is_announced_again() -> None:
     world = texting()
     for _ in range(2):
         say(world, "Hello?")
@@ -189,7 +189,7 @@ def test_a_run_that_fails_in_the_end_does_not_end_the_outage() -> None:
     assert world.sms.bodies == [SORRY, FAILED, FAILED]
 
 
-def test_what_is_said_late_in_an_outage_is_not_given_up_with_what_was_said_first() -> None:
+def test_late_message_of_an_outage_does_not_expire_with_the_first_one() -> None:
     world = texting(settings=Settings(max_put_off_seconds=1_200))
     say(world, "Hello?")
     minutes_pass(world, 19)

@@ -90,7 +90,7 @@ def test_a_worker_whose_successor_is_at_work_cannot_write(said: Said, key: str) 
     assert everything(world) == left
 
 
-def test_a_worker_whose_successor_is_at_work_cannot_keep_what_its_tools_gave_back() -> None:
+def test_worker_that_lost_its_lease_cannot_store_tool_results() -> None:
     world, left = asked(says("Hi")), dict[Any, Any]()
     world.clock.advance(1)
 

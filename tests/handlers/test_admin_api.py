@@ -476,7 +476,7 @@ def test_the_scope_chat_is_not_enough(world: World, scope: Any) -> None:
 # ---------------------------------------------------------------------- settings
 
 
-def test_a_tenant_says_what_it_wants_of_its_settings_and_takes_it_back(admin: Client) -> None:
+def test_tenant_setting_is_set_and_reset(admin: Client) -> None:
     nothing = admin.get("/v1/settings").body
     assert set(nothing.values()) == {None}
     change = {"conversation_gap_minutes": 45, "context_reset_phrases": ["begin anew"]}

@@ -58,9 +58,7 @@ def test_a_chat_is_consolidated_on_request_and_its_history_says_so(
     assert admin.post(NOW, {}).body["agents"] == 0
 
 
-def test_the_history_comes_in_pages_the_newest_first_with_what_failed(
-    world: World, admin: Client
-) -> None:
+def test_history_has_pages_newest_first_with_failures(world: World, admin: Client) -> None:
     for n in range(5):
         world.post(f"{n}", HUSAM)
         world.model.memories.extend([Unavailable("503")] if n == 2 else [])

@@ -73,7 +73,7 @@ def test_without_a_chat_it_shows_a_run_without_one(admin: Client) -> None:
     assert '"Project Alpha" (id: chat_1)' in shown["YOUR CHATS"]
 
 
-def test_a_history_of_roles_is_shown_as_what_was_said(world: World, admin: Client) -> None:
+def test_context_with_a_history_of_roles_shows_the_messages(world: World, admin: Client) -> None:
     world.agent(history_format="roles")
     shown = _texts(admin.get(CONTEXT, chat_id="chat_1"))
     assert shown["CHAT HISTORY"] == "user: [Husam (human)] How far today?"
@@ -127,9 +127,7 @@ def test_the_scope_chat_is_not_enough(world: World) -> None:
     assert Client(world, api=admin_api).get(CONTEXT).status == 403
 
 
-def test_a_run_shows_each_step_with_its_calls_what_came_of_them_and_when(
-    world: World, admin: Client
-) -> None:
+def test_run_shows_each_step_with_calls_results_and_times(world: World, admin: Client) -> None:
     world.agent(history_format="timeline", reply_mode="tools")
     world.model.script.append(says("Ten kilometres."))
     world.drain()

@@ -145,9 +145,7 @@ def test_a_change_that_does_not_fit_changes_nothing(admin: Client, change: dict[
     assert admin.get(f"{OF_AGENT}/plan").body["version"] == 1
 
 
-def test_what_an_agent_wrote_in_private_is_found_by_naming_the_person(
-    world: World, admin: Client
-) -> None:
+def test_private_document_is_found_with_the_id_of_the_person(world: World, admin: Client) -> None:
     ann = Audience(open=False, people=("usr_ann",))
     author = Author(audience=ann, source_chat_id="chat_ann", source_run_id="run_1")
     world.app.documents.write(

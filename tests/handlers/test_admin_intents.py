@@ -304,9 +304,7 @@ KEPT = ("goals", "plans", "memories", "threads", "documents", "reflections")
 
 
 @pytest.mark.parametrize("kept", KEPT)
-def test_what_is_kept_for_whom_there_is_not_is_404_and_no_empty_list(
-    world: World, admin: Client, kept: str
-) -> None:
+def test_list_of_an_unknown_person_or_chat_is_404(world: World, admin: Client, kept: str) -> None:
     there = f"/v1/agents/agt_a/{kept}"
     named: list[dict[str, str]] = [{"user_id": "usr_ann"}, {"chat_id": "chat_team"}]
     absent = ({"user_id": "usr_nobody"}, {"chat_id": "chat_nowhere"})

@@ -107,7 +107,7 @@ def test_a_fourth_open_thread_is_refused(admin: Client) -> None:
         ({"concern": "x", "bound_skills": ["cooking"]}, 404),
     ],
 )
-def test_what_does_not_fit_is_refused(admin: Client, body: Any, status: int) -> None:
+def test_malformed_input_is_refused(admin: Client, body: Any, status: int) -> None:
     assert admin.post(THREADS, body).status == status
     assert admin.get(THREADS).body["items"] == []
 
@@ -138,7 +138,7 @@ def test_operators_can_let_the_agent_be_at_nothing(admin: Client) -> None:
     assert admin.get(f"{THREADS}/{other['id']}").body["active"] is True
 
 
-def test_what_is_kept_for_somebody_is_found_by_naming_them(world: World, admin: Client) -> None:
+def test_thread_of_a_person_is_found_with_the_id_of_the_person(world: World, admin: Client) -> None:
     hers = world.app.threads.create(ANN, {"concern": "Hers"})
     path = f"{THREADS}/{hers.id}"
     assert admin.get(path).status == 404
@@ -221,7 +221,7 @@ def test_nothing_is_pinned_where_the_agent_is_not(world: World, admin: Client) -
     assert world.membership(bot()).pinned_thread_id is None
 
 
-def test_what_an_agent_has_seen_of_a_chat_and_noted_on_it_can_be_looked_at(
+def test_watermark_and_summary_of_an_agent_in_a_chat_are_readable(
     world: World, admin: Client
 ) -> None:
     world.post("Shall we?", person())

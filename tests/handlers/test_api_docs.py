@@ -88,7 +88,7 @@ ALTERNATIVES = {"/v1/usage": {"UsageResource", "UsageReportResource"}}
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)
-def test_every_operation_says_who_may_and_what_may_come_back(method: str, path: str) -> None:
+def test_every_operation_lists_its_scope_and_its_statuses(method: str, path: str) -> None:
     operation = operations()[method, path]
     statuses = set(operation["responses"])
     assert operation["summary"]

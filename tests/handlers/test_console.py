@@ -109,7 +109,7 @@ def test_console_answers_forbid_sniffing_framing_and_old_copies() -> None:
     assert headers["cache-control"] == "no-cache"
 
 
-def test_console_config_tells_where_to_sign_in() -> None:
+def test_console_config_has_the_address_of_the_sign_in() -> None:
     answer = get(
         "/console/config",
         console_client_id="abc",

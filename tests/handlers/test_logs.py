@@ -154,7 +154,7 @@ def stage(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> 
 # ---------------------------------------------------------------------- one id
 
 
-def test_one_id_leads_from_the_webhook_to_the_delivery_and_to_what_became_of_it(
+def test_correlation_id_is_the_same_from_webhook_to_delivery_status(
     stage: Stage,
 ) -> None:
     world = stage.world

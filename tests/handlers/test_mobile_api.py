@@ -221,7 +221,7 @@ def test_a_chat_from_its_beginning_to_its_end(world: World) -> None:
     assert opened.body["id"] not in [item["id"] for item in husam.all_pages("/v1/chats")]
 
 
-def test_the_list_shows_what_is_unread_and_who_spoke_last(husam: Client, ahmad: Client) -> None:
+def test_list_of_chats_has_unread_counts_and_last_senders(husam: Client, ahmad: Client) -> None:
     husam.post(MESSAGES, {"text": "One", "client_id": "1"})
     husam.post(MESSAGES, {"text": "Two", "client_id": "2"})
     [item] = ahmad.get("/v1/chats").body["items"]
@@ -259,7 +259,7 @@ def test_respond_now_answers_202_with_the_run(husam: Client) -> None:
         assert (run["prompt"], run["steps"]) == (None, [])
 
 
-def test_me_is_the_record_or_what_the_sign_in_says(world: World, husam: Client) -> None:
+def test_me_is_the_record_or_else_the_claims_of_the_token(world: World, husam: Client) -> None:
     expected: dict[str, Any] = {
         "id": "usr_husam",
         "name": "Husam",
@@ -296,7 +296,7 @@ def test_contention_is_503(world: World, husam: Client, monkeypatch: pytest.Monk
     assert "acme-prod" not in json.dumps(answer.body)
 
 
-def test_an_unexpected_error_is_500_and_logged_without_what_people_wrote(
+def test_unexpected_error_is_500_and_logged_without_message_texts(
     world: World,
     husam: Client,
     monkeypatch: pytest.MonkeyPatch,

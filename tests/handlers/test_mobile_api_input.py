@@ -199,7 +199,7 @@ def test_only_known_kinds_of_members_exist(husam: Client) -> None:
     assert husam.put(f"/v1/chats/chat_1/members/user/{'x' * 129}").status == 422
 
 
-def test_what_does_not_fit_is_said_in_words_of_ours(husam: Client) -> None:
+def test_malformed_input_is_refused_without_words_of_the_library(husam: Client) -> None:
     answer = husam.post("/v1/chats/chat_1/runs", {})
     [reason] = answer.body["error"]["details"]["reasons"]
     assert reason == {"where": ["body"], "why": "give either agent_id or all, not both"}

@@ -47,7 +47,7 @@ def test_recall_without_a_chat_shows_open_messages_alone() -> None:
     assert texts(operator(deposits()).get(RECALL, q="deposit")) == [DEPOSIT]
 
 
-def test_recall_in_a_chat_finds_what_the_tool_finds_there() -> None:
+def test_recall_in_a_chat_finds_the_same_messages_as_the_tool() -> None:
     asked = calls(("recall", {"query": "the deposit"}))
     world = deposits(model=ScriptedModel(deque([asked, "Fine"])))
     found = texts(operator(world).get(RECALL, chat_id="chat_2", q="the deposit"))

@@ -111,7 +111,7 @@ def test_recorded_upkeep_job_lists_the_chat_under_its_last_hour(world: World) ->
     assert world.stored_chat().listed_hour == world.stored_chat().activity_hour
 
 
-def test_recorded_push_job_sends_what_the_reader_may_see(world: World) -> None:
+def test_recorded_push_job_sends_frames_to_a_reader(world: World) -> None:
     connect(world, AHMAD.id)
     assert handle(world, "push_worker") == FAILED_NONE
     frames = world.sockets.frames(CONNECTION)

@@ -40,7 +40,7 @@ def kept(world: World) -> list[str]:
     return [m.text for m in world.memories(scope=SCOPE) if m.kind == "core" and m.live]
 
 
-def test_the_daily_event_sends_a_job_and_the_recorded_one_keeps_what_would_fade(
+def test_daily_event_sends_a_job_and_the_recorded_job_promotes_entries(
     world: World,
 ) -> None:
     assert invoke(reflection_finder, world, DAILY) == {"sent": 1}
@@ -64,7 +64,7 @@ def test_a_message_that_is_no_job_fails_alone(world: World, body: str) -> None:
     assert len(kept(world)) == 1
 
 
-def test_operators_see_what_came_of_it_by_ids_alone(world: World) -> None:
+def test_operators_see_the_results_as_ids(world: World) -> None:
     invoke(reflection_worker, world, JOB)
     api = Client(world, admin_api, sub="usr_op", scope="admin")
     answer = api.get("/v1/agents/agt_a/reflections", user_id="usr_husam")

@@ -111,7 +111,7 @@ def test_persons_client_id_stays_as_posted(world: World) -> None:
         assert newest(client.get(MESSAGES))["client_id"] == "my own"
 
 
-def test_respond_now_tells_neither_who_ended_a_run_nor_who_stands_behind_it(world: World) -> None:
+def test_respond_now_reveals_neither_the_canceler_nor_the_trace_of_a_run(world: World) -> None:
     path = f"/v1/chats/{OPEN}/runs"
     run_id = ahmad(world).post(path, {"all": True}).body["items"][0]["id"]
     trigger = Trigger(type="chat_message", seq=1, from_seq=1, by=COACH.ref, traced_to=HUSAM.id)

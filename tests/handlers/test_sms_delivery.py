@@ -73,7 +73,7 @@ def test_a_message_that_is_no_job_fails_alone(world: World, body: str) -> None:
     assert world.sms.bodies == ["one"]
 
 
-def test_when_the_table_is_down_the_message_comes_again(
+def test_job_while_the_table_is_down_is_retried(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch = event(world, "one")

@@ -56,7 +56,7 @@ def test_the_callback_that_was_asked_for_leads_back_to_its_part(world: World) ->
     assert delivery(world).status == "delivered"
 
 
-def test_the_recorded_event_has_the_shape_of_what_is_asked_for(world: World) -> None:
+def test_recorded_event_has_the_shape_of_a_request(world: World) -> None:
     asked = world.sms.taken[-1][0].callback
     names = [pair.split("=")[0] for pair in STATUS.query.split("&")]
     assert names == [pair.split("=")[0] for pair in asked.partition("?")[2].split("&")]
@@ -76,7 +76,7 @@ def test_an_error_is_recorded_with_its_code(world: World) -> None:
 
 
 @pytest.mark.parametrize("status", ["receiving", "some-new-word", ""])
-def test_a_status_that_nobody_knows_changes_nothing(world: World, status: str) -> None:
+def test_unknown_status_changes_nothing(world: World, status: str) -> None:
     before = delivery(world)
     event = callback(world, MessageStatus=status).signed()
     assert send(world, event) == {"statusCode": 204}

@@ -106,7 +106,7 @@ def test_the_name_of_the_signatures_header_may_be_in_any_case(world: World) -> N
     assert send(world, event)["statusCode"] == 200
 
 
-def test_the_url_is_the_one_twilio_was_told_whatever_the_gateway_makes_of_it(world: World) -> None:
+def test_signature_is_checked_with_the_configured_url(world: World) -> None:
     event = SMS.signed()
     event["rawPath"] = event["requestContext"]["http"]["path"] = "/dev/webhooks/twilio/sms"
     event["requestContext"]["stage"] = "dev"

@@ -48,7 +48,7 @@ def _asked(world: World) -> str:
 # ---------------------------------------------------------------------- an agent's instruction
 
 
-def test_an_instruction_given_through_the_api_is_what_the_model_is_told() -> None:
+def test_instruction_of_the_api_reaches_the_model() -> None:
     world = _world()
     admin = operator(world)
     answer = admin.patch("/v1/agents/agt_a", {"summary_instruction": "Only numbers."})
@@ -91,7 +91,7 @@ def test_an_instruction_has_ten_thousand_characters_at_most() -> None:
     assert admin.get("/v1/agents/agt_a").body["summary_instruction"] == longest
 
 
-def test_an_instruction_that_looks_like_a_template_is_told_as_it_is() -> None:
+def test_instruction_that_looks_like_a_template_reaches_the_model_unchanged() -> None:
     world = _world()
     words = "Give ${identity} and $$ and $previous {lines}"
     operator(world).patch("/v1/agents/agt_a", {"summary_instruction": words})

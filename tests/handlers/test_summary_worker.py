@@ -94,7 +94,7 @@ def test_a_message_that_is_no_job_fails_alone(world: World, body: str) -> None:
     assert world.membership(COACH).summary is not None
 
 
-def test_when_the_table_is_down_the_message_comes_again(
+def test_job_while_the_table_is_down_is_retried(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def down(*_: object, **__: object) -> None:

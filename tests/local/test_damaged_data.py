@@ -45,7 +45,7 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize(("name", "damage"), DAMAGE)
-def test_a_damaged_file_stops_the_start_and_stays_as_it_is(
+def test_damaged_file_prevents_the_start_and_is_not_changed(
     tmp_path: Path, name: str, damage: bytes
 ) -> None:
     path = tmp_path / name

@@ -78,7 +78,7 @@ def test_concurrent_updates_through_two_connections_are_all_kept(
     assert item["n"] == THREADS * WRITES
 
 
-def test_full_disk_refuses_writes_and_keeps_what_was_written(database: Database) -> None:
+def test_full_disk_refuses_writes_and_keeps_the_data(database: Database) -> None:
     table = SqliteTable(database)
     database.limit(database.pages + SPARE_PAGES)
     kept = fill(lambda n: table.write(Put(Key("p", f"{n:03}"), {"text": LARGE})))

@@ -63,7 +63,7 @@ def test_events_name_their_agent_chat_and_person() -> None:
     assert (merge["user_id"], merge["user_name"]) == (person().id, "Ann Lee")
 
 
-def test_events_beyond_the_limit_are_left_out_and_told() -> None:
+def test_events_beyond_the_limit_are_omitted_and_counted() -> None:
     world = World()
     for minutes in (3, 1, 2):
         due(world, "plan", f"{minutes}", minutes, id=f"plan_{minutes}")

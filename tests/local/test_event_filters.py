@@ -55,7 +55,7 @@ def keys(rule: object) -> dict[str, Any]:
         ({"eventName": {"S": ["MODIFY"]}}, False),
     ],
 )
-def test_filter_accepts_what_its_rules_say(pattern: dict[str, Any], accepts: bool) -> None:
+def test_filter_accepts_matching_events(pattern: dict[str, Any], accepts: bool) -> None:
     assert EventFilters([json.dumps(pattern)]).accept(RECORD) is accepts
 
 

@@ -301,7 +301,7 @@ def test_shift_moves_retries_and_a_pause_holds_them_back(bench: Bench) -> None:
     assert bench.calls[:2] == [["a"], ["a"]]
 
 
-def test_changes_that_cannot_be_read_are_not_at_rest_and_that_is_logged_once(
+def test_unreadable_changes_are_not_settled_and_logged_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def unreadable(_: FeedSource) -> list[Event]:

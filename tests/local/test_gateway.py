@@ -93,7 +93,7 @@ def test_cookies_stand_apart_from_the_other_headers() -> None:
     assert event["headers"] == {"host": "here"}
 
 
-def test_what_is_not_there_has_no_field() -> None:
+def test_missing_part_of_a_request_has_no_field() -> None:
     absent = {"cookies", "queryStringParameters", "pathParameters", "body"}
     assert not absent & _event().keys()
 

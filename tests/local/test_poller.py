@@ -189,7 +189,7 @@ def test_a_delayed_message_waits_for_the_local_clock(bench: Bench) -> None:
     assert bench.poller.next_due() is None
 
 
-def test_only_what_failed_comes_again_and_only_after_its_time_out(bench: Bench) -> None:
+def test_only_failed_messages_are_retried_after_the_visibility_timeout(bench: Bench) -> None:
     def fail_two(event: dict[str, Any]) -> object:
         ids = [r["messageId"] for r in event["Records"] if r["body"] == "two"]
         return {"batchItemFailures": [{"itemIdentifier": one} for one in ids]}
@@ -213,7 +213,7 @@ def test_an_answer_that_is_not_understood_fails_the_batch(bench: Bench, answer: 
     assert bench.poller.next_due() is not None
 
 
-def test_what_fails_for_good_becomes_a_dead_letter(bench: Bench) -> None:
+def test_message_that_fails_three_times_becomes_a_dead_letter(bench: Bench) -> None:
     def crash(_event: dict[str, Any]) -> object:
         raise ValueError("broken")
 
@@ -289,7 +289,7 @@ def test_message_of_a_killed_process_is_due_at_the_next_start(sqlite: OnSqlite) 
     assert (taken.message.body, taken.message.receive_count) == ("one", 2)
 
 
-def test_message_whose_outcome_is_not_recorded_comes_again(sqlite: OnSqlite) -> None:
+def test_message_without_recorded_outcome_is_retried(sqlite: OnSqlite) -> None:
     bench = Bench(sqlite)
     bench.send("one")
     [source] = bench.inbox.sources
@@ -318,7 +318,7 @@ def test_message_at_work_is_not_taken_again_when_the_clock_is_turned(sqlite: OnS
     assert bench.inbox.take(source) == []
 
 
-def test_queues_that_cannot_be_read_are_not_at_rest_and_that_is_told_once(
+def test_unreadable_queues_are_not_settled_and_logged_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def unreadable() -> int:

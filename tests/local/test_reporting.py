@@ -75,7 +75,7 @@ def test_report_says_what_to_do(error: SkeinError, model: str, todo: str) -> Non
 
 
 @pytest.mark.parametrize("killed", [True, False])
-def test_a_child_that_ends_by_itself_is_told_and_one_that_is_stopped_is_not(
+def test_child_that_ends_is_reported_unless_it_was_stopped(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, *, killed: bool
 ) -> None:
     log = tmp_path / "log"

@@ -40,7 +40,7 @@ def test_the_time_between_two_firings(expression: str, every: timedelta) -> None
 
 
 @pytest.mark.parametrize("expression", ["every day", "rate(1 week)", "cron(0 8 * * ? *)"])
-def test_what_is_no_schedule_is_refused(expression: str) -> None:
+def test_malformed_schedule_is_refused(expression: str) -> None:
     with pytest.raises(BadTemplateError):
         parse(expression)
 

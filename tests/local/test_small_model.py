@@ -50,7 +50,7 @@ def test_fixed_answer_asks_no_model() -> None:
 
 
 @pytest.mark.parametrize("name", ["plan_in_chat_roles", "plan_in_chat_timeline"])
-def test_due_plan_of_a_chat_is_told_without_the_model(name: str) -> None:
+def test_due_plan_of_a_chat_is_announced_without_the_model(name: str) -> None:
     said = message_of(model().complete({"messages": golden(name)}))
     assert said["content"].startswith(f"{DUE} ")
     assert len(said["content"]) > len(DUE) + 10

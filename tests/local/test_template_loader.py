@@ -87,7 +87,7 @@ def test_queues_come_with_their_times_and_dead_letters(template: Template) -> No
     assert (dead.dead_letters, dead.max_receives) == (None, None)
 
 
-def test_references_become_what_they_stand_for_here(template: Template) -> None:
+def test_references_of_the_template_are_resolved(template: Template) -> None:
     names = {"Jobs": "http://queue", "Jobs.Arn": "arn:jobs"}
     effective_settings = template.resolve(dict(template.functions[0].environment), names)
     assert effective_settings == {

@@ -82,7 +82,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.server.stop()
 
 
-def test_a_text_is_taken_and_told_of_until_it_is_delivered(world: World) -> None:
+def test_sms_is_accepted_and_reported_until_it_is_delivered(world: World) -> None:
     sent = world.client().send(world.sms())
     assert (sent.status, sent.created_at) == ("queued", NOW)
     assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
@@ -122,7 +122,7 @@ def test_callbacks_carry_a_signature_that_skein_accepts(world: World) -> None:
     )
 
 
-def test_what_was_sent_can_be_found(world: World) -> None:
+def test_sent_sms_is_found(world: World) -> None:
     client = world.client()
     sent = client.send(world.sms(body="first"))
     client.send(world.sms(body="second"))
@@ -168,7 +168,7 @@ def test_webhooks_go_to_the_stack_only(world: World) -> None:
     assert world.webhooks == []
 
 
-def test_texts_are_kept_with_what_became_of_them(world: World, tmp_path: Path) -> None:
+def test_log_of_sms_has_their_statuses(world: World, tmp_path: Path) -> None:
     world.client().send(world.sms(body="é\nnext line"))
     assert world.sandbox.settle(until=time.monotonic() + PATIENCE_SECONDS)
     (sms,) = SmsLog(tmp_path / "texts.jsonl").find(recipient=PHONE)

@@ -88,7 +88,9 @@ def test_drain_never_turns_the_clock_past_a_model_a_person_or_a_failed_job() -> 
         (None, "run"),
     ],
 )
-def test_deferred_run_waits_for_what_its_reason_says(reason: Reason | None, kind: WaitKind) -> None:
+def test_deferred_run_is_listed_by_the_kind_of_its_reason(
+    reason: Reason | None, kind: WaitKind
+) -> None:
     world = World()
     lease = (NOON + timedelta(minutes=1)).isoformat().replace("+00:00", "Z")
     run = run_of(world, status="running", lease_until=lease, reason=reason)

@@ -377,7 +377,7 @@ def test_nobody_gets_nothing(world: Neighbours, route: Route) -> None:
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if r.scope == "chat"], ids=str)
 @pytest.mark.parametrize("who", ["cara", "dan", "coach", "somebody"])
-def test_who_is_not_in_a_chat_is_told_nothing_of_it(
+def test_routes_of_a_chat_reveal_nothing_to_others(
     world: Neighbours, route: Route, who: str
 ) -> None:
     """Cara never was, Dan has left, and an agent's id is no person's."""
@@ -433,7 +433,7 @@ def test_in_a_discarded_chat_nothing_happens_any_more(world: Neighbours, route: 
 
 
 @pytest.mark.parametrize("route", [r for r in ROUTES if "agent_id" in r.path_names], ids=str)
-def test_of_a_deleted_agent_nothing_is_told(world: Neighbours, route: Route) -> None:
+def test_routes_of_a_deleted_agent_reveal_nothing(world: Neighbours, route: Route) -> None:
     agent_id = world.ours.own["agent_id"]
     world.app.agents.delete(world.ours.tenant, agent_id)
     world.queues.sent.clear()

@@ -232,9 +232,7 @@ def test_tool_that_does_nothing_has_done_no_work(monkeypatch: pytest.MonkeyPatch
 
 
 @every_home
-def test_a_search_for_everything_finds_what_is_within_reach_alone(
-    world: Neighbours, home: str
-) -> None:
+def test_search_for_everything_finds_items_within_reach_only(world: Neighbours, home: str) -> None:
     words = [*_words_beyond(world).values(), world.ours.words[WITHIN_REACH]]
     given = {"query": " ".join(words), "limit": 50}
     [found] = _called(world, home, "search_memories", given)
@@ -264,7 +262,7 @@ def _named(world: Neighbours, home: str, tool: str, argument: str) -> list[tuple
 @pytest.mark.parametrize(
     ("tool", "argument"), [(tool, argument) for tool in CASES for argument in refs_of(tool)]
 )
-def test_what_is_beyond_reach_is_neither_told_nor_changed(
+def test_tool_neither_reveals_nor_changes_items_beyond_reach(
     world: Neighbours, home: str, tool: str, argument: str
 ) -> None:
     """Everything else that the call names is within reach."""

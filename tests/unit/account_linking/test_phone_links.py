@@ -465,7 +465,7 @@ def test_a_summary_that_is_being_made_for_the_caller_is_not_kept(agent_id: str |
     assert made.audience.people == (ANN.id,)
 
 
-def test_a_run_that_has_not_started_answers_ann_and_keeps_what_it_makes_for_her() -> None:
+def test_queued_run_of_a_merged_caller_answers_ann_and_owns_its_items_for_her() -> None:
     world = called(
         reply_mode="tools",
         history_format="timeline",
@@ -503,7 +503,7 @@ def test_while_an_agent_is_at_work_the_number_stays_where_it_is() -> None:
     assert link(world).phones == (PHONE,)
 
 
-def test_a_text_on_its_way_still_arrives_and_what_becomes_of_it_is_heard() -> None:
+def test_sms_on_its_way_arrives_and_its_status_is_recorded() -> None:
     world = called()
     chat_id = text(world).message.chat_id
     world.clock.advance(5)

@@ -15,7 +15,7 @@ REQUEST = ModelRequest(
 )
 
 
-def test_after_a_refused_key_the_next_question_asks_with_the_key_as_it_is_now() -> None:
+def test_call_after_a_refused_key_uses_the_current_key() -> None:
     keys = iter(["old-key", "new-key"])
     with ScriptedOpenAI() as server:
         server.fail(401, "Incorrect API key").say("Hello")

@@ -24,7 +24,7 @@ def tracer(exporter: InMemorySpanExporter | XRayExporter) -> OpenTelemetryTracer
     return OpenTelemetryTracer(exporter, percent=100, stack_name="skein-test")
 
 
-def test_segment_document_has_what_x_ray_needs() -> None:
+def test_segment_document_has_the_fields_of_x_ray() -> None:
     exporter = InMemorySpanExporter()
     for span in (SEGMENT, PART):
         tracer(exporter).record(span)

@@ -45,9 +45,7 @@ def row(who: str, messages: int, calls: float) -> Row:
 
 @pytest.mark.parametrize("kind", ["direct", "group"])
 @pytest.mark.parametrize("fresh", [True, False])
-def test_a_turn_of_the_bench_is_shown_what_the_chat_was_filled_with(
-    kind: Kind, *, fresh: bool
-) -> None:
+def test_turn_of_the_bench_shows_the_filled_messages(kind: Kind, *, fresh: bool) -> None:
     stand, chat = a_chat(kind)
     for _ in range(2):
         chat.check(chat.turn(fresh_worker=fresh))
@@ -98,7 +96,7 @@ def test_calls_that_overlap_are_one_round_and_take_their_time_once() -> None:
 
 
 @mock_aws
-def test_the_wire_counts_what_is_sent_whoever_sends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wire_counts_the_requests_of_all_senders(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
     client, wire = client_of(None), Wire()
@@ -164,7 +162,7 @@ def test_missed_goal_is_reported_as_failed() -> None:
     assert (found.met, found.verdict) == (False, "FAIL")
 
 
-def test_a_peer_that_fails_is_told_of_and_costs_us_no_goal() -> None:
+def test_failed_peer_is_reported_and_fails_no_goal() -> None:
     ours = [row("skein", messages, 10) for messages in LENGTHS]
     theirs = [row("langgraph", messages, 15) for messages in LENGTHS[:-1]]
     failed = failed_row("langgraph", LENGTHS[-1], ValueError("too\nlarge"))
@@ -179,7 +177,7 @@ def test_goal_without_measurement_fails() -> None:
     assert "not measured" in page(Results([], {}, {}, None, {}, ("all of it",)), "-")
 
 
-def test_shares_of_a_prompt_are_of_what_both_begin_with() -> None:
+def test_shares_of_a_prompt_count_the_common_prefix() -> None:
     asked = conversation("direct", LONG_PROMPT, tokens(), turns=3)
     found = shares(asked, tokens())
     assert 0 <= found["openai"] <= found["ideal"] < 1

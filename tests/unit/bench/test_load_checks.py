@@ -193,6 +193,6 @@ def leave_something_queued(_: list[Item], found: StoredState) -> None:
         (leave_something_queued, "queues and dead letters are empty"),
     ],
 )
-def test_what_is_wrong_is_found(change: Change, check: str) -> None:
+def test_check_finds_an_injected_error(change: Change, check: str) -> None:
     assert check in CHECKS
     assert check in wrong(change)

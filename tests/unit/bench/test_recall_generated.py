@@ -23,7 +23,7 @@ def test_generated_set_holds_each_fact_at_its_place() -> None:
         assert 0 <= chat < len(known.chats)
 
 
-def test_planted_things_are_told_in_the_month_of_their_question() -> None:
+def test_planted_messages_are_in_the_month_of_their_question() -> None:
     known = generated(LEAST_SIZE)
     for question in known.questions:
         if question.kind == "dates":

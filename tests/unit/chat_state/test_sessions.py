@@ -110,7 +110,7 @@ def test_a_session_begins_at_each_gap_and_nowhere_else(pauses: list[int], minute
         assert _session(world).first_seq == begun[-1]
 
 
-def test_what_an_agent_a_line_or_a_tenant_says_of_the_gap_holds_from_the_next_message_on() -> None:
+def test_changed_gap_of_agent_line_or_tenant_applies_to_the_next_message() -> None:
     world = _world()
     world.post("Hello", HUSAM)
     app = world.app
@@ -132,7 +132,7 @@ def _of_tenant(said: ChatOverridesChange) -> TenantOverridesChange:
     return TenantOverridesChange.model_validate(said.said)
 
 
-def test_a_text_brings_along_what_is_said_of_settings_too() -> None:
+def test_sms_applies_changed_settings_of_the_line() -> None:
     world = World()
     world.agent()
     world.line()
@@ -345,7 +345,7 @@ def test_a_reset_instead_of_a_reply_ends_the_run_that_waited() -> None:
 # ---------------------------------------------------------------------- what prompts hold
 
 
-def test_a_prompt_holds_the_session_and_a_summary_stands_for_what_was_before_a_gap() -> None:
+def test_prompt_after_a_gap_has_the_session_and_a_summary_of_earlier_messages() -> None:
     world = _world()
     for n in range(4):
         world.post(f"fact-{n}", HUSAM)
@@ -406,7 +406,7 @@ def test_nor_does_the_next_session_after_a_reset() -> None:
     assert (_session(world).reset, _session(world).reset_seq) == (False, 5)
 
 
-def test_a_summary_that_was_being_made_when_somebody_reset_is_not_kept() -> None:
+def test_summary_in_progress_during_a_reset_is_discarded() -> None:
     world = _world(Settings(summary_message_threshold=2))
 
     def meanwhile(request: ModelRequest) -> str:
@@ -443,7 +443,7 @@ def test_an_agents_note_of_before_a_reset_is_shown_nowhere_and_starts_afresh() -
     assert "fact-old" not in "".join(message.content for message in asked)
 
 
-def test_what_was_not_answered_in_an_earlier_session_is_shown_with_the_answer_due() -> None:
+def test_unanswered_message_of_an_earlier_session_is_shown() -> None:
     world = _world(respond="every")
     world.post("Is the pool open?", HUSAM)
     world.clock.advance(GAP)

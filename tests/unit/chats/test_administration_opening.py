@@ -50,7 +50,7 @@ def test_opening_a_chat_again_answers_200_with_the_same_body(world: World) -> No
     assert len(chats(world)) == 1
 
 
-def test_the_same_chat_is_shown_as_it_is_now_whatever_else_is_asked_for(world: World) -> None:
+def test_opening_an_existing_chat_returns_it_unchanged(world: World) -> None:
     chat = create(world).chat
     world.post("Hello", HUSAM, chat_id=chat.id)
     world.app.agents.delete(TENANT, COACH.id)

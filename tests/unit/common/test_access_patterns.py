@@ -37,7 +37,7 @@ def test_the_document_and_the_patterns_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_pattern_costs_what_the_document_says(name: str) -> None:
+def test_access_pattern_has_the_documented_cost(name: str) -> None:
     meter = Meter()
     PATTERNS[name](meter)
     assert meter.cost == documented().get(name)

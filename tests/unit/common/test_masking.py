@@ -76,14 +76,14 @@ def stumbled(error: Exception | None = None) -> BaseException:
     raise AssertionError("it did not stumble")
 
 
-def test_of_a_strangers_error_its_kind_and_place_are_told() -> None:
+def test_masked_error_of_a_library_has_its_type_and_place() -> None:
     assert in_our_words(stumbled()) == "ValueError"
     with pytest.raises(TypeError) as raised:
         masked(None)  # type: ignore[arg-type]
     assert re.fullmatch(r"TypeError in masking.py, line \d+", in_our_words(raised.value))
 
 
-def test_in_our_words_in_checkout_named_skein_tells_places_of_the_package_only(
+def test_masking_in_a_checkout_named_skein_shows_places_of_the_package_only(
     tmp_path: Path,
 ) -> None:
     checkout = tmp_path / "skein"
@@ -110,7 +110,7 @@ def test_tool_errors_are_logged_without_their_text() -> None:
     assert in_our_words(Correctable(f"you have no tool {SECRET!r}")) == "Correctable"
 
 
-def test_a_traceback_tells_the_way_and_not_the_words_of_any_error_on_it() -> None:
+def test_masked_traceback_has_the_places_and_no_texts_of_errors() -> None:
     told = traceback_without_words(stumbled(Unavailable("the table is gone")))
     assert SECRET not in told
     assert "in stumble" in told
@@ -146,7 +146,7 @@ def test_log_line_contains_the_correlation_id() -> None:
         assert '"correlation_id":"req-1"' in line()
 
 
-def test_what_is_followed_ends_with_the_piece_of_work() -> None:
+def test_followed_id_ends_with_its_scope() -> None:
     with correlated("req-1"):
         with correlated():
             assert current() is None
@@ -156,7 +156,7 @@ def test_what_is_followed_ends_with_the_piece_of_work() -> None:
     assert current() is None
 
 
-def test_outside_of_any_piece_of_work_nothing_is_followed() -> None:
+def test_follow_outside_of_a_scope_does_nothing() -> None:
     follow("run-1")
     assert current() is None
 

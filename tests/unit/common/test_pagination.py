@@ -53,7 +53,7 @@ def test_a_cursor_comes_back_as_it_was(cursor: RowCursor | ChatsCursor | Message
 
 
 @given(CURSORS)
-def test_a_cursor_fits_into_a_url_as_it_is(
+def test_cursor_needs_no_url_encoding(
     cursor: RowCursor | ChatsCursor | MessagesCursor,
 ) -> None:
     assert set(cursor.encode()) <= set(

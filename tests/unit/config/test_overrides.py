@@ -65,7 +65,7 @@ def test_the_agents_word_goes_before_the_lines_the_tenants_and_the_environments(
     assert found.conversation_gap_minutes == spoken[0]
 
 
-def test_what_is_said_may_be_no_or_nothing_and_still_counts() -> None:
+def test_override_with_false_zero_or_empty_value_applies() -> None:
     found = effective_settings(
         _agent(auto_summary=False, context_reset_phrases=(), reply_debounce_seconds=0),
         _line(auto_summary=True, context_reset_phrases=("anew",), reply_debounce_seconds=5),

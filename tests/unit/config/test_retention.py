@@ -147,7 +147,7 @@ def test_messages_and_runs_without_retention_never_expire(
     assert all(message.expires_at is None for message in world.messages(chat_id))
 
 
-def test_a_change_holds_for_what_is_written_from_the_next_hour_on() -> None:
+def test_changed_retention_applies_to_items_from_the_next_hour() -> None:
     world = keeping()
     chat_id = opened(world)
     world.post("Before", HUSAM, chat_id=chat_id)

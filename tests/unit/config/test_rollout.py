@@ -176,7 +176,7 @@ def test_reading_without_context_holds_no_memory() -> None:
     assert reading.other_chats == OtherChats()
 
 
-def test_once_context_is_turned_on_the_agent_knows_what_was_said_before() -> None:
+def test_agent_after_context_is_enabled_sees_earlier_messages() -> None:
     world = direct(context_enabled=False)
     talk(world, "My back hurts")
     turn(world, context_enabled=True)
@@ -230,7 +230,7 @@ def test_all_of_a_burst_is_shown_and_seen() -> None:
     assert world.membership(COACH).seen_seq == 6
 
 
-def test_seen_moves_over_what_was_shown_and_no_further() -> None:
+def test_watermark_moves_past_shown_messages_only() -> None:
     world = world_with(context_enabled=False)
     world.chat(HUSAM, COACH, kind="direct", visibility="private", respond="mention")
     talk(world, "@Coach My back hurts", "Since Monday", "@Coach What should I do?")

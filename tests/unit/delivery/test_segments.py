@@ -66,7 +66,7 @@ def test_segments_are_counted_as_they_are_billed(text: str, segments: int) -> No
     assert segment_count(text) == segments
 
 
-def test_every_character_of_gsm_7_costs_what_it_costs() -> None:
+def test_character_of_gsm_7_has_its_length() -> None:
     assert {c for c in map(chr, range(0x3000)) if segment_count(c * 160) == 1} == set(GSM)
     assert all(segment_count(c * 80) == 1 and segment_count(c * 81) == 2 for c in GSM_EXTENSION)
 

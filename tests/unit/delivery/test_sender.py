@@ -259,7 +259,7 @@ def test_the_carriers_opt_out_is_believed_and_not_tried_again() -> None:
     assert len(world.deliveries()) == 1
 
 
-def test_an_opt_out_that_a_callback_tells_counts_too() -> None:
+def test_opt_out_in_a_status_callback_is_recorded() -> None:
     world = Texting()
     job = world.say()
     world.deliver(job)

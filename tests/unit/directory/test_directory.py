@@ -231,7 +231,7 @@ def test_a_time_zone_can_be_taken_away() -> None:
     assert world.app.users.change(TENANT, ann.id, UserChange(time_zone=None)).time_zone is None
 
 
-def test_somebody_without_a_record_is_who_the_sign_in_says_and_nothing_is_written() -> None:
+def test_person_without_a_record_has_the_claims_of_the_token_and_nothing_is_written() -> None:
     world = World()
     assert world.app.users.me(TENANT, person()).name == "Husam"
     assert world.app.users.list(TENANT).items == ()

@@ -100,7 +100,7 @@ def test_known_profile_field_requires_its_type(profile: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------- where it is shown
 
 
-def test_an_agent_is_told_of_the_person_in_their_direct_chat() -> None:
+def test_profile_is_shown_in_a_direct_chat() -> None:
     world = talking()
     profile = {"goals": ["run a marathon"], "preferences": {"tone": "short"}}
     known(world, time_zone="Asia/Amman", profile=profile)
@@ -123,14 +123,14 @@ def test_an_agent_is_told_of_the_person_in_their_direct_chat() -> None:
     ],
     ids=lambda chat: f"{chat['visibility']} {chat['kind']}",
 )
-def test_it_is_told_nowhere_else(chat: dict[str, Any]) -> None:
+def test_profile_is_not_shown_in_other_chats(chat: dict[str, Any]) -> None:
     world = talking(chat=chat)
     known(world, profile={"goals": ["mango"]})
     asked(world)
     assert "mango" not in world.model.prompt
 
 
-def test_nobody_else_in_a_direct_chat_with_the_agent_is_told_of_it() -> None:
+def test_profile_is_not_shown_in_direct_chats_of_others() -> None:
     world = talking()
     known(world, profile={"goals": ["mango"]})
     ben = person("usr_ben", "Ben")
@@ -142,7 +142,7 @@ def test_nobody_else_in_a_direct_chat_with_the_agent_is_told_of_it() -> None:
     assert "mango" not in world.model.prompt
 
 
-def test_every_agent_that_talks_to_them_is_told_the_same() -> None:
+def test_profile_is_the_same_for_all_agents() -> None:
     world = talking(notes("goals", "run a marathon"))
     asked(world)
     world.agent(DESIGNER.id, DESIGNER.name)
@@ -267,7 +267,7 @@ def test_a_run_that_began_elsewhere_changes_nobodys_profile() -> None:
     assert stored(world) == before
 
 
-def test_somebody_without_a_record_gets_one() -> None:
+def test_change_of_a_person_without_a_record_creates_it() -> None:
     world = talking(notes("goals", "run"))
     with pytest.raises(NotFound):
         stored(world)
@@ -311,7 +311,7 @@ def test_a_note_that_is_carried_out_again_changes_nothing() -> None:
     assert item["version"] == 3
 
 
-def test_an_agents_own_fields_are_told_in_the_section() -> None:
+def test_own_fields_of_an_agent_are_in_the_section() -> None:
     world = talking(profile_fields=("shoe_size",))
     known(world)
     asked(world)

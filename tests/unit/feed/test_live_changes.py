@@ -44,7 +44,7 @@ def test_message_and_answer_reach_the_chat(world: World) -> None:
     assert world.sockets.frames("Lena") == []
 
 
-def test_new_title_and_new_member_are_told(world: World) -> None:
+def test_new_title_and_new_member_are_pushed(world: World) -> None:
     world.app.chat_admin.change(TENANT, "chat_1", DANA.ref, ChatChange(title="Plans"))
     world.app.chat_admin.add_member(TENANT, "chat_1", DANA, LENA.ref)
     world.drain()
@@ -53,7 +53,7 @@ def test_new_title_and_new_member_are_told(world: World) -> None:
     assert LENA.id in [member["id"] for member in frame["chat"]["members"]]
 
 
-def test_member_who_left_is_told_nothing_more(world: World) -> None:
+def test_former_member_receives_no_frame(world: World) -> None:
     world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
     world.post("Tom has left", DANA)
     settle(world)
@@ -61,7 +61,7 @@ def test_member_who_left_is_told_nothing_more(world: World) -> None:
     assert frames(world, "Dana", "message")
 
 
-def test_private_chat_is_told_to_its_person_alone(world: World) -> None:
+def test_private_chat_is_pushed_to_its_person_only(world: World) -> None:
     direct: dict[str, Any] = {"kind": "direct", "visibility": "private"}
     world.chat(LENA, bot(), chat_id="chat_2", **direct)
     world.post("A secret", LENA, chat_id="chat_2")

@@ -202,7 +202,7 @@ def test_a_repeat_after_the_chat_was_discarded_is_still_the_same_message() -> No
     assert again == PostedMessage(before.message, created=False)
 
 
-def test_a_number_that_came_to_be_somebody_elses_gets_a_chat_of_its_own() -> None:
+def test_number_of_a_new_owner_gets_a_new_chat() -> None:
     here = world()
     before = receive(here, sid="SM1")
     heir = User(
@@ -283,7 +283,7 @@ def test_help_is_a_keyword_that_changes_nothing() -> None:
     assert here.runs(posted.message.chat_id) == []
 
 
-def test_yes_is_an_answer_until_somebody_has_opted_out() -> None:
+def test_yes_is_a_keyword_only_after_an_opt_out() -> None:
     here = world()
     answer = receive(here, "Yes", sid="SM1")
     assert answer.message.kind == "text"

@@ -25,7 +25,7 @@ def test_ping_is_answered(world: World) -> None:
     assert world.sockets.frames("c1") == [{"type": "pong"}]
 
 
-def test_typing_is_told_to_the_others(world: World) -> None:
+def test_typing_is_pushed_to_the_others(world: World) -> None:
     world.app.client_frames.receive("c1", '{"type": "typing", "chat_id": "chat_1"}')
     world.drain()
     member = {"kind": "user", "id": DANA.id, "name": "Dana"}

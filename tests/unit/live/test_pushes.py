@@ -135,7 +135,7 @@ def test_deleted_message_comes_as_changed_even_before_its_first_push(world: Worl
     assert "secret" not in str(frame)
 
 
-def test_read_mark_is_told_to_the_others(world: World) -> None:
+def test_read_receipt_is_pushed_to_the_others(world: World) -> None:
     world.post("Hello", DANA)
     world.app.views.read(TENANT, TOM.id, "chat_1", 1)
     push(world, LiveEvent(type="read", member=TOM.ref))
@@ -280,7 +280,7 @@ def test_push_for_a_chat_that_is_gone_does_nothing(world: World) -> None:
     assert world.sockets.texts == {}
 
 
-def test_agents_read_mark_is_told(world: World) -> None:
+def test_read_receipt_of_an_agent_is_pushed(world: World) -> None:
     world.post("Hello", DANA)
     world.table.write(
         Update(world.membership(MemberRef(kind="agent", id="agt_a")).key, set={"seen_seq": 1})

@@ -96,9 +96,7 @@ def test_from_any_mark_one_comes_to_the_same_end(lengths: list[int], limit: int)
 
 
 @given(TEXTS, st.lists(st.integers(0, 30), max_size=4))
-def test_no_chunk_holds_words_from_before_and_after_somebody_joined(
-    lengths: list[int], joins: list[int]
-) -> None:
+def test_chunk_ends_where_a_member_joined(lengths: list[int], joins: list[int]) -> None:
     joins = sorted(set(joins))
     for chunk in cut(lengths, 1_000, joins=joins):
         assert not [seq for seq in joins if chunk.from_seq <= seq < chunk.to_seq]
@@ -128,7 +126,7 @@ def test_a_long_message_is_cut_at_spaces() -> None:
 
 
 @given(TEXTS.filter(bool), st.integers(0, 10**6))
-def test_halves_hold_together_what_the_whole_holds(lengths: list[int], seed: int) -> None:
+def test_halves_have_all_pieces_of_the_whole(lengths: list[int], seed: int) -> None:
     [whole] = cut([*lengths, 500], 100_000)
     chance, left, done = random.Random(seed), [whole], []
     while left:

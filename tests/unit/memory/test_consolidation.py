@@ -158,7 +158,7 @@ def test_a_chat_that_is_discarded_or_switched_off_meanwhile_is_left_alone() -> N
         assert due_at(world) is None
 
 
-def test_a_chat_that_is_switched_on_remembers_what_was_said_before() -> None:
+def test_consolidation_after_switching_on_includes_earlier_messages() -> None:
     world = group(consolidate=False)
     world.post("Hello", HUSAM)
     world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
@@ -167,7 +167,7 @@ def test_a_chat_that_is_switched_on_remembers_what_was_said_before() -> None:
     assert "Hello" in asked(world)
 
 
-def test_switching_on_what_has_nothing_new_leaves_nothing_due() -> None:
+def test_switching_on_without_new_messages_sets_no_due_time() -> None:
     world = group(consolidate=False)
     world.app.chat_admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(consolidate=True))
     assert due_at(world) is None
@@ -260,7 +260,7 @@ def test_finder_stops_at_its_deadline_and_the_next_one_continues() -> None:
 # ---------------------------------------------------------------------- what is asked
 
 
-def test_the_agents_own_model_is_asked_as_itself_about_what_everybody_said() -> None:
+def test_consolidation_asks_the_model_of_the_agent_with_all_messages() -> None:
     world = World()
     world.agent(model="big-model", system_prompt="You are a patient coach.")
     world.chat(HUSAM, COACH, ANALYST, consolidate=True, respond="manual", title="Q4")
@@ -283,7 +283,7 @@ def test_the_agents_own_model_is_asked_as_itself_about_what_everybody_said() -> 
     )
 
 
-def test_times_are_told_in_the_speakers_own_zone_else_the_agents() -> None:
+def test_times_are_in_the_zone_of_the_speaker_or_else_of_the_agent() -> None:
     world = group(people=(HUSAM, ANN))
     world.agent(time_zone="Asia/Tokyo")
     berlin = User(
@@ -297,7 +297,7 @@ def test_times_are_told_in_the_speakers_own_zone_else_the_agents() -> None:
     assert "21:00 in Asia/Tokyo] Ann" in asked(world)
 
 
-def test_time_without_own_zone_is_told_in_the_zone_of_the_number() -> None:
+def test_time_of_a_speaker_without_a_zone_is_in_the_zone_of_the_number() -> None:
     world = group(people=(HUSAM,))
     world.agent(time_zone="Asia/Tokyo")
     user = User(
@@ -495,7 +495,7 @@ def test_a_number_that_was_not_shown_replaces_nothing(number: Any) -> None:
     assert texts(world) == ["Husam leads sales.", "Something else."]
 
 
-def test_what_fades_takes_no_place_of_what_is_for_good() -> None:
+def test_journal_entry_does_not_supersede_a_core_memory() -> None:
     world = group()
     world.model.memories.append(remembers("Husam leads sales."))
     world.post("Hello", HUSAM)
@@ -695,7 +695,7 @@ def test_consolidation_out_of_time_continues_in_a_new_job() -> None:
 # ---------------------------------------------------------------------- on request
 
 
-def test_somebody_may_want_it_now_however_busy_the_chat_and_even_if_it_is_off() -> None:
+def test_requested_consolidation_runs_at_once_even_if_it_is_off() -> None:
     world = group(consolidate=False)
     world.model.memories.append(remembers("Late"))
     world.post("Hello", HUSAM)
@@ -865,7 +865,7 @@ def test_nor_does_one_that_leaves_as_they_are_written(monkeypatch: pytest.Monkey
     assert due_at(world) is None
 
 
-def test_what_is_learnt_elsewhere_as_they_are_written_is_not_stored_twice(
+def test_memory_added_during_consolidation_is_not_stored_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = group()

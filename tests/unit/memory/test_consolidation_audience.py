@@ -81,7 +81,7 @@ def test_chunks_end_at_a_join_and_have_their_own_audience() -> None:
     assert [(r.from_seq, r.to_seq) for r in world.consolidations()] == [(1, 1), (2, 3), (4, 4)]
 
 
-def test_who_was_not_there_is_told_nothing_by_way_of_later_memories() -> None:
+def test_core_memories_in_a_question_are_for_all_who_heard_the_chunk() -> None:
     """The core memories in a question are those that all who heard the chunk may be shown."""
     world = private(HUSAM)
     world.model.memories.append(core("Before Ann"))
@@ -149,7 +149,7 @@ def test_private_consolidation_does_not_supersede_open_memory() -> None:
     assert audiences(world) == {"Husam is going to leave.": ("usr_husam",)}
 
 
-def test_what_is_known_openly_is_a_double_in_private_and_not_the_other_way_round() -> None:
+def test_open_memory_makes_a_private_one_a_double_but_not_the_reverse() -> None:
     world = private(HUSAM)
     world.chat(HUSAM, COACH, chat_id="chat_2", consolidate=True, respond="manual")
     world.model.memories.extend([core("Husam sails."), core("Husam sails."), core("Husam sails!")])

@@ -101,7 +101,7 @@ def test_a_double_is_the_memory_that_is_there() -> None:
     assert live(world) == ["Ann likes tea"]
 
 
-def test_what_is_for_good_takes_the_place_of_what_fades_and_a_law_of_both() -> None:
+def test_core_memory_supersedes_a_journal_entry_and_a_constitutional_one_both() -> None:
     world = World()
     note = add(world, kind="journal")
     core = add(world, kind="core")

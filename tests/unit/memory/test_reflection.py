@@ -156,7 +156,7 @@ def test_a_removed_entry_is_not_due() -> None:
 # ---------------------------------------------------------------------- the question
 
 
-def test_the_agents_own_model_is_asked_with_its_identity_and_what_it_keeps() -> None:
+def test_reflection_asks_the_model_of_the_agent_with_identity_and_core_memories() -> None:
     world = coached()
     remembered(world, "People come first", kind="core")
     remembered(world, "Ana runs on Fridays", "Ben swims")
@@ -252,7 +252,7 @@ def test_numbers_of_nothing_promote_nothing(answer: str) -> None:
 
 
 @pytest.mark.parametrize("answer", ["", "keep 1", '{"keep": [1]}', '{"promote": 1}', "[1]"])
-def test_an_answer_that_cannot_be_read_leaves_everything_as_it_is(answer: str) -> None:
+def test_unreadable_answer_of_a_reflection_changes_nothing(answer: str) -> None:
     world = coached()
     world.model.reflections.append(answer)
     before = remembered(world, "a")
@@ -279,7 +279,7 @@ def test_at_most_ten_entries_are_promoted_in_one_run() -> None:
     assert len(world.model.reflection_requests) == 1
 
 
-def test_what_is_wanted_beyond_ten_is_asked_about_again_the_next_day() -> None:
+def test_promotions_beyond_ten_are_asked_again_the_next_day() -> None:
     world = coached()
     world.model.reflections.extend([promotes(*range(1, 16)), promotes(*range(1, 16))])
     remembered(world, *(f"fact {n}" for n in range(20)))
@@ -338,7 +338,7 @@ def test_a_promotion_can_be_taken_back() -> None:
     assert [(m.kind, m.text) for m in world.memories() if m.live] == [("journal", entry.text)]
 
 
-def test_what_was_taken_back_is_not_promoted_again() -> None:
+def test_entry_whose_promotion_was_removed_is_not_promoted_again() -> None:
     world = coached()
     [entry] = remembered(world, "Ana runs on Fridays")
     world.model.reflections.extend([promotes(1), promotes(1)])
@@ -353,7 +353,7 @@ def test_what_was_taken_back_is_not_promoted_again() -> None:
     assert core(world) == []
 
 
-def test_what_was_left_removed_and_brought_back_is_not_asked_about_again() -> None:
+def test_restored_entry_that_was_not_promoted_is_not_asked_again() -> None:
     world = coached()
     [entry] = remembered(world, "Ana runs on Fridays")
     reflect(five_days_later(world))
@@ -382,7 +382,7 @@ def test_entries_that_are_too_long_for_one_question_are_asked_about_in_several()
     assert [len(record.considered) for record in records(world)] == [2, 2, 1]
 
 
-def test_what_somebody_remembers_for_good_meanwhile_is_not_promoted() -> None:
+def test_entry_that_became_a_core_memory_meanwhile_is_not_promoted() -> None:
     table = MeanwhileTable()
     world = World(overrides={"table": table})
     world.table = table
@@ -415,7 +415,7 @@ def test_reflection_without_time_left_is_due_the_next_day() -> None:
         assert len(world.model.reflection_requests) == asked
 
 
-def test_records_of_what_was_done_are_shown_for_ninety_days() -> None:
+def test_records_of_reflections_are_listed_for_ninety_days() -> None:
     world = coached()
     remembered(world, "Ana runs on Fridays")
     reflect(five_days_later(world))

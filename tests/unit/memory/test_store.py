@@ -113,7 +113,7 @@ def test_the_replaced_gives_way_and_stays_on_record() -> None:
     assert (kept.text, kept.live, kept.version) == ("Ann likes tea", False, 2)
 
 
-def test_what_is_known_already_takes_the_place_of_what_it_replaces() -> None:
+def test_double_supersedes_the_memory_that_it_replaces() -> None:
     world = World()
     keep(world, core("Ann is the treasurer"), core("Ben is the treasurer"))
     ann, ben = sorted(live(world), key=lambda memory: memory.text)
@@ -224,7 +224,7 @@ class SmallPages(MemoryTable):
         return super().query(replace(query, limit=min(query.limit or 4, 4)))
 
 
-def test_what_one_reading_does_not_hold_is_known_all_the_same() -> None:
+def test_memories_beyond_one_page_are_known() -> None:
     table = SmallPages()
     world = World(overrides={"table": table})
     world.table = table

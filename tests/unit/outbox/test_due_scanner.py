@@ -144,7 +144,7 @@ def test_two_ticks_at_the_same_time_send_each_job_once() -> None:
     assert len(set(due.sent)) == len(due.sent) == 300
 
 
-def test_a_shard_that_cannot_be_read_holds_up_no_other_and_is_told_of() -> None:
+def test_unreadable_shard_delays_no_other_and_is_logged() -> None:
     table = Sick()
     due = Due(table)
     due.put(80)

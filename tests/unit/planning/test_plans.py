@@ -116,7 +116,7 @@ def test_a_plan_that_was_over_lives_again_and_is_one_item() -> None:
     assert (plan.status, plan.version, plan.ended_at) == ("active", 3, None)
 
 
-def test_names_of_any_kind_are_told_apart() -> None:
+def test_names_of_any_kind_are_distinguished() -> None:
     world = World()
     for name in ("a", "A", "a#b", "a%23b", "Ärzte", "~", "計画", "PLAN#a"):
         set_plan(world, name)
@@ -176,7 +176,7 @@ def test_operators_cancel_by_id() -> None:
 # ---------------------------------------------------------------------- effects of runs
 
 
-def test_a_retried_effect_returns_what_it_did_and_does_not_start_the_while_again() -> None:
+def test_retried_effect_returns_the_plan_with_its_first_time() -> None:
     world = World()
     first = set_plan(world, run_after="1 hour", effect="run:1:1")
     world.clock.advance(600)

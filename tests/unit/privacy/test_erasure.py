@@ -189,7 +189,7 @@ def test_erasing_twice_is_one_erasure_and_then_nobody(planted: World) -> None:
         planted.app.erasures.get(TENANT, "era_none")
 
 
-def test_an_erased_persons_number_leads_to_somebody_new(planted: World) -> None:
+def test_number_of_an_erased_person_leads_to_a_new_caller(planted: World) -> None:
     before = {chat.chat_id for chat in planted.deliveries(OPEN)}
     erasure = planted.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     chat_id = text(planted, "Hello again", sid="SM9")

@@ -40,7 +40,7 @@ def begun(world: World, chat_id: str, *more: Any) -> str:
     return made
 
 
-def test_what_agents_were_at_because_of_them_goes_and_other_work_stays() -> None:
+def test_threads_of_an_erased_person_are_deleted_and_others_kept() -> None:
     world = world_of()
     group(world, OPEN, ZOE, BEN)
     group(world, ELSEWHERE, BEN)

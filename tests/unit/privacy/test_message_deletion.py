@@ -212,7 +212,7 @@ def test_run_before_the_message_keeps_its_prompt() -> None:
     assert (run.status, run.usage.input_tokens > 0) == ("done", True)
 
 
-def test_waiting_run_goes_on_and_loses_its_prompt() -> None:
+def test_waiting_run_resumes_without_its_prompt() -> None:
     world = world_of(ASK, "Done")
     actor(world, reply_mode="tools")
     world.post(SAID, ZOE)

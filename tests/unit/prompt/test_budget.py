@@ -189,7 +189,7 @@ def test_where_all_messages_fit_the_summary_stays_the_one_that_is_pinned() -> No
     assert "Old times." in _named(prompt, SUMMARY)
 
 
-def test_a_summary_of_what_others_were_there_for_stands_for_nothing() -> None:
+def test_summary_for_another_audience_is_not_shown() -> None:
     world, _ = _prompt(["all work and no play " * 20] * 12, None, 600, "roles")
     _record(world, 9)
     key = Chat.key_of(TENANT, "chat_1")

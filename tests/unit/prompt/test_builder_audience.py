@@ -230,7 +230,7 @@ def test_messages_after_join_belong_to_the_new_member_too() -> None:
     assert old.startswith("error: that chat is private")
 
 
-def test_goals_and_plans_from_before_somebody_joined_are_shown_to_them_nowhere() -> None:
+def test_goals_and_plans_from_before_a_join_are_not_shown() -> None:
     seen = _pair().snoops(Place("pair", (HUSAM, AHMAD)))
     goals_and_plans = seen.partition("CHAT HISTORY")[0]
     assert "GOAL-pair" not in goals_and_plans
@@ -264,7 +264,7 @@ def test_chat_records_late_members_and_drops_former_ones() -> None:
     assert world.stored_chat().joined_late == {"user#usr_ahmad": 2}
 
 
-def test_somebody_who_joins_while_the_agent_reads_is_not_among_those_it_reads_for() -> None:
+def test_member_who_joins_during_the_reading_is_no_reader() -> None:
     """The chat as claimed, not as it is later, decides whose a goal is: nobody is added."""
     house = House((Place("pair", (HUSAM,)),))
     world = house.world

@@ -61,7 +61,7 @@ def test_instructions_follow_the_way_of_reading_and_of_answering(history: str, r
 
 
 @pytest.mark.parametrize("waking", WAKING)
-def test_the_history_marks_what_is_new_and_what_woke_the_agent(waking: str) -> None:
+def test_history_marks_new_messages_and_the_trigger(waking: str) -> None:
     scene = Scene()
     text = _section(scene.prompt(WAKING[waking](scene)), "CHAT HISTORY")
     assert agrees(f"sections/chat_history_{waking}", text)
@@ -84,7 +84,7 @@ def test_the_trigger_of_a_run_without_a_chat_says_why(waking: str) -> None:
     assert agrees("sections/active_chat_none", _section(prompt, "ACTIVE CHAT"))
 
 
-def test_active_runs_say_what_started_this_one_and_for_whom_another_waits() -> None:
+def test_active_runs_show_the_trigger_and_the_wait_of_another_run() -> None:
     scene = Scene()
     text = _section(scene.prompt(scene.asked_by_a_person()), "ACTIVE RUNS")
     assert agrees("sections/active_runs", text)
@@ -109,7 +109,7 @@ def test_borrowed_context_says_where_it_is_from_and_that_it_will_not_return() ->
     assert agrees("sections/borrowed_context", text)
 
 
-def test_what_was_learnt_for_good_and_what_was_noted_are_told_apart() -> None:
+def test_core_memories_and_journal_have_their_own_sections() -> None:
     scene = Scene()
     scene.remember()
     prompt = scene.prompt(scene.asked_by_a_person())
@@ -117,7 +117,7 @@ def test_what_was_learnt_for_good_and_what_was_noted_are_told_apart() -> None:
         assert agrees(f"sections/{name.lower().replace(' ', '_')}", _section(prompt, name))
 
 
-def test_the_summary_says_for_what_it_stands() -> None:
+def test_summary_names_its_messages() -> None:
     scene = Scene()
     scene.pin()
     text = _section(scene.prompt(scene.asked_by_a_person()), "CONVERSATION SUMMARY")
@@ -125,7 +125,7 @@ def test_the_summary_says_for_what_it_stands() -> None:
 
 
 @pytest.mark.parametrize("history", ["timeline", "roles"])
-def test_a_direct_chat_after_a_gap_tells_of_its_session_and_what_was_before(history: Any) -> None:
+def test_direct_chat_after_a_gap_shows_its_session_and_a_summary(history: Any) -> None:
     world = World()
     world.agent(system_prompt="You coach runners.", history_format=history)
     private: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": None}

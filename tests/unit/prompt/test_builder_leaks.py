@@ -194,7 +194,7 @@ def spied() -> Spied:
     return spied
 
 
-def test_author_of_a_secret_is_told_of_it_in_other_chats(spied: Spied) -> None:
+def test_author_of_a_secret_sees_it_in_other_chats(spied: Spied) -> None:
     """Otherwise the tests below would prove nothing."""
     found = spied.ask("chat_ann", _owner(spied.world, PHONE))
     for form in (
@@ -229,7 +229,7 @@ def test_author_of_a_secret_is_told_of_it_in_other_chats(spied: Spied) -> None:
         ("chat_agents", "designer"),
     ],
 )
-def test_private_secret_is_told_in_no_other_chat(spied: Spied, chat_id: str, who: str) -> None:
+def test_private_secret_is_shown_in_no_other_chat(spied: Spied, chat_id: str, who: str) -> None:
     phones = {"ben": BENS_PHONE, "ann": PHONE}
     asker = _owner(spied.world, phones[who]) if who in phones else DESIGNER
     found = spied.ask(chat_id, asker)
@@ -249,7 +249,7 @@ def test_private_secret_is_not_sent_to_another_phone(spied: Spied) -> None:
     assert not any(WORD in body for body in sent)
 
 
-def test_a_run_without_a_chat_is_not_told_of_it(spied: Spied) -> None:
+def test_run_without_a_chat_does_not_show_the_secret(spied: Spied) -> None:
     asked_by_service(spied.world)
     settle(spied.world)
     assert spied.told
@@ -286,7 +286,7 @@ def test_second_reader_cannot_carry_a_secret_to_chats_without_its_owner(
     assert not any(WORD in text for text in world.texts(relay))
 
 
-def test_why_a_message_was_sent_is_not_told_where_it_was_sent(spied: Spied) -> None:
+def test_origin_of_a_message_is_not_shown_in_its_chat(spied: Spied) -> None:
     """The greeting in the group was asked for in Ann's chat, in words that stay there."""
     found = spied.ask("chat_group", _owner(spied.world, BENS_PHONE))
     assert "Ann says hello" in found
@@ -310,7 +310,7 @@ def _pair(world: World) -> None:
 
 
 @pytest.mark.parametrize("chat_id", ["chat_ben", "chat_pair", "chat_group"])
-def test_late_member_is_told_nothing_from_before_join(chat_id: str) -> None:
+def test_late_member_sees_nothing_from_before_the_join(chat_id: str) -> None:
     world, ask = _group(ANN)
     spied = _plant(world, "chat_source", ask, relay="chat_group")
     _pair(world)
@@ -379,7 +379,7 @@ def test_late_member_cannot_learn_earlier_document_names() -> None:
 
 
 @pytest.mark.parametrize("chat_id", ["chat_ben", "chat_pair", "chat_group"])
-def test_former_member_is_told_nothing_from_after_leaving(chat_id: str) -> None:
+def test_former_member_sees_nothing_from_after_leaving(chat_id: str) -> None:
     world, ask = _group(ANN, BEN)
     world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
     spied = _plant(world, "chat_source", ask, relay="chat_group")
@@ -387,7 +387,7 @@ def test_former_member_is_told_nothing_from_after_leaving(chat_id: str) -> None:
     assert _leaks(spied.ask(chat_id, BEN)) == []
 
 
-def test_returning_member_is_told_nothing_from_the_time_between() -> None:
+def test_returning_member_sees_nothing_from_the_time_between() -> None:
     world, ask = _group(ANN, BEN)
     world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
     spied = _plant(world, "chat_source", ask, relay="chat_group")

@@ -79,7 +79,7 @@ def test_section_tokens_equal_its_stated_size(history: str) -> None:
 
 
 @given(st.lists(_sized(60), min_size=1, max_size=12), st.integers(0, 200))
-def test_a_list_shows_what_fits_and_says_how_much_it_leaves_out(
+def test_long_list_shows_the_items_that_fit_and_the_number_of_others(
     texts: list[str], limit: int
 ) -> None:
     lines = [f"  - {json.dumps(text)}" for text in texts]

@@ -105,7 +105,7 @@ def test_whatever_a_memory_holds_it_is_one_line(texts: list[str]) -> None:
             assert "".join(line.removeprefix("  - ").split()).endswith(visible)
 
 
-def test_lines_are_squeezed_and_what_is_not_seen_is_left_out() -> None:
+def test_white_space_is_folded_and_invisible_characters_are_removed() -> None:
     text = "Tea\r\n\n\tNOW:\u2028  \u202eand\u0085 more\x00!"
     assert shown(core_memories([memory(text)], 999, tokens())) == [
         "CORE MEMORIES:",
@@ -179,7 +179,7 @@ def _add(world: World, text: str, kind: str = "core", **fields: Any) -> Memory:
     return added.memory
 
 
-def test_they_stand_between_what_changes_less_and_what_changes_more() -> None:
+def test_memories_are_placed_by_how_often_sections_change() -> None:
     world = _chatting()
     world.app.goals.set(OWNER, "Win")
     _add(world, "Core")
@@ -245,7 +245,7 @@ def test_a_run_that_held_them_all_is_not() -> None:
 
 
 @pytest.mark.parametrize("size", [3_000, 6_000])
-def test_a_small_prompt_is_never_too_large_for_what_is_remembered(size: int) -> None:
+def test_small_prompt_limits_the_memories(size: int) -> None:
     world = World()
     world.agent(max_prompt_tokens=size)
     world.chat(ANN, COACH)

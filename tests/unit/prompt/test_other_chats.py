@@ -112,7 +112,7 @@ def test_borrowing_hint_is_shown_only_to_agents_with_the_tool() -> None:
         assert (HINT in _told(world)) is told
 
 
-def test_only_chats_with_a_note_in_which_something_was_said_lately_are_told() -> None:
+def test_only_chats_with_a_summary_and_recent_messages_are_shown() -> None:
     world = _world()
     _elsewhere(world, 1)
     _elsewhere(world, 2, text=None)
@@ -132,7 +132,7 @@ def test_it_is_the_last_message_that_counts_and_not_any_other_touch() -> None:
     assert _listed(world) == []
 
 
-def test_a_chat_that_the_agent_has_left_is_not_told() -> None:
+def test_chat_that_the_agent_has_left_is_not_shown() -> None:
     world = _world()
     left = _elsewhere(world, 1)
     world.app.chat_admin.remove_member(TENANT, left.id, HUSAM.ref, COACH.ref)
@@ -181,7 +181,7 @@ def test_agent_summary_of_private_chat_is_shown_only_to_its_audience(
     assert _listed(world) == ([1] if told else [])
 
 
-def test_a_private_chat_of_somebody_else_is_told_to_nobody() -> None:
+def test_private_chat_of_another_person_is_not_shown() -> None:
     world = _world(**DIRECT)
     her_own = Audience(open=False, people=(SARAH.id,))
     _elsewhere(world, 1, people=(SARAH,), audience=her_own, **DIRECT)
@@ -240,9 +240,7 @@ def _left_by_sarah(world: World, known: str | None) -> None:
 @pytest.mark.parametrize(
     ("known", "shown"), [("With Sarah", '"With Sarah"'), (None, '"a conversation"')]
 )
-def test_title_given_after_somebody_left_is_not_shown_to_them(
-    known: str | None, shown: str
-) -> None:
+def test_title_set_after_a_member_left_is_not_shown_to_them(known: str | None, shown: str) -> None:
     world = _world()
     world.chat(HUSAM, SARAH, COACH, visibility="private", respond="every")
     _left_by_sarah(world, known)

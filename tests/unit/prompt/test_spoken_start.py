@@ -19,7 +19,7 @@ PARTS = (
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=9).map("".join))
-def test_start_of_any_text_is_a_prefix_of_what_people_read(text: str) -> None:
+def test_spoken_start_is_a_prefix_of_the_final_message(text: str) -> None:
     whole = spoken(text, NAMES)
     for end in range(len(text) + 1):
         assert whole.startswith(spoken_start(text[:end], NAMES))

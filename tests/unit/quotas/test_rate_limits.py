@@ -470,7 +470,7 @@ def test_a_run_stops_between_two_steps_once_the_tokens_are_spent() -> None:
     assert the_run(world).status == "canceled"
 
 
-def test_in_a_group_the_run_says_why_and_nobody_is_told_of_another_ones_limit() -> None:
+def test_limited_run_in_a_group_is_canceled_without_a_notice() -> None:
     world = a_world(user_tokens_per_day=100)
     world.agent()
     world.chat(HUSAM, COACH)
@@ -559,7 +559,7 @@ def test_an_item_is_kept_for_as_long_as_it_says_something() -> None:
         (3601, "2 hours"),
     ],
 )
-def test_a_while_is_told_as_people_say_it(seconds: int, words: str) -> None:
+def test_duration_is_written_in_words(seconds: int, words: str) -> None:
     assert in_words(timedelta(seconds=seconds)) == words
 
 

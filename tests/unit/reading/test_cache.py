@@ -208,7 +208,7 @@ def test_in_a_conversation_more_than_nine_in_ten_reads_are_known() -> None:
     assert container.hit_rate > 0.9
 
 
-def test_the_dashboard_is_told_of_hits_and_misses() -> None:
+def test_hits_and_misses_are_counted() -> None:
     world = talking()
     container = Container(world)
     container.read("chat_2")
@@ -284,7 +284,7 @@ def test_the_cache_never_takes_more_than_it_may(max_bytes: int) -> None:
         assert container.cache.size <= max_bytes
 
 
-def test_its_own_count_is_what_it_takes() -> None:
+def test_estimated_size_of_the_cache_matches_the_memory() -> None:
     world = World()
     cache = ContextCache(clock=world.clock, metrics=world.metrics, max_bytes=1_000_000)
     items = [

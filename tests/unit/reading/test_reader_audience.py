@@ -58,9 +58,7 @@ def test_items_made_before_join_are_not_read_for_the_new_member(
 
 
 @pytest.mark.parametrize("may_be_shown", [True, False])
-def test_why_a_run_goes_on_elsewhere_is_read_only_where_it_may_be_told(
-    *, may_be_shown: bool
-) -> None:
+def test_origin_of_a_resumed_run_is_read_only_where_it_may_be_shown(*, may_be_shown: bool) -> None:
     world = private(HUSAM)
     world.chat(
         HUSAM, *([] if may_be_shown else [ANN]), COACH, chat_id="chat_2", visibility="private"

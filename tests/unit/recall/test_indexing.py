@@ -31,7 +31,7 @@ def test_index_of_messages_has_a_block_for_each_eight_numbers(world: Indexed) ->
     assert world.postings()["4008"] == [8]
 
 
-def test_block_holds_what_recall_needs_of_its_messages(world: Indexed) -> None:
+def test_block_has_stems_and_embeddings_of_its_messages(world: Indexed) -> None:
     world.said("Dr. Okonkwo wants 250 euros", sender=BEN, expires_at=2_000_000_000)
     world.index()
     [block] = world.blocks()

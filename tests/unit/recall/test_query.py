@@ -71,5 +71,5 @@ def test_time_of_a_query_is_no_word_of_it() -> None:
     assert not found.only_during
 
 
-def test_query_about_a_time_alone_asks_for_what_was_said_then() -> None:
+def test_query_of_a_time_phrase_selects_the_messages_of_that_time() -> None:
     assert prepared("What did we talk about last March?").only_during

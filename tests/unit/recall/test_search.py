@@ -142,7 +142,7 @@ def test_scores_after_a_joining_do_not_depend_on_what_was_said_before() -> None:
     assert scores[0] == scores[1]
 
 
-def test_recall_leaves_out_what_the_agent_was_not_present_for() -> None:
+def test_recall_omits_messages_from_before_the_agent_joined() -> None:
     world = World()
     world.agent()
     world.agent("agt_b", "Clerk")
@@ -193,7 +193,7 @@ def test_recall_of_a_time_shows_messages_of_that_time_alone() -> None:
     assert "The deposit was paid back" not in texts_of(recalled(world, "deposit", last_at=before))
 
 
-def test_question_about_a_time_alone_shows_what_was_said_then() -> None:
+def test_query_of_a_time_phrase_finds_the_messages_of_that_time() -> None:
     world = chatting()
     world.clock.advance(86_400 * 60)
     world.post("The harbour is frozen", HUSAM)

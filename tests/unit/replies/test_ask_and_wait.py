@@ -196,7 +196,7 @@ def _untold(world: World, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return told
 
 
-def test_a_question_that_was_asked_without_our_being_told_is_waited_for(
+def test_question_with_a_lost_response_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = stage(ASK, END)
@@ -212,7 +212,7 @@ def test_a_question_that_was_asked_without_our_being_told_is_waited_for(
     assert (run.status, run.waits, world.texts()) == ("done", 1, ["Publish", "Shall I?", "Yes"])
 
 
-def test_a_run_that_went_on_without_our_being_told_is_taken_over(
+def test_resume_with_a_lost_response_is_taken_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = stage()

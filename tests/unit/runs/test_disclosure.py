@@ -171,7 +171,7 @@ def test_a_message_in_the_chat_of_the_question_needs_no_reason() -> None:
     assert world.messages("chat_all")[-1].origin is None
 
 
-def test_why_something_was_sent_is_told_only_where_whoever_asked_in_private_is_alone() -> None:
+def test_private_origin_is_shown_only_where_its_person_is_alone() -> None:
     world = _house()
     _ask(world, "chat_husam", says("The numbers are late", chat_id="chat_all"), END)
     world.chat(HUSAM, COACH, chat_id="chat_two", title="Again", **DIRECT)
@@ -305,7 +305,7 @@ def test_send_message_of_an_operators_plan_reaches_only_the_private_chat_it_name
 
 
 @pytest.mark.parametrize("answered", [True, False], ids=["reply", "timeout"])
-def test_a_run_that_waited_in_a_private_chat_tells_nothing_of_it_in_the_open(
+def test_run_that_waited_in_a_private_chat_shows_nothing_of_it_in_an_open_chat(
     answered: bool,
 ) -> None:
     world = _house()
@@ -336,7 +336,7 @@ def _joined_late() -> World:
     return world
 
 
-def test_reading_back_beyond_a_join_narrows_what_a_run_may_tell_elsewhere() -> None:
+def test_reading_back_beyond_a_join_narrows_the_disclosure_of_a_run() -> None:
     """Sarah joined late; what the coach reads of before goes to no chat of hers."""
     world = _joined_late()
     reads = calls(("read_messages", {"before": 3}))
@@ -348,7 +348,7 @@ def test_reading_back_beyond_a_join_narrows_what_a_run_may_tell_elsewhere() -> N
     assert second.content == REFUSED
 
 
-def test_reading_back_beyond_a_join_narrows_who_is_shown_what_is_made_of_it() -> None:
+def test_reading_back_beyond_a_join_narrows_the_audience_of_new_items() -> None:
     """The goal is made of what was said before Sarah joined, so it is for Husam alone."""
     world = _joined_late()
     reads, sets = calls(("read_messages", {"before": 3})), calls(("set_goal", {"text": "Before"}))

@@ -274,7 +274,7 @@ def test_note_keeps_the_title_of_when_it_was_made() -> None:
     assert note.title == "Before"
 
 
-def test_a_note_on_a_private_chat_starts_afresh_when_somebody_joins() -> None:
+def test_agent_summary_of_a_private_chat_restarts_when_a_member_joins() -> None:
     world = World()
     world.agent()
     world.chat(HUSAM, COACH, respond="manual", visibility="private")

@@ -265,7 +265,7 @@ def _properties(tool: Tool) -> dict[str, dict[str, Any]]:
     return properties
 
 
-def test_the_order_in_which_tools_were_enabled_changes_nothing_of_what_is_sent() -> None:
+def test_order_of_enabled_tools_does_not_change_the_request() -> None:
     """They open the prompt: in another order, or worded anew, none of it could be cached."""
     names = get_args(ToolName)
     sent = [

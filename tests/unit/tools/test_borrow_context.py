@@ -311,7 +311,7 @@ def test_borrowed_context_omits_later_messages() -> None:
     assert "eleven" not in _section(world)
 
 
-def test_a_run_that_goes_on_elsewhere_still_takes_away_what_it_was_shown() -> None:
+def test_run_resumed_elsewhere_removes_the_borrowed_context() -> None:
     """It is shown the borrowed messages, asks in another chat, and goes on there."""
     world = _lent(says("How many?", chat_id="chat_2", wait=True), END)
     _ask(world, "And?")
@@ -352,7 +352,7 @@ def test_borrowed_context_checks_readers_again_when_shown(joins: bool) -> None:
     assert (_staged(world) is None) is not joins
 
 
-def test_somebody_who_leaves_while_it_is_read_is_not_among_those_it_may_be_shown_to() -> None:
+def test_member_who_leaves_during_the_reading_is_no_reader() -> None:
     """What is said after the members were read is not borrowed: who heard it is not known."""
     world = stage(borrow("chat_2"), END)
     world.chat(HUSAM, AHMAD, COACH, **PRIVATE)

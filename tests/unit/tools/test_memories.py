@@ -53,7 +53,7 @@ def _remembered(world: World, scope: str | None = None) -> list[Memory]:
 # ---------------------------------------------------------------------- save
 
 
-def test_what_is_saved_says_where_it_comes_from_and_is_shown_from_then_on() -> None:
+def test_saved_memory_has_its_source_and_is_shown() -> None:
     world = _group()
     [told] = _asked(world, _saving("Husam likes tea"))
     [memory] = _remembered(world)
@@ -140,7 +140,7 @@ def test_forget_constitutional_or_unreachable_memory_is_refused() -> None:
 # ---------------------------------------------------------------------- search
 
 
-def test_a_search_tells_id_kind_and_day_of_what_it_finds() -> None:
+def test_search_result_has_id_kind_and_day() -> None:
     world = _group()
     owner = OWNER.model_copy(update={"agent_id": COACH.id})
     note = add(world, 'Husam said:\n"More tea!"', owner=owner, kind="journal")
@@ -183,7 +183,7 @@ def test_search_skips_faded_and_forgotten_memories() -> None:
     assert _asked(world, _searching("tea")) == ["no memories found"]
 
 
-def test_a_long_memory_is_cut_in_what_is_found() -> None:
+def test_long_memory_is_shortened_in_search_results() -> None:
     world = _group()
     add(world, "tea " * 2_500, owner=OWNER.model_copy(update={"agent_id": COACH.id}))
     [told] = _asked(world, _searching("tea"))

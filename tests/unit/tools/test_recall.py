@@ -43,6 +43,6 @@ def test_recall_by_day_and_person_leaves_out_others() -> None:
 
 
 @pytest.mark.parametrize("name", ["from", "to"])
-def test_recall_of_a_wrong_day_says_what_a_day_is(name: str) -> None:
+def test_recall_with_a_malformed_day_explains_the_format(name: str) -> None:
     told = recalled(group(), query="the deposit", **{name: "last March"})
     assert "from and to are dates such as 2026-02-18" in told

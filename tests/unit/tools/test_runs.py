@@ -132,7 +132,7 @@ def test_a_run_cannot_stop_itself_nor_one_that_has_ended() -> None:
     ]
 
 
-def test_stopping_once_is_told_as_stopping_however_often_it_is_tried() -> None:
+def test_repeated_stop_of_a_run_has_the_same_result() -> None:
     world = stage()
     world.chat(HUSAM, COACH)
     world.chat(HUSAM, COACH, chat_id="chat_2")

@@ -68,7 +68,7 @@ def test_in_text_mode_the_final_text_is_posted_and_the_text_beside_calls_is_not(
     assert world.texts() == ["Hello", "Nothing else is going on"]
 
 
-def test_a_message_remembers_its_run_its_depth_and_what_it_answers() -> None:
+def test_message_has_its_run_chain_depth_and_reply() -> None:
     world = _asked(says("Hi", reply_to=1), END)
     run, message = the_run(world), world.messages()[-1]
     assert (message.run_id, message.depth, message.reply_to) == (run.id, 1, 1)
@@ -111,7 +111,7 @@ def test_wrong_arguments_are_shown_to_the_model_which_tries_again(
     assert (run.status, run.attempts, run.steps_taken) == ("done", 1, 3)
 
 
-def test_a_correctable_error_is_what_the_next_question_repeats() -> None:
+def test_correctable_error_is_in_the_next_request() -> None:
     world = _asked(calls("send_message"), END)
     assert world.model.told == ["error: text: Field required"]
 
@@ -170,7 +170,7 @@ def test_nothing_is_borrowed_for_a_chat_that_the_agent_was_about_to_leave() -> N
     assert world.table.get(staged) is None
 
 
-def test_a_bug_ends_the_attempt_and_the_next_one_does_what_was_left_once() -> None:
+def test_unexpected_error_ends_the_attempt_and_the_next_one_does_the_rest_once() -> None:
     world = stage(calls(("send_message", {"text": "One"}), ("send_message", {"text": "Two"})), END)
     world.chat(HUSAM, COACH)
 
@@ -190,7 +190,7 @@ def test_a_bug_ends_the_attempt_and_the_next_one_does_what_was_left_once() -> No
 # ---------------------------------------------------------------------- the end
 
 
-def test_a_run_ends_after_twenty_steps_with_what_it_did() -> None:
+def test_run_ends_after_twenty_steps_and_keeps_its_effects() -> None:
     world = stage()
     world.model.default = says("Again")
     world.chat(HUSAM, COACH)
@@ -410,7 +410,7 @@ def test_a_run_that_hands_itself_on_after_entering_another_chat_still_knows_wher
 # ---------------------------------------------------------------------- one's own runs
 
 
-def test_get_my_runs_tells_what_each_sent_and_used() -> None:
+def test_get_my_runs_lists_messages_and_tools_of_each_run() -> None:
     world = _asked(says("Hi" * 80), END)
     world.model.script.append(calls("get_my_runs"))
     world.post("And now?", HUSAM)
@@ -481,7 +481,7 @@ def test_setting_goals_and_plans_and_letting_them_go() -> None:
     assert world.model.told == ["goal completed"]
 
 
-def test_plans_are_told_the_agents_own_time_zone() -> None:
+def test_plans_are_shown_in_the_zone_of_the_agent() -> None:
     world = _asked(
         calls(("set_plan", {"name": "Daily", "instruction": "x", "cron": "0 9 * * *"})),
         END,

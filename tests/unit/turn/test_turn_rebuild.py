@@ -194,7 +194,7 @@ def test_a_recorded_prompt_when_someone_joined_during_an_outage_is_not_used() ->
     assert [other.error for other in world.runs() if other.id != run.id] == [f"joined {run.id}"]
 
 
-def test_a_run_recorded_before_activations_said_what_they_hold_is_built_again() -> None:
+def test_run_recorded_without_held_content_is_rebuilt() -> None:
     world = _private(calls("get_my_runs"), says("Hello."), END)
 
     def dies(_: ModelRequest) -> Said:

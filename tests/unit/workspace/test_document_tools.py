@@ -275,7 +275,7 @@ def test_new_member_is_not_shown_documents_written_before_join() -> None:
     assert "log" not in prompt(world)
 
 
-def test_a_run_that_was_told_in_private_gives_no_document_to_another_chat() -> None:
+def test_run_with_private_content_gives_no_document_to_another_chat() -> None:
     world = talking(
         does("enter_chat", chat_id="chat_2"),
         does("write_document", name="leak", text="secret", in_chat=True),

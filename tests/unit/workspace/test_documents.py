@@ -362,7 +362,7 @@ def texts_of(world: World, reach: DocumentReach, *names: str) -> list[str]:
     return [world.app.documents.get(reach, name).text for name in names]
 
 
-def test_a_name_is_free_for_whoever_may_not_be_shown_the_document_that_has_it() -> None:
+def test_name_of_a_hidden_document_is_free() -> None:
     """What they are told is what they would be told of any other name."""
     world = World()
     for text in ("secret", "second secret"):
@@ -410,7 +410,7 @@ def test_a_chats_document_gives_way_as_well_and_stays_listed_on_the_chat() -> No
     assert texts_of(world, earlier, "log", "log (2)") == ["y", "x"]
 
 
-def test_a_change_to_what_gives_way_is_not_lost() -> None:
+def test_change_during_the_renaming_of_a_document_is_kept() -> None:
     table = MeanwhileTable()
     world = World(overrides={"table": table})
     hers, ours = Author(audience=ANN), Author(audience=BOTH)

@@ -167,7 +167,7 @@ def test_limit_counts_only_items_that_may_be_shown(what: str) -> None:
 
 
 @pytest.mark.parametrize("what", LIMITS)
-def test_cap_on_everything_kept_tells_no_number(what: str) -> None:
+def test_cap_on_all_items_reveals_no_number(what: str) -> None:
     make, most, cap = LIMITS[what]
     world = fresh()
     for n in range(cap):

@@ -89,7 +89,7 @@ def index(world: World, scope: str | None = None) -> ThreadIndex:
 # ---------------------------------------------------------------------- before and after a switch
 
 
-def test_a_switch_changes_what_the_agent_sees_in_the_same_run_and_in_the_next_prompt() -> None:
+def test_switched_thread_changes_the_same_run_and_the_next_prompt() -> None:
     world = on_stage()
     report = begin(
         world,
@@ -473,7 +473,7 @@ def test_a_document_of_a_private_thread_counts_before_the_open_one_of_its_name()
 # ---------------------------------------------------------------------- as a unit of training
 
 
-def test_a_completed_thread_is_one_line_of_what_was_shown_done_and_found() -> None:
+def test_completed_thread_is_exported_as_one_line() -> None:
     world = on_stage()
     thread = begin(world, "The Q4 report", documents=["plan.md"])
     world.app.threads.switch(OWNER.reach, thread.id)

@@ -76,7 +76,7 @@ def test_beginning_with_the_same_id_again_changes_nothing_even_once_it_has_ended
     assert index(world).threads == ()
 
 
-def test_its_documents_say_how_it_is_worked_at_and_what_it_is_about() -> None:
+def test_thread_gets_mode_and_skill_tags_from_its_documents() -> None:
     world = World()
     write(world, "numbers", "text/csv")
     write(world, "notes")
