@@ -382,6 +382,23 @@ def test_parameters_stand_in_the_guide_to_deployment_with_their_defaults() -> No
     }
 
 
+def test_limits_stand_in_their_page_with_their_defaults() -> None:
+    settings = Settings()
+    defaults = (
+        settings.user_messages_per_minute,
+        settings.user_tokens_per_day,
+        settings.user_chat_changes_per_hour,
+        settings.tenant_messages_per_minute,
+        settings.tenant_tokens_per_day,
+    )
+    limits = rows(page("limits.md").split("\n## ")[0])[: len(defaults)]
+    assert [row[1] for row in limits] == [f"{each:,}" if each else "none" for each in defaults]
+    assert (
+        f"`background_tokens_per_day`,\n{settings.background_tokens_per_day:,} by default"
+        in page("limits.md")
+    )
+
+
 def test_the_guide_to_deployment_names_no_alarm_that_there_is_not() -> None:
     assert set(re.findall(r"`([A-Za-z]+Alarm)`", page("deploy.md"))) <= alarms()
 
