@@ -13,6 +13,9 @@ CODE := shared/skein functions local tools tests bench clients/python/src
 SIDE_BY_SIDE := --numprocesses $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))) --maxprocesses 4 \
 	--dist worksteal
 
+# The console's tests need a browser (`make test-console`), and importing their tools takes time.
+FAST := -m "not slow" --ignore tests/console
+
 # Where the local stack keeps its table and queues: sqlite (the default) or dynamodb.
 export SKEIN_ENGINE := $(ENGINE)
 export TIKTOKEN_CACHE_DIR := $(CURDIR)/.cache/tiktoken
@@ -60,7 +63,7 @@ run: $(if $(filter dynamodb,$(ENGINE)),$(DYNAMODB),$(RUNNING)) $(LOCAL_MODEL) $(
 
 .PHONY: test
 test: $(DEVELOPMENT) $(FILES) ## Run the tests on all cores in random order (ARGS="-k name" selects some)
-	@$(BIN)/python -m pytest -m "not slow" $(or $(ARGS),$(SIDE_BY_SIDE))
+	@$(BIN)/python -m pytest $(FAST) $(or $(ARGS),$(SIDE_BY_SIDE))
 
 .PHONY: test-engine
 test-engine: engine $(FILES) ## Run the tests that need the DynamoDB engine
@@ -68,7 +71,7 @@ test-engine: engine $(FILES) ## Run the tests that need the DynamoDB engine
 
 .PHONY: test-313
 test-313: $(TESTS_313) $(FILES) ## Run the unit, handler and contract tests on the functions' Python 3.13
-	@.cache/venv313/bin/python -m pytest -m "not slow" $(or $(ARGS),$(SIDE_BY_SIDE) \
+	@.cache/venv313/bin/python -m pytest $(FAST) $(or $(ARGS),$(SIDE_BY_SIDE) \
 		tests/unit tests/handlers tests/contract)
 
 .PHONY: test-e2e
@@ -101,11 +104,11 @@ client-types: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Generate the types of our
 
 .PHONY: times
 times: $(DEVELOPMENT) $(FILES) ## Run the tests of `make test` and print the CPU time of each suite
-	@$(BIN)/python -m pytest -m "not slow" -q -p tests.support.suite_times $(or $(ARGS),$(SIDE_BY_SIDE))
+	@$(BIN)/python -m pytest $(FAST) -q -p tests.support.suite_times $(or $(ARGS),$(SIDE_BY_SIDE))
 
 .PHONY: coverage
 coverage: $(DEVELOPMENT) $(FILES) ## Measure the tests' branch coverage by package (minutes; ARGS=tests/unit selects)
-	@$(BIN)/python -m pytest -m "not slow" --cov --cov-report= $(SIDE_BY_SIDE) \
+	@$(BIN)/python -m pytest $(FAST) --cov --cov-report= $(SIDE_BY_SIDE) \
 		$(or $(ARGS),tests/unit tests/handlers tests/faults)
 	@$(BIN)/python -m tools.branch_coverage
 

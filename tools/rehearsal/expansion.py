@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import boto3
-from samtranslator.parser.parser import Parser
-from samtranslator.translator.translator import Translator
 
 from local.template import Template
 
@@ -32,6 +30,10 @@ def expand(template: Template, **parameters: str) -> Mapping[str, Any]:
         template: The template; its packages count as uploaded.
         parameters: The values of parameters; others have their defaults.
     """
+    # The translator takes a fifth of a second to import.
+    from samtranslator.parser.parser import Parser  # noqa: PLC0415
+    from samtranslator.translator.translator import Translator  # noqa: PLC0415
+
     document = copy.deepcopy(dict(template.document))  # the translator changes what it reads
     document.pop("Outputs", None)
     document["Resources"] = {
