@@ -32,6 +32,7 @@ from local.permissions import Permissions, PermittedQueues, PermittedTable, Perm
 from local.polling.feed import FeedPoller, feed_sources
 from local.polling.inbox import Inbox, PolledQueue
 from local.polling.poller import Poller
+from local.polling.queue_depths import QueueDepths
 from local.template import REGISTER, Template
 from local.timing.clock import TurnableClock
 from local.timing.clock_control import ClockControl
@@ -296,6 +297,13 @@ class Stack:
             clock=clock,
             clock_control=clock_control,
             due_events=DueEvents(adapters.table, due_index),
+            queues=QueueDepths(
+                sources=poller.sources,
+                messages=poller.waiting,
+                running=poller.running,
+                dead_letters=engine.dead_letters,
+                now=clock.now,
+            ).read,
             config={
                 "twilio_account_sid": account["account_sid"],
                 "twilio_auth_token": account["auth_token"],

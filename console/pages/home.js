@@ -1,5 +1,7 @@
 // The first page of an operator: status, today's use, agents at work, and a new agent.
 import { el, field, fill } from "../dom.js";
+import { localCall } from "../local.js";
+import { table, when } from "../parts.js";
 import { words } from "../words.js";
 
 const said = words.pages.home;
@@ -9,14 +11,16 @@ async function show(main, _args, context) {
   const { api } = context;
   const place = el("div", { class: "cards" });
   fill(main, el("h1", {}, said.name), place);
-  const [system, pauses, agents, lines] = await Promise.all([
-    api.get("/v1/system"), api.get("/v1/pauses"), api.get("/v1/agents?limit=100"), api.get("/v1/lines?limit=100"),
+  const [system, backlog, queues, pauses, agents, lines] = await Promise.all([
+    api.get("/v1/system"), api.get("/v1/system/backlog"), context.config.local ? localCall("GET", "queues") : null,
+    api.get("/v1/pauses"), api.get("/v1/agents?limit=100"), api.get("/v1/lines?limit=100"),
   ]);
   const names = new Map(agents.items.map((agent) => [agent.id, agent.name]));
   fill(place,
     card(said.status, el("ul", { class: "plain" }, status(system, context.config, names), paused(pauses))),
     card(said.today, el("dl", { class: "figures" }, figures(system.today))),
     card(said.work, el("ul", { class: "plain" }, work(system.runs, names))),
+    card(said.backlog, backlogOf(backlog), queues === null ? null : queuesOf(queues)),
     card(said.lines, lineList(lines.items, names)),
     newAgent(context));
 }
@@ -36,6 +40,27 @@ function work(runs, names) {
   if (runs.length === 0) return el("li", {}, said.idle);
   return runs.map((run) => el("li", {},
     said.working(names.get(run.agent_id) ?? run.agent_id, run.meaning ?? run.status)));
+}
+
+/** The waiting work of the tenant by kind; kinds without work are left out. */
+function backlogOf({ items }) {
+  const rows = items.filter((row) => row.later + row.due > 0 || !row.complete).map((row) => [
+    said.kinds[row.kind] ?? row.kind, counted(row.later, row.complete), counted(row.due, row.complete),
+    counted(row.overdue, row.complete), when(row.oldest_due_at),
+  ]);
+  return table(said.backlog, [said.kind, said.later, said.due, said.overdue, said.oldest], rows, said.noBacklog);
+}
+
+function counted(count, complete) {
+  return complete ? number.format(count) : said.atLeast(number.format(count));
+}
+
+/** The depths of a local stack's queues; queues without jobs are left out. */
+function queuesOf({ items }) {
+  const rows = items.filter((queue) => queue.waiting + queue.delayed + queue.running + queue.dead_letters > 0)
+    .map((queue) => [queue.queue, ...[queue.waiting, queue.delayed, queue.running, queue.dead_letters].map(number.format)]);
+  return [el("h3", {}, said.queues),
+    table(said.queues, [said.queue, said.jobs, said.delayed, said.batches, said.deadLetters], rows, said.noJobs)];
 }
 
 function card(title, ...children) {

@@ -1,10 +1,18 @@
 """Route of the state of the system, for operators (function `admin_api`)."""
 
+from dataclasses import asdict
+
 from routes.app import ApiRouter, documented
 from routes.audited import reads
 from skein.bootstrap.api import services
 from skein.models.api.runs import RunResource
-from skein.models.api.system import LastErrorResource, ModelStatusResource, SystemResource
+from skein.models.api.system import (
+    BacklogResource,
+    BacklogRowResource,
+    LastErrorResource,
+    ModelStatusResource,
+    SystemResource,
+)
 from skein.models.api.usage import UsageRowResource
 from skein.models.common.reason import meaning_of
 from skein.models.runs.run import Run
@@ -30,6 +38,22 @@ def get_system() -> SystemResource:
         runs=tuple(map(RunResource.of, overview.live)),
         last_error=_last_error(overview.troubled) if overview.troubled is not None else None,
         today=UsageRowResource.of(tenant, total.usage, total.money),
+    )
+
+
+@router.get(
+    "/v1/system/backlog",
+    summary="Get the tenant's waiting work",
+    tags=["service"],
+    responses=documented(200, BacklogResource),
+    middlewares=reads("system"),
+)
+def get_backlog() -> BacklogResource:
+    """Counts by kind: due later, due now and overdue. Only work of the tenant is counted."""
+    found = services()
+    rows = (asdict(backlog) for backlog in found.backlogs.of_tenant(router.caller.tenant))
+    return BacklogResource(
+        now=found.ports.clock.now(), items=tuple(BacklogRowResource(**row) for row in rows)
     )
 
 

@@ -65,6 +65,11 @@ class Poller(Sweeper):
             return self._inbox.next_due()
 
     @property
+    def sources(self) -> Sequence[PolledQueue]:
+        """The queues and their functions."""
+        return self._inbox.sources
+
+    @property
     def stopping(self) -> bool:
         """Whether the poller is stopping or has stopped."""
         return self._stopping

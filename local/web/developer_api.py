@@ -2,14 +2,15 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl
 
 from local.errors import BadRequestError, RestlessError
 from local.events import Request, Response, error_answer, json_response
+from local.polling.queue_depths import QueueDepth
 from local.timing.clock import TurnableClock
 from local.timing.clock_control import ClockControl
 from local.timing.due_events import MAX_EVENTS, DueEvents
@@ -43,6 +44,7 @@ class DeveloperApi:
         clock: The local clock.
         clock_control: Advances the clock and drains the queues.
         due_events: Lists the events that fire at a later time.
+        queues: Returns the depths of the queues.
         config: The response of `GET /local/config`, without the time.
         on_sms: Called with sender, recipient and body of each SMS to a line.
     """
@@ -53,6 +55,7 @@ class DeveloperApi:
     clock: TurnableClock
     clock_control: ClockControl
     due_events: DueEvents
+    queues: Callable[[], Sequence[QueueDepth]]
     config: Mapping[str, str]
     on_sms: Callable[[str, str, str], None]
 
@@ -157,6 +160,9 @@ class DeveloperApi:
         items, more = self.due_events.first(limit)
         return {**self._time(), "items": items, "more": more}
 
+    def _queues(self, _values: Values) -> object:
+        return {**self._time(), "items": [asdict(depth) for depth in self.queues()]}
+
     def _drain(self, _values: Values) -> object:
         return self.clock_control.drain()
 
@@ -197,6 +203,7 @@ CALLS: dict[tuple[str, str], LocalCall] = {
     ("GET", "phone"): LocalCall(DeveloperApi._phone, ("number", "line", "after", "wait")),
     ("POST", "clock"): LocalCall(DeveloperApi._turn, ("advance_seconds", "reset")),
     ("GET", "due"): LocalCall(DeveloperApi._due, ("limit",)),
+    ("GET", "queues"): LocalCall(DeveloperApi._queues),
     ("POST", "drain"): LocalCall(DeveloperApi._drain),
 }
 

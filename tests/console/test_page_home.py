@@ -27,6 +27,22 @@ def test_home_shows_what_is_paused(driver: Driver) -> None:
         driver.client.ok("DELETE", "/v1/pauses/background", token=token)
 
 
+def test_home_shows_waiting_work_and_the_queues_of_the_machine(driver: Driver) -> None:
+    client, token = driver.client, driver.operator()
+    [agent, *_] = client.ok("GET", "/v1/agents", token=token)["items"]
+    plan = {"name": "Later", "instruction": "Say hello", "run_after": "2 hours"}
+    path = f"/v1/agents/{agent['id']}/plans"
+    made = client.ok("POST", path, plan, token=token)
+    try:
+        driver.sign_in("#/home")
+        work = driver.page.get_by_role("region", name="Waiting work")
+        expect(work.locator("tr", has_text="Plans").locator("td").first).to_have_text("1")
+        expect(driver.page.locator("main")).to_contain_text("Queues of this machine")
+        driver.check_looks()
+    finally:
+        client.ok("DELETE", f"{path}/{made['id']}", token=token)
+
+
 def test_new_agent_needs_three_fields_and_answers_its_line(driver: Driver) -> None:
     driver.sign_in("#/home")
     page = driver.page

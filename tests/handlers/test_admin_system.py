@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from skein.errors import KeyRefused, SkeinError, Unavailable, Unreachable
-from tests.support.api_client import operator
+from tests.support.api_client import Client, operator
 from tests.support.builders import World, bot, person
 from tests.support.fakes import ScriptedModel, says
 
@@ -56,6 +56,18 @@ def test_system_whose_model_is_out_of_reach_says_what_to_do(
     model = operator(world).get("/v1/system").body["model"]
     assert (model["reachable"], model["code"]) == (False, code)
     assert model["action"]
+
+
+def test_backlog_counts_the_waiting_work_of_the_tenant_only() -> None:
+    world = group()
+    world.post("Hello", HUSAM)
+    body = operator(world).get("/v1/system/backlog").body
+    [runs] = [row for row in body["items"] if row["kind"] == "run"]
+    assert (runs["later"], runs["due"], runs["statuses"]) == (1, 0, {"queued": 1})
+    assert (runs["oldest_due_at"], runs["complete"]) == (None, True)
+    others = operator(world, tenant="other").get("/v1/system/backlog").body
+    assert all(row["later"] == 0 and not row["statuses"] for row in others["items"])
+    assert Client(world, sub=HUSAM.id).get("/v1/system/backlog").status in {403, 404}
 
 
 def test_system_shows_nothing_of_other_tenants() -> None:

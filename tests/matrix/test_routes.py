@@ -15,6 +15,7 @@ from tests.support.api_client import Answer, Client
 # Answers in which nothing of a household can be recognised; of all others the tests below know.
 PLAIN = {
     "GET /v1/system",
+    "GET /v1/system/backlog",
     "GET /healthz",
     "GET /v1/settings",
     "GET /v1/settings/effective",

@@ -392,6 +392,14 @@ def _transcript(meter: Meter) -> None:
         world.app.views.transcript(TENANT, "chat_1")
 
 
+@patterns.named("count a tenant's waiting work")
+def _backlog(meter: Meter) -> None:
+    world = group()
+    claimed(world)
+    with meter(world):
+        world.app.backlogs.of_tenant(TENANT)
+
+
 @patterns.named("find a tenant's current runs")
 def _current_work(meter: Meter) -> None:
     world = group()

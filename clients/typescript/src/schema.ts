@@ -1533,6 +1533,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/system/backlog": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the tenant's waiting work
+         * @description Counts by kind: due later, due now and overdue. Only work of the tenant is counted.
+         */
+        get: operations["get_backlog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/usage": {
         parameters: {
             query?: never;
@@ -2702,6 +2722,41 @@ export interface components {
             reason: string | null;
             /** @description The id of the request, by which the logs are found. */
             request_id: string | null;
+        };
+        /**
+         * BacklogResource
+         * @description The waiting work of the tenant.
+         */
+        BacklogResource: {
+            /** Format: date-time */
+            now: string;
+            /** @description The items of this page. */
+            items: components["schemas"]["BacklogRowResource"][];
+        };
+        /**
+         * BacklogRowResource
+         * @description The waiting work of the tenant of one kind.
+         */
+        BacklogRowResource: {
+            /** @description The kind of work; `chat` is the upkeep of chats and their summaries. */
+            kind: components["schemas"]["BacklogKind"];
+            /** @description Number of items that become due later. */
+            later: number;
+            /** @description Number of items that are due now. */
+            due: number;
+            /** @description Number of these that have been due for more than five minutes. */
+            overdue: number;
+            /**
+             * Format: date-time
+             * @description Since when the oldest due item is due; null without.
+             */
+            oldest_due_at: string | null;
+            /** @description Whether everything was counted. If not, there is more work. */
+            complete: boolean;
+            /** @description Number of runs by status, of the first 100; empty for other kinds. */
+            statuses: {
+                [key: string]: number;
+            };
         };
         /**
          * ChatOverridesChange
@@ -4565,6 +4620,11 @@ export interface components {
          * @enum {string}
          */
         AuditKind: "agent" | "audit" | "chat" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "usage" | "user";
+        /**
+         * BacklogKind
+         * @enum {string}
+         */
+        BacklogKind: "run" | "delivery" | "plan" | "chat" | "erasure" | "paused_run" | "paused_delivery";
         /**
          * DeliveryStatus
          * @enum {string}
@@ -8982,6 +9042,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SystemResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_backlog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BacklogResource"];
                 };
             };
             401: components["responses"]["Unauthorized"];

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from skein.services.live.tickets import LiveTickets
     from skein.services.memory.history import ConsolidationRequests, ReflectionViews
     from skein.services.memory.memories import Memories
+    from skein.services.outbox.backlogs import Backlogs
     from skein.services.outbox.dispatch import Dispatch
     from skein.services.planning.goals import Goals
     from skein.services.planning.plans import Plans
@@ -284,6 +285,13 @@ class ApiServices:
         from skein.services.directory.model_status import ModelStatuses
 
         return ModelStatuses(model_list=self.ports.model_list, clock=self.ports.clock)
+
+    @lazy
+    def backlogs(self) -> Backlogs:
+        """The service that counts the waiting work of a tenant."""
+        from skein.services.outbox.backlogs import Backlogs
+
+        return Backlogs(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
     def current_work(self) -> WorkOverviews:

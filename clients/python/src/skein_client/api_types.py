@@ -905,6 +905,9 @@ AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 AuditKind: TypeAlias = Literal['agent', 'audit', 'chat', 'context', 'document', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'usage', 'user']
 
 
+BacklogKind: TypeAlias = Literal['run', 'delivery', 'plan', 'chat', 'erasure', 'paused_run', 'paused_delivery']
+
+
 DeliveryStatus: TypeAlias = Literal['queued', 'sending', 'sent', 'delivered', 'failed', 'canceled']
 
 
@@ -1286,6 +1289,20 @@ class AuditResource(TypedDict):
     route: str
     reason: str | None
     request_id: str | None
+
+
+class BacklogRowResource(TypedDict):
+    """
+    The waiting work of the tenant of one kind.
+    """
+
+    kind: BacklogKind
+    later: int
+    due: int
+    overdue: int
+    oldest_due_at: str | None
+    complete: bool
+    statuses: dict[str, int]
 
 
 class ConsolidationPage(TypedDict):
@@ -1856,6 +1873,15 @@ class AuditPage(TypedDict):
 
     items: list[AuditResource]
     next_cursor: str | None
+
+
+class BacklogResource(TypedDict):
+    """
+    The waiting work of the tenant.
+    """
+
+    now: str
+    items: list[BacklogRowResource]
 
 
 class EffectiveSettingPage(TypedDict):

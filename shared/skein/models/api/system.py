@@ -9,6 +9,7 @@ from skein.models.api.runs import RunResource
 from skein.models.api.usage import UsageRowResource
 from skein.models.common.base import Instant
 from skein.models.common.reason import Reason
+from skein.models.outbox.due import BacklogKind
 
 
 class ModelStatusResource(Resource):
@@ -45,3 +46,34 @@ class SystemResource(Resource):
     ]
     last_error: LastErrorResource | None
     today: Annotated[UsageRowResource, Field(description="The tenant's usage today (UTC).")]
+
+
+class BacklogRowResource(Resource):
+    """The waiting work of the tenant of one kind."""
+
+    kind: Annotated[
+        BacklogKind,
+        Field(description="The kind of work; `chat` is the upkeep of chats and their summaries."),
+    ]
+    later: Annotated[int, Field(description="Number of items that become due later.")]
+    due: Annotated[int, Field(description="Number of items that are due now.")]
+    overdue: Annotated[
+        int, Field(description="Number of these that have been due for more than five minutes.")
+    ]
+    oldest_due_at: Annotated[
+        Instant | None, Field(description="Since when the oldest due item is due; null without.")
+    ]
+    complete: Annotated[
+        bool, Field(description="Whether everything was counted. If not, there is more work.")
+    ]
+    statuses: Annotated[
+        dict[str, int],
+        Field(description="Number of runs by status, of the first 100; empty for other kinds."),
+    ]
+
+
+class BacklogResource(Resource):
+    """The waiting work of the tenant."""
+
+    now: Instant
+    items: tuple[BacklogRowResource, ...]

@@ -15,6 +15,10 @@ DueKind = Literal[
     "direct_consolidation", "consolidation", "fading",
     "pause", "paused_run", "paused_delivery",
 ]  # fmt: skip
+BacklogKind = Literal[
+    "run", "delivery", "plan", "chat", "erasure", "paused_run", "paused_delivery"
+]  # fmt: skip
+"""The kinds of work that operators are shown as waiting."""
 DUE_SHARDS = 8
 
 NOT_DUE: dict[str, None] = {"gsi2pk": None, "gsi2sk": None, "due_tries": None}
@@ -39,6 +43,11 @@ def due_before(now: datetime) -> str:
     return f"{rfc3339(now)}~"
 
 
+def due_time(pointer: Item) -> datetime:
+    """Return the time of an item's due pointer."""
+    return datetime.fromisoformat(str(pointer["gsi2sk"]).split("#", 1)[0])
+
+
 def still_due(item: Item) -> Condition:
     """Return the condition that nobody has changed the item's due pointer (optimistic lock)."""
     return Is("gsi2sk", item["gsi2sk"])
@@ -47,5 +56,4 @@ def still_due(item: Item) -> Condition:
 def moved_pointer(item: Item, key: Key) -> dict[str, Any]:
     """Return the due pointer of an item after its move to `key`."""
     kind: DueKind = str(item["gsi2pk"]).split("#")[1]  # type: ignore[assignment]
-    at = datetime.fromisoformat(str(item["gsi2sk"]).split("#", 1)[0])
-    return due_pointer(kind, key, at)
+    return due_pointer(kind, key, due_time(item))

@@ -1,0 +1,69 @@
+"""Depths of the queues: how many messages wait, are at work, or have failed for the last time."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from local.polling.inbox import Held, PolledQueue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueDepth:
+    """The number of messages in a queue.
+
+    Attributes:
+        queue: The logical id of the queue.
+        function: The logical id of its function.
+        waiting: How many messages are due and not taken.
+        delayed: How many messages become due later: delayed ones, and failed ones before a retry.
+        running: How many batches are at work.
+        dead_letters: How many messages are in its dead-letter queue.
+    """
+
+    queue: str
+    function: str
+    waiting: int
+    delayed: int
+    running: int
+    dead_letters: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueDepths:
+    """Reader of the depths of the queues.
+
+    Args:
+        sources: The queues and their functions.
+        messages: Returns the messages that wait.
+        running: Returns the number of running batches by function.
+        dead_letters: Returns the number of messages in a dead-letter queue.
+        now: Returns the local time.
+    """
+
+    sources: Sequence[PolledQueue]
+    messages: Callable[[], Sequence[Held]]
+    running: Callable[[], dict[str, int]]
+    dead_letters: Callable[[str], int]
+    now: Callable[[], datetime]
+
+    def read(self) -> list[QueueDepth]:
+        """Return the depth of each queue, in the order of the template."""
+        now, running = self.now(), self.running()
+        waiting: Counter[str] = Counter()
+        delayed: Counter[str] = Counter()
+        for held in self.messages():
+            (waiting if held.due_at <= now else delayed)[held.source.url] += 1
+        return [
+            QueueDepth(
+                queue=source.queue.logical_id,
+                function=source.function.logical_id,
+                waiting=waiting[source.url],
+                delayed=delayed[source.url],
+                running=running.get(source.function.logical_id, 0),
+                dead_letters=self.dead_letters(source.queue.dead_letters)
+                if source.queue.dead_letters
+                else 0,
+            )
+            for source in self.sources
+        ]

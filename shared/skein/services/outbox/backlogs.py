@@ -1,0 +1,92 @@
+"""Backlogs: the work of a tenant that waits, counted by kind, for the operators' home page."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import product
+from typing import NamedTuple, get_args
+
+from skein.models.common.base import key_part
+from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key, Query
+from skein.models.outbox.due import DUE_SHARDS, BacklogKind, due_partition, due_time
+from skein.models.runs.run import Run, RunStatus
+from skein.ports import Clock, Table
+from skein.services.common.parallel import map_threads
+
+KINDS: tuple[BacklogKind, ...] = get_args(BacklogKind)
+ROWS = 100  # due pointers of a kind and shard, of all tenants
+OVERDUE = timedelta(minutes=5)  # the tick sends due work every minute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """The waiting work of a tenant of one kind.
+
+    Attributes:
+        kind: The kind of the due pointers.
+        later: How many items are due later.
+        due: How many items are due now.
+        overdue: How many of these have been due for more than five minutes.
+        oldest_due_at: Since when the oldest due item is due; None if none is due.
+        complete: Whether all items of the kind were counted.
+        statuses: How many of the first 100 runs have which status; empty for other kinds.
+    """
+
+    kind: BacklogKind
+    later: int
+    due: int
+    overdue: int
+    oldest_due_at: datetime | None
+    complete: bool
+    statuses: Mapping[RunStatus, int] = field(default_factory=dict)
+
+
+class _Shard(NamedTuple):
+    kind: BacklogKind
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlogs:
+    """The service that counts the waiting work of a tenant."""
+
+    table: Table
+    clock: Clock
+
+    def of_tenant(self, tenant: str) -> tuple[Backlog, ...]:
+        """Count a tenant's due pointers by kind.
+
+        The due index holds those of all tenants. At most 100 of each shard are read, the oldest
+        first, so the cost is bounded. If there are more, the counts are lower bounds.
+        """
+        shards = [_Shard(kind, number) for kind, number in product(KINDS, range(DUE_SHARDS))]
+        pages = map_threads(self._rows, shards)
+        own = f"{key_part(tenant)}#"
+        now, backlogs = self.clock.now(), []
+        for kind in KINDS:
+            read = [rows for shard, rows in zip(shards, pages, strict=True) if shard.kind == kind]
+            rows = [row for page in read for row in page if str(row["pk"]).startswith(own)]
+            times = [due_time(row) for row in rows]
+            due = [at for at in times if at <= now]
+            backlogs.append(
+                Backlog(
+                    kind=kind,
+                    later=len(times) - len(due),
+                    due=len(due),
+                    overdue=sum(at < now - OVERDUE for at in due),
+                    oldest_due_at=min(due, default=None),
+                    complete=all(len(page) < ROWS for page in read),
+                    statuses=self._statuses(rows) if kind == "run" else {},
+                )
+            )
+        return tuple(backlogs)
+
+    def _rows(self, shard: _Shard) -> Sequence[Item]:
+        partition = due_partition(shard.kind, shard.number)
+        return self.table.query(Query(partition, index="gsi2", limit=ROWS)).items
+
+    def _statuses(self, rows: Sequence[Item]) -> Mapping[RunStatus, int]:
+        keys = [Key(row["pk"], row["sk"]) for row in rows[:MAX_BATCH_GET_KEYS]]
+        found = self.table.get_many(keys) if keys else {}
+        return dict(Counter(Run.from_item(item).status for item in found.values()))
