@@ -115,9 +115,9 @@ def test_only_the_erasure_worker_uses_the_erasure_register_and_it_only_adds() ->
     }
 
 
-def test_only_the_tick_and_the_finders_query_the_due_index() -> None:
+def test_only_the_tick_the_finders_and_operators_query_the_due_index() -> None:
     reading = {n for n in FUNCTIONS if ("dynamodb:Query", "Table/gsi2") in PERMISSIONS[n]}
-    assert reading == {"ConsolidationFinder", "ReflectionFinder", "Tick"}
+    assert reading == {"AdminApi", "ConsolidationFinder", "ReflectionFinder", "Tick"}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -2728,7 +2728,10 @@ export interface components {
          * @description The waiting work of the tenant.
          */
         BacklogResource: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description The time of the count.
+             */
             now: string;
             /** @description The items of this page. */
             items: components["schemas"]["BacklogRowResource"][];

@@ -75,5 +75,5 @@ class BacklogRowResource(Resource):
 class BacklogResource(Resource):
     """The waiting work of the tenant."""
 
-    now: Instant
+    now: Annotated[Instant, Field(description="The time of the count.")]
     items: tuple[BacklogRowResource, ...]
