@@ -337,6 +337,8 @@ export const words = {
       resumeKind: (kind) => `End the pause: ${kind}`,
       settings: "Settings in force",
       settingsOf: "For direct chats of",
+      settingsOn: "Channel",
+      app: "the app",
       tenant: "any agent of the tenant",
       setting: "Setting",
       value: "Value",

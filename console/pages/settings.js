@@ -6,17 +6,22 @@ import { words } from "../words.js";
 
 const said = words.pages.settings;
 
-async function show(main, [agentId = null], context) {
+async function show(main, [agentId = null, phone = null], context) {
   const { api } = context;
-  const again = () => show(main, [agentId], context);
-  const [found, pauses, agents, own] = await Promise.all([
-    api.get(withQuery("/v1/settings/effective", { agent_id: agentId })), api.get("/v1/pauses"),
-    api.items("/v1/agents", 500), api.get("/v1/settings"),
+  const again = () => show(main, [agentId, phone], context);
+  const [found, pauses, agents, lines, own] = await Promise.all([
+    api.get(withQuery("/v1/settings/effective", { agent_id: agentId, line: phone })), api.get("/v1/pauses"),
+    api.items("/v1/agents", 500), api.items("/v1/lines", 500), api.get("/v1/settings"),
   ]);
   const agent = select([["", said.tenant], ...agents.map((each) => [each.id, each.name])], agentId ?? "",
     (id) => { location.hash = id ? `#/settings/${part(id)}` : "#/settings"; });
+  const offered = lines.filter((each) => agentId === null || each.agent_id === agentId);
+  const line = select([["", said.app], ...offered.map((each) => [each.phone, each.phone])], phone ?? "", (chosen) => {
+    const owner = offered.find((each) => each.phone === chosen)?.agent_id ?? agentId;
+    location.hash = `#/settings${[owner, chosen].filter(Boolean).map((each) => `/${part(each)}`).join("")}`;
+  });
   fill(main, el("h1", {}, said.name), pausesCard(api, pauses, again),
-    card(said.settings, field(said.settingsOf, agent),
+    card(said.settings, field(said.settingsOf, agent), field(said.settingsOn, line),
       table(said.settings, [said.setting, said.value, said.source], found.items.map((item) => [
         [el("code", {}, item.name), el("p", { class: "hint" }, item.description)], shown(item.value), said.sources[item.source] ?? item.source,
       ]))),

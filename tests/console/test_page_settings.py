@@ -56,6 +56,26 @@ def test_setting_of_an_agent_has_the_agent_as_its_source(driver: Driver) -> None
     driver.check_looks()
 
 
+def test_setting_of_a_line_has_the_line_as_its_source(driver: Driver) -> None:
+    client, token, phone = driver.client, driver.operator(), "+15005550071"
+    agent = client.ok("POST", "/v1/agents", {"name": "On a line"}, token=token)["id"]
+    body = {"phone": phone, "agent_id": agent, "settings": {"sms_answer_characters": 333}}
+    client.ok("POST", "/v1/lines", body, token=token)
+    try:
+        driver.sign_in("#/settings")
+        driver.page.get_by_label("Channel").select_option(phone)
+        setting = row(driver, "sms_answer_characters")
+        expect(setting).to_contain_text("333")
+        expect(setting).to_contain_text("the line")
+        expect(driver.page.get_by_label("For direct chats of")).to_have_value(agent)
+        driver.check_looks()
+        driver.page.get_by_label("Channel").select_option("the app")
+        expect(setting).to_contain_text("the deployment")
+        assert driver.page.url.endswith(f"#/settings/{agent}")
+    finally:
+        client.ok("DELETE", f"/v1/lines/{phone}", token=token)
+
+
 def test_pause_is_begun_and_ended(driver: Driver) -> None:
     driver.sign_in("#/settings")
     page = driver.page
