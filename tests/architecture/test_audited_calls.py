@@ -19,7 +19,10 @@ ROUTES = [
 def test_every_call_says_whether_it_is_audited(name: str, route: Any) -> None:
     """A new route names what it does: `middlewares=reads("run")`, or `unaudited("why not")`."""
     said = [each for each in route.middlewares if isinstance(each, Audited | Unaudited)]
-    assert len(said) == 1, name
+    assert len(said) == 1, (
+        f'{name} does not say how it is audited: give its route middlewares=reads("<kind>") (or '
+        'creates, changes, deletes), or unaudited("<why not>") from functions/routes/audited.py'
+    )
     if isinstance(said[0], Unaudited):
         assert said[0].why
         return

@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from local.template import ROOT
 from skein import errors
+from skein.models.api.inspection import PROVENANCES
 from skein.models.chats import borrowed, chat, idempotency
 from skein.models.common import ownership
 from skein.models.common.audience import OPEN
@@ -162,10 +163,15 @@ def bounds_of(field: FieldInfo) -> str:
 
 def test_settings_stand_in_their_document_as_they_are() -> None:
     documented = rows(part(page("settings.md"), "## All settings"))
-    assert documented == [
+    expected = [
         (f"`{variable(name)}`", default_of(field), bounds_of(field), str(field.description))
         for name, field in Settings.model_fields.items()
     ]
+    missing = "\n".join(f"| {' | '.join(row)} |" for row in expected if row not in documented)
+    assert documented == expected, (
+        "the table of docs/settings.md has other rows, or another order, than the fields of "
+        f"skein.settings; these rows are missing:\n{missing}"
+    )
 
 
 OVERRIDES: dict[str, type[overrides.Overrides]] = {
@@ -332,7 +338,16 @@ def test_sections_of_prompts_stand_in_their_document() -> None:
         for name in first_texts(calls(tree, *makers))
     }
     table = rows(part(page("prompts.md"), "## Sections"))
-    assert {row[0].strip("`") for row in table} == made | {step.HISTORY}
+    documented = {row[0].strip("`") for row in table}
+    expected = made | {step.HISTORY}
+    assert documented == expected, (
+        "the table of docs/prompts.md (Sections) needs a row for each section of a prompt; these "
+        f"differ: {sorted(documented ^ expected)}"
+    )
+    unexplained = sorted(expected - PROVENANCES.keys())
+    assert not unexplained, (
+        f"say in PROVENANCES of skein/models/api/inspection.py where {unexplained} come from"
+    )
 
 
 def test_retry_waits_of_deliveries_stand_in_operations() -> None:
