@@ -262,6 +262,17 @@ def test_each_alarm_is_found_in_its_section_of_the_runbook() -> None:
         assert name in told or name.endswith(ends) or name.startswith(begins), name
 
 
+def test_runbook_names_the_thresholds_of_the_template() -> None:
+    compared = 0
+    for name, alarm in TEMPLATE.resources("AWS::CloudWatch::Alarm"):
+        heading = section_of(name)
+        section = part(page("alarms.md"), f"## {heading[0].upper()}{heading[1:]}")
+        told = re.findall(r"\*\*Means\.\*\* More than ([\d.]+) %", section)
+        assert [float(each) for each in told] in ([], [alarm["Threshold"]]), name
+        compared += len(told)
+    assert compared
+
+
 @pytest.mark.parametrize("kind", ["Alarm", "CompositeAlarm"])
 def test_description_of_each_alarm_links_to_its_section_of_the_runbook(kind: str) -> None:
     for name, alarm in TEMPLATE.resources(f"AWS::CloudWatch::{kind}"):
