@@ -15,8 +15,8 @@ from local.children import Child
 from local.config import LOOPBACK
 from local.environment import CREDENTIALS
 from local.template import Template
-from skein.adapters.aws import Aws
-from skein.adapters.dynamodb import dynamo_client
+from skein.adapters.aws.clients import Aws
+from skein.adapters.dynamodb.table import dynamo_client
 from skein.settings import Settings
 
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
-from skein.adapters.attributes import marshal_item
+from skein.adapters.dynamodb.attributes import marshal_item
 from skein.models.common.storage import Item, Key, Put
 from skein.ports import Table
 

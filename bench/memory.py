@@ -14,7 +14,7 @@ from bench.fills import filled_by_batches
 from bench.skein_chat import SkeinChat
 from bench.stand import Stand
 from local.template import Template
-from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.dynamodb.table import DynamoTable
 from skein.adapters.tokens import Tokens
 from skein.settings import Settings
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.situations import SITUATIONS, Situation
-from skein.adapters.openai_model import tools_on_wire
+from skein.adapters.openai.model import tools_on_wire
 from skein.adapters.tokens import Tokens
 from skein.agent.prompt.section import SEPARATOR
 from skein.models.runs.completion import ModelRequest

@@ -16,7 +16,7 @@ from typing import Any
 
 from bench.scale.assumptions import Assumptions
 from local.sqlite.items import item_size
-from skein.adapters.attributes import marshal_item
+from skein.adapters.dynamodb.attributes import marshal_item
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.models.chats.chat import Chat, ChatKind, Membership, Message
 from skein.models.common.base import NamedMember

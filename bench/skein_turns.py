@@ -19,7 +19,7 @@ from bench.script import LENGTHS
 from bench.skein_chat import Kind, SkeinChat
 from bench.stand import Stand
 from bench.wire import Wire, seconds_on_wire
-from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.dynamodb.table import DynamoTable
 from skein.adapters.tokens import Tokens
 from skein.models.outbox.jobs import RunJob
 from tests.support.services import AllServices

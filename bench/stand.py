@@ -4,8 +4,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from bench.scripted import Scripted
-from skein.adapters.dynamodb import DynamoTable
-from skein.adapters.dynamodb_vectors import DynamoVectorIndex
+from skein.adapters.dynamodb.table import DynamoTable
+from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 from skein.adapters.system import UlidIds
 from skein.ports import Clock, ModelTokens, Table
 from skein.settings import Settings

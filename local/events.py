@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from local.intrinsics import ACCOUNT, REGION
-from skein.adapters.attributes import StoredItem
-from skein.adapters.rules import TABLE
+from skein.adapters.aws.rules import TABLE
+from skein.adapters.dynamodb.attributes import StoredItem
 
 Event = dict[str, Any]
 

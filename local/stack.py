@@ -56,7 +56,7 @@ from local.web.issuer import LocalIssuer, Person
 from local.web.live_server import LiveServer
 from local.web.server import Server
 from skein import bootstrap
-from skein.adapters.openai_model import OpenAIModel
+from skein.adapters.openai.model import OpenAIModel
 from skein.bootstrap.api import ApiServices
 from skein.ports import Clock, Sockets
 from skein.settings import Settings

@@ -8,7 +8,7 @@ import importlib
 import logging
 import threading
 
-from skein.adapters.openai_model import LIBRARIES as MODEL_LIBRARIES
+from skein.adapters.openai.model import LIBRARIES as MODEL_LIBRARIES
 from skein.bootstrap import App
 from skein.errors import SkeinError
 

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from skein.adapters.aws import Aws
-from skein.adapters.dynamodb import DynamoTable, dynamo_client
+from skein.adapters.aws.clients import Aws
+from skein.adapters.dynamodb.table import DynamoTable, dynamo_client
 from skein.adapters.system import SystemClock
 from skein.models.chats.chat import Membership
 from skein.models.common.storage import Key

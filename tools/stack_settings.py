@@ -17,8 +17,8 @@ from local.intrinsics import REGISTER_NAME, TABLE_NAME
 from local.sqlite.database import Database
 from local.sqlite.engine import FILE, REGISTER_FILE
 from local.sqlite.table import SqliteTable
-from skein.adapters.aws import Aws
-from skein.adapters.dynamodb import DynamoTable, dynamo_client
+from skein.adapters.aws.clients import Aws
+from skein.adapters.dynamodb.table import DynamoTable, dynamo_client
 from skein.adapters.system import SystemClock
 from skein.models.config.overrides import StackOverrides, StackOverridesChange
 from skein.ports import Clock, Table

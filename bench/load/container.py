@@ -28,11 +28,11 @@ from local.sqlite.engine import SqliteEngine
 from local.template import Function, Template
 from local.timing.clock import TurnableClock
 from skein import bootstrap
-from skein.adapters.aws import Aws
-from skein.adapters.dynamodb import DynamoTable, dynamo_client
-from skein.adapters.dynamodb_vectors import DynamoVectorIndex
-from skein.adapters.secrets import SecretsManager, secrets_client
-from skein.adapters.sqs import SqsQueues, sqs_client
+from skein.adapters.aws.clients import Aws
+from skein.adapters.aws.secrets import SecretsManager, secrets_client
+from skein.adapters.aws.sqs import SqsQueues, sqs_client
+from skein.adapters.dynamodb.table import DynamoTable, dynamo_client
+from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 from skein.adapters.tokens import Tokens
 from skein.bootstrap.api import ApiServices
 from skein.bootstrap.lazy import lazy

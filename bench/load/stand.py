@@ -28,7 +28,7 @@ from local.timing.clock import TurnableClock
 from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio.sms_log import Sms, SmsLog
 from local.web.server import Server
-from skein.adapters.twilio_sms import READ_SECONDS as TWILIO_SECONDS
+from skein.adapters.twilio.sms import READ_SECONDS as TWILIO_SECONDS
 
 SIZES: dict[Kind, int] = {"door": 12, "worker": 16}
 MAX_CONCURRENCY = 8  # batches of one queue

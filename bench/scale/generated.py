@@ -22,7 +22,7 @@ from bench.scale.units import (
     size_of,
     write_units,
 )
-from skein.adapters.rules import check_batch, check_key, check_query, check_write, is_impossible
+from skein.adapters.aws.rules import check_batch, check_key, check_query, check_write, is_impossible
 from skein.errors import ConditionFailed
 from skein.models.common.base import stable_hash
 from skein.models.common.storage import Is, Item, Key, Page, Query, Update, Write

@@ -14,7 +14,7 @@ from bench.scale.scenarios import CHATS, DUE_OF_ALL, ScenarioResult
 from bench.scale.stage import SPARE_SECONDS
 from bench.scale.traffic import Activity
 from local.template import Function, Template
-from skein.adapters.sqs import BATCH_JOBS
+from skein.adapters.aws.sqs import BATCH_JOBS
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, MAX_TRANSACTION_ITEMS
 from skein.models.outbox.due import DUE_SHARDS
 from skein.services.common.parallel import THREADS

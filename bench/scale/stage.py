@@ -12,7 +12,7 @@ from bench.scale.crowds import Crowd
 from bench.scale.generated import GeneratedTable
 from bench.scale.meter import CallMeter, Lanes, Pace
 from local.template import Template
-from skein.adapters.sqs import BATCH_JOBS
+from skein.adapters.aws.sqs import BATCH_JOBS
 from skein.models.common.storage import Key
 from skein.models.delivery.delivery import Delivery
 from skein.models.memory.consolidation import Consolidation

@@ -8,8 +8,8 @@ from math import ceil
 from typing import Any
 
 from local.sqlite.items import item_size
-from skein.adapters.attributes import marshal_item
-from skein.adapters.rules import INDEXES, TABLE
+from skein.adapters.aws.rules import INDEXES, TABLE
+from skein.adapters.dynamodb.attributes import marshal_item
 from skein.models.common.storage import Item
 
 READ_BYTES = 4 * 1024

@@ -25,12 +25,12 @@ from local.intrinsics import ACCOUNT, REGION, REGISTER_NAME, TABLE_NAME, queue_a
 from local.polling.feed import FeedSource
 from local.polling.inbox import PolledQueue
 from local.template import REGISTER, Template
-from skein.adapters.attributes import unmarshal_item
-from skein.adapters.aws import Aws
-from skein.adapters.dynamodb import DynamoTable, dynamo_client
-from skein.adapters.dynamodb_vectors import DynamoVectorIndex
-from skein.adapters.secrets import SecretsManager, secrets_client
-from skein.adapters.sqs import SqsQueues, sqs_client
+from skein.adapters.aws.clients import Aws
+from skein.adapters.aws.secrets import SecretsManager, secrets_client
+from skein.adapters.aws.sqs import SqsQueues, sqs_client
+from skein.adapters.dynamodb.attributes import unmarshal_item
+from skein.adapters.dynamodb.table import DynamoTable, dynamo_client
+from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 from skein.models.common.storage import Item
 from skein.ports import Clock
 from skein.settings import Settings

@@ -4,7 +4,7 @@ import logging
 import threading
 
 from local.model.reporting import ModelApi
-from skein.adapters.openai_model import OpenAIModel
+from skein.adapters.openai.model import OpenAIModel
 from skein.errors import ModelRejected, ModelUnknown, SkeinError
 
 LIST_SECONDS = 10.0

@@ -17,7 +17,7 @@ from local.polling.event_filters import filters_of
 from local.polling.feed import FeedSource
 from local.sqlite.database import Database
 from local.sqlite.items import as_text, item_size
-from skein.adapters.attributes import StoredItem
+from skein.adapters.dynamodb.attributes import StoredItem
 from skein.models.common.storage import Key
 from skein.ports import Clock
 

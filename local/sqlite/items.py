@@ -10,14 +10,14 @@ from typing import Any, assert_never
 
 from pydantic_core import from_json, to_json
 
-from skein.adapters.attributes import (
+from skein.adapters.aws.rules import TABLE
+from skein.adapters.dynamodb.attributes import (
     AttributeValue,
     StoredItem,
     comparable,
     marshal,
     marshal_item,
 )
-from skein.adapters.rules import TABLE
 from skein.models.common.storage import (
     Absent,
     AllOf,

@@ -14,7 +14,7 @@ from typing import Any
 from local.events import QueueMessage
 from local.polling.inbox import Held, PolledQueue
 from local.sqlite.database import Database
-from skein.adapters.rules import check_jobs
+from skein.adapters.aws.rules import check_jobs
 from skein.models.outbox.jobs import Job
 from skein.ports import Clock
 

@@ -18,8 +18,7 @@ from local.sqlite.items import (
     to_text,
 )
 from local.sqlite.vectors import drop_expired_vectors, write_vector
-from skein.adapters.attributes import StoredItem, unmarshal_item
-from skein.adapters.rules import (
+from skein.adapters.aws.rules import (
     INDEXES,
     TABLE,
     check_batch,
@@ -30,6 +29,7 @@ from skein.adapters.rules import (
     is_impossible,
     schema_of,
 )
+from skein.adapters.dynamodb.attributes import StoredItem, unmarshal_item
 from skein.errors import ConditionFailed, TooLarge
 from skein.models.common.storage import Check, Item, Key, Page, Query, Write
 from skein.ports import Clock

@@ -18,8 +18,8 @@ from simsimd import cdist
 from local.sqlite.calls import Call
 from local.sqlite.database import Database
 from local.sqlite.items import from_text
-from skein.adapters.attributes import StoredItem, unmarshal_item
-from skein.adapters.rules import VECTORS, check_search
+from skein.adapters.aws.rules import VECTORS, check_search
+from skein.adapters.dynamodb.attributes import StoredItem, unmarshal_item
 from skein.models.common.storage import Item, Key
 from skein.models.recall.vector_search import DIMENSIONS, VectorSearch
 from skein.ports import Clock

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from skein.adapters.attributes import unmarshal_item
+from skein.adapters.dynamodb.attributes import unmarshal_item
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key
 from skein.models.outbox.changes import ItemChange

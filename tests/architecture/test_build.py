@@ -40,7 +40,7 @@ client = Client("AC0", "token")
 assert client.messages.create and client.messages.list
 """
 USE_OPENAI = """
-from skein.adapters.openai_model import OpenAIModel
+from skein.adapters.openai.model import OpenAIModel
 from skein.models.runs.completion import ModelMessage, ModelRequest
 model = OpenAIModel(api_key=lambda: "key", base_url={base_url!r})
 request = ModelRequest(
@@ -61,7 +61,7 @@ os.environ.update(
 )
 import botocore
 from botocore.stub import Stubber
-from skein.adapters.aws import Aws
+from skein.adapters.aws.clients import Aws
 from skein.settings import Settings
 assert botocore.__file__.startswith({site!r})
 for service in {services!r}:
@@ -175,12 +175,12 @@ def test_service_that_the_code_does_not_name_is_refused(tmp_path: Path) -> None:
 def test_only_one_module_creates_clients_of_the_sdk() -> None:
     """Others would hide their service from the build."""
     using = {
-        path.name
+        path.relative_to(folder.parent).as_posix()
         for folder in layer.DEPLOYED_CODE
         for path in folder.rglob("*.py")
         if re.search(r"create_client|boto3\.", path.read_text(encoding="utf-8"))
     }
-    assert using == {"aws.py"}
+    assert using == {"skein/adapters/aws/clients.py"}
 
 
 def test_pruning_keeps_imported_files(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_no_build_contains_a_fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         name for text in fakes for name in re.findall(r"^class (Memory\w+|Fixed\w+)", text, re.M)
     }
     assert len(names) > 5
-    assert (tmp_path / "layer" / "python" / "skein" / "adapters" / "dynamodb.py").is_file()
+    assert (tmp_path / "layer/python/skein/adapters/dynamodb/table.py").is_file()
     shipped_files = {path.name for path in (tmp_path / "layer" / LAYER_FOLDER.name).iterdir()}
     assert shipped_files == {WEIGHTS, TOKENS, "LICENSE"}
     for text in shipped:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("shared/skein/services/chats/post_message.py", "services/chats"),
         ("shared/skein/agent/prompt/budget.py", "agent/prompt"),
         ("shared/skein/agent/turn.py", "agent"),
-        ("shared/skein/adapters/dynamodb.py", "adapters"),
+        ("shared/skein/adapters/dynamodb/table.py", "adapters"),
         ("shared/skein/errors.py", "skein"),
         ("functions/routes/chats.py", "functions"),
     ],

@@ -15,7 +15,7 @@ from skein.models.runs.run import Run
 from skein.models.workspace.document import DocumentReach
 from skein.models.workspace.thread import Thread
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
-from skein.services.live.answer_frames import Destinations
+from skein.services.live.answer_frames import ListenerFinder
 from skein.services.live.pushes import Listener, Pushes
 from skein.services.recall import indexing
 from skein.services.recall import search as recall_search
@@ -66,13 +66,13 @@ def _open_scope(*_: Any) -> None:
     return None
 
 
-_find = Destinations.find
+_find = ListenerFinder.find
 
 
-def _to_everybody(destinations: Destinations, *, with_words: bool) -> Any:
-    found = _find(destinations, with_words=with_words)
+def _to_everybody(finder: ListenerFinder, *, with_words: bool) -> Any:
+    found = _find(finder, with_words=with_words)
     keys = [PersonConnections.key_of(TENANT, each.id) for each in PEOPLE]
-    items = destinations.table.get_many(keys).values()
+    items = finder.table.get_many(keys).values()
     everybody = [each for item in items for each in PersonConnections.from_item(item).connections]
     return found._replace(connections=tuple(everybody)) if found is not None else None
 
@@ -121,7 +121,7 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         "said_after_leaving",
     ),
     "words go to those who are in the chat now": (
-        Destinations,
+        ListenerFinder,
         "find",
         _to_everybody,
         "last_words_in_private",

@@ -13,8 +13,8 @@ from local.aws.emulator import Emulator
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
-from skein.adapters.dynamodb import DynamoTable
-from skein.adapters.dynamodb_vectors import DynamoVectorIndex
+from skein.adapters.dynamodb.table import DynamoTable
+from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 from skein.ports import Table, VectorIndex
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from skein.adapters.metrics import EmfMetrics
+from skein.adapters.aws.metrics import EmfMetrics
 from skein.adapters.system import SystemClock, UlidIds
 from skein.correlation import correlated, current
 from skein.errors import Unavailable

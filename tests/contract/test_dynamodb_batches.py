@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from skein.adapters.dynamodb import BATCH_TRIES, DynamoTable
+from skein.adapters.dynamodb.table import BATCH_TRIES, DynamoTable
 from skein.errors import Throttled
 from skein.models.common.storage import Key
 from skein.settings import Settings

@@ -13,7 +13,7 @@ from botocore.exceptions import (
 )
 from tenacity import wait_exponential
 
-from skein.adapters.dynamodb import (
+from skein.adapters.dynamodb.table import (
     CONFLICT_TRIES,
     FIRST_WAIT_SECONDS,
     MAX_WAIT_SECONDS,

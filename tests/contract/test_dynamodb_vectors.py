@@ -8,9 +8,9 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from skein.adapters.aws import Aws
-from skein.adapters.dynamodb import dynamo_client
-from skein.adapters.dynamodb_vectors import RETRY_SECONDS, DynamoVectorIndex
+from skein.adapters.aws.clients import Aws
+from skein.adapters.dynamodb.table import dynamo_client
+from skein.adapters.dynamodb.vectors import RETRY_SECONDS, DynamoVectorIndex
 from skein.errors import NoVectorIndex, Throttled
 from skein.models.recall.vector_search import BLOCK_ATTRIBUTES, DIMENSIONS, VectorSearch
 from skein.settings import Settings

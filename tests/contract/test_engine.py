@@ -8,8 +8,8 @@ import pytest
 
 from local.aws import dynamodb_local as engine
 from local.aws.dynamodb_local import DynamoDbLocal, EngineFailedError, EngineMissingError
-from skein.adapters.aws import Aws
-from skein.adapters.dynamodb import dynamo_client
+from skein.adapters.aws.clients import Aws
+from skein.adapters.dynamodb.table import dynamo_client
 from skein.settings import Settings
 
 if TYPE_CHECKING:

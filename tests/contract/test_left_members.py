@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.dynamodb.table import DynamoTable
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from skein.adapters.openai_model import OpenAIModel
+from skein.adapters.openai.model import OpenAIModel
 from skein.errors import (
     KeyRefused,
     ModelRejected,

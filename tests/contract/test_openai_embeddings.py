@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from skein.adapters import openai_embeddings
-from skein.adapters.openai_embeddings import (
+from skein.adapters.openai import embeddings as openai_embeddings
+from skein.adapters.openai.embeddings import (
     BATCH_TEXTS,
     TEXT_BYTES,
     OpenAIEmbeddings,
     QueryEmbeddings,
 )
-from skein.adapters.openai_model import OpenAIModel
+from skein.adapters.openai.model import OpenAIModel
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.recall import RecallReader

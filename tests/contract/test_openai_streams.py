@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from skein.adapters.openai_model import OpenAIModel
-from skein.adapters.openai_stream import streamed_completion
+from skein.adapters.openai.model import OpenAIModel
+from skein.adapters.openai.stream import streamed_completion
 from skein.errors import ModelFiltered, ModelRejected, Throttled, Unavailable
 from skein.models.runs.completion import ModelMessage, ModelRequest
 from tests.support.builders import tokens

@@ -14,8 +14,8 @@ from local.polling.inbox import PolledQueue
 from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues
 from local.template import Queue, QueueSource
-from skein.adapters.aws import Aws
-from skein.adapters.sqs import SqsQueues, group_of, sqs_client
+from skein.adapters.aws.clients import Aws
+from skein.adapters.aws.sqs import SqsQueues, group_of, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
 from skein.models.outbox.jobs import (
     ConsolidationJob,

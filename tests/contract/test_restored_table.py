@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from skein.adapters.attributes import marshal_item, unmarshal_item
-from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.dynamodb.attributes import marshal_item, unmarshal_item
+from skein.adapters.dynamodb.table import DynamoTable
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.privacy.erasure import Erasure
 from tests.contract.conftest import NOW

@@ -15,8 +15,8 @@ from botocore.exceptions import (
 )
 from moto import mock_aws
 
-from skein.adapters.aws import Aws
-from skein.adapters.secrets import SecretsManager, secrets_client
+from skein.adapters.aws.clients import Aws
+from skein.adapters.aws.secrets import SecretsManager, secrets_client
 from skein.errors import MissingSecret, Unavailable
 from skein.ports import Secrets
 from skein.settings import Settings

@@ -9,8 +9,8 @@ from typing import Protocol
 import pytest
 from twilio.rest.api.v2010.account.message import MessageInstance
 
-from skein.adapters import twilio_sms
-from skein.adapters.twilio_sms import TwilioSms
+from skein.adapters.twilio import sms as twilio_sms
+from skein.adapters.twilio.sms import TwilioSms
 from skein.errors import Ambiguous, SkeinError, SmsRejected, Throttled, Unavailable
 from skein.models.delivery.sms import OutgoingSms, status_named
 from skein.ports import Sms

@@ -17,7 +17,7 @@ from local.polling.feed import Changes, FeedSource
 from local.sqlite.changes import SqliteChanges
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
-from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.dynamodb.table import DynamoTable
 from skein.errors import ConditionFailed
 from skein.models.common.storage import Check, Delete, Exists, Is, Key, Missing, Put, Update, Write
 from skein.ports import Table

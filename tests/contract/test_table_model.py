@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.dynamodb.table import DynamoTable
 from skein.adapters.system import SystemClock
 from skein.errors import ConditionFailed
 from skein.models.common.storage import (

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twilio.request_validator import RequestValidator
 
-from skein.adapters.twilio_signature import TwilioSignature
+from skein.adapters.twilio.signature import TwilioSignature
 from skein.errors import Unavailable
 from skein.ports import WebhookVerifier
 from skein.settings import Settings

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from skein.adapters.rules import check_jobs
+from skein.adapters.aws.rules import check_jobs
 from skein.models.common.base import to_utc
 from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Clock

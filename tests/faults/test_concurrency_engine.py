@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.dynamodb.table import DynamoTable
 from skein.errors import RateLimited
 from skein.models.chats.chat import Chat
 from skein.models.common.base import MemberRef

@@ -9,7 +9,7 @@ from typing import Any
 import sms_webhook
 import tick
 import upkeep_worker
-from skein.adapters.twilio_signature import TwilioSignature
+from skein.adapters.twilio.signature import TwilioSignature
 from skein.models.common.storage import Query
 from skein.models.directory.phone import PhoneChat, PhoneOwner
 from skein.models.runs.step import Step

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import service_webhook
 import sms_status
 import sms_webhook
-from skein.adapters.twilio_signature import TwilioSignature
+from skein.adapters.twilio.signature import TwilioSignature
 from skein.services.inbound.webhook_signature import sign
 from tests.fuzz import examples
 from tests.handlers.test_service_webhook import RECORDED, SECRET, SENT_AT

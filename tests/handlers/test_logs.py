@@ -24,9 +24,9 @@ import summary_worker
 import tick
 import upkeep_worker
 from skein import logs
-from skein.adapters.openai_model import OpenAIModel
-from skein.adapters.twilio_signature import TwilioSignature
-from skein.adapters.twilio_sms import TwilioSms
+from skein.adapters.openai.model import OpenAIModel
+from skein.adapters.twilio.signature import TwilioSignature
+from skein.adapters.twilio.sms import TwilioSms
 from skein.errors import Unavailable
 from skein.logs import Crashed
 from skein.masking import masked

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sms_webhook
-from skein.adapters.twilio_signature import TwilioSignature
+from skein.adapters.twilio.signature import TwilioSignature
 from skein.errors import Contention, Unavailable
 from skein.models.common.storage import Put
 from skein.models.directory.line import Line

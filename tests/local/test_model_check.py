@@ -8,7 +8,7 @@ import pytest
 
 from local.model.check import ModelCheck
 from local.model.reporting import ModelApi
-from skein.adapters.openai_model import OpenAIModel
+from skein.adapters.openai.model import OpenAIModel
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 DEFAULT, LIGHT = "big", "small"

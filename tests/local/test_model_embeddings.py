@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from local.model.server import make_server
-from skein.adapters.openai_embeddings import OpenAIEmbeddings
-from skein.adapters.openai_model import OpenAIModel
+from skein.adapters.openai.embeddings import OpenAIEmbeddings
+from skein.adapters.openai.model import OpenAIModel
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.errors import ModelUnknown
 

@@ -12,7 +12,7 @@ import pytest
 
 from local.model.server import MAX_WAITING, MODEL_NAME, SLOTS, make_server
 from local.model.small_model import DUE, NO_REPLY, Continuation, SmallModel
-from skein.adapters.openai_model import OpenAIModel
+from skein.adapters.openai.model import OpenAIModel
 from skein.models.runs.completion import ModelMessage, ModelRequest
 from skein.services.memory.extraction import SCHEMA as MEMORY_SCHEMA
 from skein.services.summaries.model import AGENT_SCHEMA, CHAT_SCHEMA

@@ -13,8 +13,8 @@ from local.twilio.sandbox import PREFIX, TwilioSandbox
 from local.twilio.sms_log import SmsLog
 from local.twilio.webhooks import TwilioWebhooks
 from local.web.server import Server
-from skein.adapters.twilio_signature import TwilioSignature
-from skein.adapters.twilio_sms import TwilioSms
+from skein.adapters.twilio.signature import TwilioSignature
+from skein.adapters.twilio.sms import TwilioSms
 from skein.errors import SmsRejected
 from skein.models.delivery.sms import OutgoingSms
 from skein.settings import Settings

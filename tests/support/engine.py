@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from local.aws.dynamodb_local import DynamoDbLocal, missing
-from skein.adapters.aws import Aws
-from skein.adapters.dynamodb import dynamo_client
+from skein.adapters.aws.clients import Aws
+from skein.adapters.dynamodb.table import dynamo_client
 from skein.settings import Settings
 from tests.support.template import deployed_template
 

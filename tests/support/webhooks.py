@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlencode
 from twilio.request_validator import RequestValidator
 
 from skein import bootstrap
-from skein.adapters.twilio_signature import TwilioSignature
+from skein.adapters.twilio.signature import TwilioSignature
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets
 from tests.support.api_client import Context, recorded

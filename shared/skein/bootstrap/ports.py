@@ -17,8 +17,8 @@ from skein.settings import Settings
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from skein.adapters.aws import Aws
-    from skein.adapters.openai_model import OpenAIModel
+    from skein.adapters.aws.clients import Aws
+    from skein.adapters.openai.model import OpenAIModel
     from skein.adapters.static_embeddings import StaticEmbeddings
     from skein.ports import (
         Background,
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
 ADAPTERS = {  # port -> module of its real adapter
     "clock": "system",
     "ids": "system",
-    "table": "dynamodb",
-    "erasure_register": "dynamodb",
-    "vectors": "dynamodb_vectors",
-    "queues": "sqs",
-    "model": "openai_model",
-    "model_list": "openai_model",
+    "table": "dynamodb.table",
+    "erasure_register": "dynamodb.table",
+    "vectors": "dynamodb.vectors",
+    "queues": "aws.sqs",
+    "model": "openai.model",
+    "model_list": "openai.model",
     "tokens": "tokens",
-    "sms": "twilio_sms",
-    "sockets": "gateway_sockets",
+    "sms": "twilio.sms",
+    "sockets": "aws.gateway_sockets",
     "background": "background",
-    "verifier": "twilio_signature",
-    "secrets": "secrets",
-    "metrics": "metrics",
+    "verifier": "twilio.signature",
+    "secrets": "aws.secrets",
+    "metrics": "aws.metrics",
     "tracer": "opentelemetry_tracer",
     "embeddings": "static_embeddings",
     "vocabulary": "static_embeddings",
@@ -125,35 +125,35 @@ class Ports:
     @lazy
     def aws(self) -> Aws:
         """The factory of AWS clients."""
-        from skein.adapters.aws import Aws
+        from skein.adapters.aws.clients import Aws
 
         return Aws(self.settings)
 
     @lazy
     def dynamodb(self) -> DynamoDBClient:
         """The client of the table and its vector index, which share the connections."""
-        from skein.adapters.dynamodb import dynamo_client
+        from skein.adapters.dynamodb.table import dynamo_client
 
         return dynamo_client(self.aws)
 
     @lazy
     def table(self) -> Table:
         """The single table."""
-        from skein.adapters.dynamodb import DynamoTable
+        from skein.adapters.dynamodb.table import DynamoTable
 
         return DynamoTable(self.dynamodb, self.settings.table_name, self.clock)
 
     @lazy
     def erasure_register(self) -> Table:
         """The table of the erasure register."""
-        from skein.adapters.dynamodb import DynamoTable
+        from skein.adapters.dynamodb.table import DynamoTable
 
         return DynamoTable(self.dynamodb, self.settings.erasure_register_name, self.clock)
 
     @lazy
     def vectors(self) -> VectorIndex:
         """The index of the vectors of blocks."""
-        from skein.adapters.dynamodb_vectors import DynamoVectorIndex
+        from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 
         return DynamoVectorIndex(
             self.dynamodb, self.settings.table_name, self.settings.vector_index, self.clock
@@ -169,14 +169,14 @@ class Ports:
     @lazy
     def queues(self) -> Queues:
         """The queues behind the workers."""
-        from skein.adapters.sqs import SqsQueues, sqs_client
+        from skein.adapters.aws.sqs import SqsQueues, sqs_client
 
         return SqsQueues(sqs_client(self.aws), self.settings.queue_urls())
 
     @lazy
     def secrets(self) -> Secrets:
         """The store of credentials."""
-        from skein.adapters.secrets import SecretsManager, secrets_client
+        from skein.adapters.aws.secrets import SecretsManager, secrets_client
 
         return SecretsManager(secrets_client(self.aws), self.clock)
 
@@ -193,7 +193,7 @@ class Ports:
     @lazy
     def openai(self) -> OpenAIModel:
         """The client of the model's API."""
-        from skein.adapters.openai_model import OpenAIModel
+        from skein.adapters.openai.model import OpenAIModel
 
         return OpenAIModel(
             api_key=lambda: self.secrets.get(self.settings.openai_secret)["api_key"],
@@ -221,7 +221,7 @@ class Ports:
         """The embeddings of messages."""
         if not self.settings.embeddings_model:
             return self.static_embeddings
-        from skein.adapters.openai_embeddings import OpenAIEmbeddings
+        from skein.adapters.openai.embeddings import OpenAIEmbeddings
 
         return OpenAIEmbeddings(self.openai, self.settings.embeddings_model)
 
@@ -241,7 +241,7 @@ class Ports:
         return self.static_embeddings if former == STATIC else self._of_queries(former)
 
     def _of_queries(self, model: str) -> Embeddings:
-        from skein.adapters.openai_embeddings import (
+        from skein.adapters.openai.embeddings import (
             QUERY_SECONDS,
             OpenAIEmbeddings,
             QueryEmbeddings,
@@ -266,14 +266,14 @@ class Ports:
     @lazy
     def sms(self) -> Sms:
         """The SMS provider."""
-        from skein.adapters.twilio_sms import TwilioSms
+        from skein.adapters.twilio.sms import TwilioSms
 
         return TwilioSms(self.secrets, self.settings)
 
     @lazy
     def sockets(self) -> Sockets:
         """The connections of the live channel."""
-        from skein.adapters.gateway_sockets import GatewaySockets, gateway_client
+        from skein.adapters.aws.gateway_sockets import GatewaySockets, gateway_client
 
         return GatewaySockets(gateway_client(self.aws, self.settings.live_url))
 
@@ -287,7 +287,7 @@ class Ports:
     @lazy
     def verifier(self) -> WebhookVerifier:
         """The verifier of the SMS provider's webhook signatures."""
-        from skein.adapters.twilio_signature import TwilioSignature
+        from skein.adapters.twilio.signature import TwilioSignature
 
         return TwilioSignature(self.secrets, self.settings)
 
@@ -307,6 +307,6 @@ class Ports:
     @lazy
     def metrics(self) -> Metrics:
         """Counters for the operator."""
-        from skein.adapters.metrics import EmfMetrics
+        from skein.adapters.aws.metrics import EmfMetrics
 
         return EmfMetrics(self.settings.stack_name)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.adapters.openai_model import OpenAIModel
+from skein.adapters.openai.model import OpenAIModel
 from skein.errors import Unavailable
 from skein.models.runs.completion import ModelMessage, ModelRequest
 from tests.support.scripted_openai import ScriptedOpenAI

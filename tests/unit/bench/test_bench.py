@@ -18,7 +18,7 @@ from bench.skein_turns import Stopwatch, Talk, p95
 from bench.stand import Stand
 from bench.wire import Wire, WireCall, rounds, seconds_on_wire
 from local.environment import CREDENTIALS
-from skein.adapters.dynamodb import DynamoTable
+from skein.adapters.dynamodb.table import DynamoTable
 from skein.models.common.storage import Query
 from skein.models.runs.step import HISTORY
 from tests.fakes.system import FixedClock

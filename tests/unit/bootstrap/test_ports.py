@@ -38,7 +38,7 @@ def test_ports_unknown_override_is_refused() -> None:
 
 
 def test_load_adapters_with_an_app_in_use_loads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "skein.adapters.dynamodb", raising=False)
+    monkeypatch.delitem(sys.modules, "skein.adapters.dynamodb.table", raising=False)
     bootstrap.use(bootstrap.build_app(Settings()))
     load_adapters("verifier")
-    assert "skein.adapters.dynamodb" not in sys.modules
+    assert "skein.adapters.dynamodb.table" not in sys.modules

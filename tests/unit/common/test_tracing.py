@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from skein import tracing
-from skein.adapters.sqs import SqsQueues
+from skein.adapters.aws.sqs import SqsQueues
 from skein.correlation import correlated, follow
 from skein.models.outbox.jobs import RunJob
 from skein.sqs_events import process

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from skein.adapters.twilio_sms import CONNECT_SECONDS, READ_SECONDS
+from skein.adapters.twilio.sms import CONNECT_SECONDS, READ_SECONDS
 from skein.models.chats.chat import SmsAddress
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from skein.adapters.openai_model import tools_on_wire
+from skein.adapters.openai.model import tools_on_wire
 from skein.agent.tools import TOOLS, enabled, written
 from skein.agent.tools.base import Tool
 from skein.errors import Correctable

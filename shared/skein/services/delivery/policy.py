@@ -7,7 +7,7 @@ of them fit together:
 - `settings.py`: `delivery_order_seconds`, `ambiguous_post_seconds` and `outbox_grace_seconds`,
   which operators can change;
 - `services/outbox/tick.py`: `BACKOFF_MINUTES`, the minutes until the tick sends any job again;
-- `adapters/twilio_sms.py`: `CONNECT_SECONDS` and `READ_SECONDS`, the time-outs of one request;
+- `adapters/twilio/sms.py`: `CONNECT_SECONDS` and `READ_SECONDS`, the time-outs of one request;
 - `template.yaml`: the `Timeout` of `SmsDelivery`, at which an invocation ends, and the
   `VisibilityTimeout` and `maxReceiveCount` of `DeliveriesQueue`.
 """

@@ -20,7 +20,7 @@ from skein.services.runs.disclosure import made_for_all
 logger = logging.getLogger(__name__)
 
 
-class Destination(NamedTuple):
+class AnswerListeners(NamedTuple):
     """The chat and the agent of a frame, and the connections that may be sent it now."""
 
     chat_id: str
@@ -29,7 +29,7 @@ class Destination(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Destinations:
+class ListenerFinder:
     """Finder of those who may be sent a frame of an activation's answer.
 
     Args:
@@ -37,23 +37,23 @@ class Destinations:
         clock: The clock.
         claim: The run's claim.
         readers: The readers for whom the activation was made.
-        people: The ids of the readers who were connected.
+        connected_ids: The ids of the readers who were connected.
     """
 
     table: Table
     clock: Clock
     claim: Claim
     readers: Audience
-    people: tuple[str, ...]
+    connected_ids: tuple[str, ...]
 
-    def find(self, *, with_words: bool) -> Destination | None:
+    def find(self, *, with_words: bool) -> AnswerListeners | None:
         """Return who may be sent a frame now, in one read.
 
         Args:
             with_words: Whether the frame has words, or voids words.
 
         Returns:
-            The destination; None if the chat is gone, the agent has left it, another worker has
+            The listeners; None if the chat is gone, the agent has left it, another worker has
             the run, or the words will not be posted.
 
         Raises:
@@ -61,7 +61,9 @@ class Destinations:
         """
         claimed = self.claim.run
         chat_key = Chat.key_of(claimed.tenant, claimed.own_chat_id or "")
-        people = {PersonConnections.key_of(claimed.tenant, each): each for each in self.people}
+        people = {
+            PersonConnections.key_of(claimed.tenant, each): each for each in self.connected_ids
+        }
         found = self.table.get_many([chat_key, claimed.key, *people])
         if chat_key not in found:
             return None
@@ -74,7 +76,7 @@ class Destinations:
             return None  # another worker has retracted the words
         now = self.clock.now()
         members = set(chat.person_ids)
-        return Destination(
+        return AnswerListeners(
             chat.id,
             RunAgent(id=agent.id, name=agent.name),
             tuple(
@@ -123,29 +125,29 @@ class AnswerFrames:
     _sent: dict[str, _Sent] = field(default_factory=dict)  # by connection
     _lost: set[str] = field(default_factory=set)  # connections that may have missed words
 
-    def send(self, destination: Destination, words: str) -> None:
-        """Bring all connections of a destination to these words; "" voids what they have."""
+    def send(self, listeners: AnswerListeners, words: str) -> None:
+        """Bring all connections to these words; "" voids what they have."""
 
         def push(connection: OpenConnection) -> None:
-            self._push(connection.id, self._frames(destination, connection.id, words))
+            self._push(connection.id, self._frames(listeners, connection.id, words))
 
-        self.parallel_map(push, destination.connections)
+        self.parallel_map(push, listeners.connections)
 
     def _frames(
-        self, destination: Destination, connection_id: str, words: str
+        self, listeners: AnswerListeners, connection_id: str, words: str
     ) -> list[DeltaFrame | RetractFrame]:
         """Return the frames that a connection lacks, and remember them as sent."""
         frames: list[DeltaFrame | RetractFrame] = []
         sent = self._sent.get(connection_id)
         if self.after_earlier if sent is None else not words.startswith(sent.text):
-            frames.append(RetractFrame(chat_id=destination.chat_id, agent=destination.agent))
+            frames.append(RetractFrame(chat_id=listeners.chat_id, agent=listeners.agent))
             sent = None
         text, n = sent or _Sent()
         new = words[len(text) :]
         if new and connection_id not in self._lost:
             text, n = words, n + 1
             frames.append(
-                DeltaFrame(chat_id=destination.chat_id, agent=destination.agent, n=n, text=new)
+                DeltaFrame(chat_id=listeners.chat_id, agent=listeners.agent, n=n, text=new)
             )
         self._sent[connection_id] = _Sent(text, n)
         return frames

@@ -14,7 +14,7 @@ from threading import Lock
 from skein.models.common.audience import Audience
 from skein.ports import Background, Clock, Metrics, Sockets, Table
 from skein.services.common.parallel import ParallelMap
-from skein.services.live.answer_frames import AnswerFrames, Destinations
+from skein.services.live.answer_frames import AnswerFrames, ListenerFinder
 from skein.services.runs.claim import Claim
 
 PAUSE = timedelta(milliseconds=250)  # between the frames of an answer
@@ -65,12 +65,12 @@ class AnswerStreams:
         has_earlier = claim.run.attempts > 1 or claim.run.put_offs > 0
         stream = AnswerStream(
             self,
-            Destinations(
+            ListenerFinder(
                 table=self.table,
                 clock=self.clock,
                 claim=claim,
                 readers=readers,
-                people=tuple(people),
+                connected_ids=tuple(people),
             ),
             AnswerFrames(
                 sockets=self.sockets,
@@ -102,14 +102,14 @@ class AnswerStream:
     def __init__(
         self,
         streams: AnswerStreams,
-        destinations: Destinations,
+        listeners: ListenerFinder,
         frames: AnswerFrames,
         start_of: Callable[[str], str],
         *,
         shown: str | None,
     ) -> None:
         self._streams = streams
-        self._destinations = destinations
+        self._listeners = listeners
         self._frames = frames
         self._start_of = start_of
         self._lock = Lock()
@@ -206,8 +206,8 @@ class AnswerStream:
         words = self._start_of(text) if text else ""
         if words == self._shown or (text and not words):
             return
-        destination = self._destinations.find(with_words=words != "")
-        if destination is None:
+        listeners = self._listeners.find(with_words=words != "")
+        if listeners is None:
             if words:
                 self.stop(None)  # the answer will not be posted
             return
@@ -216,6 +216,6 @@ class AnswerStream:
                 return
             self._shown = words
             self._next_at = self._streams.clock.now() + PAUSE
-        self._frames.send(destination, words)
+        self._frames.send(listeners, words)
         if words and self._posted:  # the words may have come after the message
-            self._frames.send(destination, "")
+            self._frames.send(listeners, "")

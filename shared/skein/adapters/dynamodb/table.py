@@ -23,12 +23,9 @@ from tenacity import (
 )
 from tenacity.wait import wait_base
 
-from skein.adapters.attributes import marshal, marshal_item, unmarshal_item
-from skein.adapters.aws import Aws
-from skein.adapters.aws_errors import AWS_ERRORS, InProgress, meaning_of
-from skein.adapters.expiry import living
-from skein.adapters.expressions import Expression, Request, request_for, spelled_key
-from skein.adapters.rules import (
+from skein.adapters.aws.clients import Aws
+from skein.adapters.aws.errors import AWS_ERRORS, InProgress, meaning_of
+from skein.adapters.aws.rules import (
     TABLE,
     check_batch,
     check_key,
@@ -38,6 +35,9 @@ from skein.adapters.rules import (
     is_impossible,
     schema_of,
 )
+from skein.adapters.dynamodb.attributes import marshal, marshal_item, unmarshal_item
+from skein.adapters.dynamodb.expiry import living
+from skein.adapters.dynamodb.expressions import Expression, Request, request_for, spelled_key
 from skein.errors import Ambiguous, Contention, Throttled, Transient, Unavailable
 from skein.models.common.storage import (
     Check,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from skein.adapters.openai_stream import streamed_completion
+from skein.adapters.openai.stream import streamed_completion
 from skein.adapters.system import done_within
 from skein.errors import (
     KeyRefused,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skein import tracing
-from skein.adapters.aws import Aws
-from skein.adapters.aws_errors import AWS_ERRORS, meaning_of
-from skein.adapters.rules import check_jobs
+from skein.adapters.aws.clients import Aws
+from skein.adapters.aws.errors import AWS_ERRORS, meaning_of
+from skein.adapters.aws.rules import check_jobs
 from skein.errors import Transient
 from skein.models.outbox.jobs import Job, QueueName
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
-from skein.adapters.attributes import marshal, unmarshal_item
-from skein.adapters.aws_errors import AWS_ERRORS, meaning_of
-from skein.adapters.dynamodb import BACKOFF
-from skein.adapters.expiry import living
-from skein.adapters.expressions import Expression, Request
-from skein.adapters.rules import VECTORS, check_search
+from skein.adapters.aws.errors import AWS_ERRORS, meaning_of
+from skein.adapters.aws.rules import VECTORS, check_search
+from skein.adapters.dynamodb.attributes import marshal, unmarshal_item
+from skein.adapters.dynamodb.expiry import living
+from skein.adapters.dynamodb.expressions import Expression, Request
+from skein.adapters.dynamodb.table import BACKOFF
 from skein.errors import NoVectorIndex, Throttled, Unavailable
 from skein.models.common.storage import Item
 from skein.models.recall.vector_search import BLOCK_ATTRIBUTES, MAX_NEAREST, VectorSearch

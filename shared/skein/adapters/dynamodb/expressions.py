@@ -6,7 +6,7 @@ reserved word, and no value is parsed as part of an expression.
 
 from typing import Any, assert_never
 
-from skein.adapters.attributes import AttributeValue, comparable, marshal, marshal_item
+from skein.adapters.dynamodb.attributes import AttributeValue, comparable, marshal, marshal_item
 from skein.models.common.storage import (
     Absent,
     AllOf,

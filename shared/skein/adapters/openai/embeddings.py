@@ -14,7 +14,7 @@ from skein.models.recall.block import Embedding, unit
 from skein.models.recall.vector_search import DIMENSIONS
 
 if TYPE_CHECKING:
-    from skein.adapters.openai_model import OpenAIModel
+    from skein.adapters.openai.model import OpenAIModel
     from skein.ports import Clock, Embeddings
 
 BATCH_TEXTS = 64

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from skein.adapters.aws import Aws
-from skein.adapters.aws_errors import AWS_ERRORS, AwsError, meaning_of
+from skein.adapters.aws.clients import Aws
+from skein.adapters.aws.errors import AWS_ERRORS, AwsError, meaning_of
 from skein.errors import ConnectionGone
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from skein.adapters.aws import Aws
-from skein.adapters.aws_errors import AWS_ERRORS, meaning_of
+from skein.adapters.aws.clients import Aws
+from skein.adapters.aws.errors import AWS_ERRORS, meaning_of
 from skein.errors import MissingSecret
 from skein.ports import Clock
 

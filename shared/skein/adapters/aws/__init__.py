@@ -1,0 +1,1 @@
+"""AWS clients, and the adapters of AWS services other than DynamoDB."""

@@ -1,0 +1,1 @@
+"""The table and its vector index on DynamoDB."""

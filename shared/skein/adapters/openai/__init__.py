@@ -1,0 +1,1 @@
+"""The language model and embeddings of providers with OpenAI's API."""

@@ -1,0 +1,1 @@
+"""SMS and webhooks of Twilio."""
