@@ -579,8 +579,11 @@ export const words = {
     transcripts: {
       name: "Read chats",
       about: "Operators are in no chat. To read one, give a reason: the audit log records it before anything is shown.",
-      noAgent: "No agent exists.",
       agent: "Agent",
+      everyAgent: "All agents",
+      everyChat: "Chats of the tenant",
+      noChat: "There are no chats.",
+      andOthers: (names, count) => `${names} and ${count} more`,
       person: "With the person (optional)",
       personHint: "An id of the page People. Private chats are listed for one person only.",
       list: "List the chats",

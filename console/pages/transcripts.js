@@ -1,11 +1,11 @@
-// Chats for operators: the chats of an agent, and one chat, which is shown for a reason that is audited.
+// Chats for operators: the chats of the tenant or an agent, and one chat, which is shown for a reason that is audited.
 import { withQuery } from "../api.js";
 import { el, field, fill, select } from "../dom.js";
 import { action, form, number, outcome, part, table, when } from "../parts.js";
 import { WindowList } from "../window_list.js";
 import { words } from "../words.js";
 
-const PAGE = 50, MESSAGES = 100, MOST_AGENTS = 1000, FORBIDDEN = 403;
+const PAGE = 50, MESSAGES = 100, MOST_AGENTS = 1000, MOST_NAMES = 5, FORBIDDEN = 403;
 const AGENT = "agent";
 const said = words.pages.transcripts;
 
@@ -14,33 +14,42 @@ async function show(main, [first, agentId, userId], context) {
   return showChat(main, first, context);
 }
 
-// ---------------------------------------------------------------------- the chats of an agent
+// ---------------------------------------------------------------------- the chats of the tenant or an agent
 
 async function showChats(main, agentId, userId, { api }) {
   const agents = await api.items("/v1/agents", MOST_AGENTS);
-  const current = agentId ?? agents[0]?.id;
   const place = el("div", { class: "stack" });
-  if (current !== undefined) await more(null, []);
-  const go = (agent, user) => { location.hash = `#/transcripts/${AGENT}/${part(agent)}${user ? `/${part(user)}` : ""}`; };
+  await more(null, []);
+  const go = (agent, user) => {
+    location.hash = agent ? `#/transcripts/${AGENT}/${part(agent)}${user ? `/${part(user)}` : ""}` : "#/transcripts";
+  };
   const person = el("input", { value: userId ?? "", autocomplete: "off" });
   fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about),
-    agents.length === 0 ? el("p", { class: "empty" }, said.noAgent) : [
-      field(said.agent, select(agents.map((each) => [each.id, each.name]), current, (id) => go(id, userId))),
-      form([field(said.person, person, said.personHint)], said.list, () => go(current, person.value.trim()), { class: "row" }),
-    ], place);
+    field(said.agent, select([["", said.everyAgent], ...agents.map((each) => [each.id, each.name])], agentId ?? "", (id) => go(id, userId))),
+    agentId === undefined ? null
+      : form([field(said.person, person, said.personHint)], said.list, () => go(agentId, person.value.trim()), { class: "row" }),
+    place);
   return null;
 
   async function more(cursor, before) {
-    const page = await api.get(withQuery(`/v1/agents/${part(current)}/chats`, { user_id: userId, limit: PAGE, cursor }));
+    const path = agentId === undefined ? "/v1/transcripts" : `/v1/agents/${part(agentId)}/chats`;
+    const page = await api.get(withQuery(path, { user_id: userId, limit: PAGE, cursor }));
     const chats = [...before, ...page.items], failure = outcome();
-    fill(place, table(said.chats, [said.chat, said.newest, said.kind, said.visibility, said.members, said.messages],
+    fill(place, table(agentId === undefined ? said.everyChat : said.chats, [said.chat, said.newest, said.kind, said.visibility, said.members, said.messages],
       chats.map((chat) => [
         el("a", { href: `#/transcripts/${part(chat.id)}` }, chat.id), when(chat.last_message_at),
         said.kinds[chat.kind] ?? chat.kind, said.visibilities[chat.visibility] ?? chat.visibility,
-        number(chat.members), number(chat.last_seq),
-      ]), userId ? said.noneWith : said.none),
+        membersOf(chat.members), number(chat.last_seq),
+      ]), agentId === undefined ? said.noChat : userId ? said.noneWith : said.none),
       page.next_cursor === null ? null : action(words.parts.more, () => more(page.next_cursor, chats), failure), failure);
   }
+}
+
+/** Return the number of members, or the names of the first ones. */
+function membersOf(members) {
+  if (typeof members === "number") return number(members);
+  const names = members.slice(0, MOST_NAMES).map((member) => member.name || member.id).join(", ");
+  return members.length > MOST_NAMES ? said.andOthers(names, number(members.length - MOST_NAMES)) : names;
 }
 
 // ---------------------------------------------------------------------- one chat

@@ -7,7 +7,13 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from routes.app import After, ApiRouter, Before, ChatId, Limit, PageCursor, documented
 from routes.audited import reads
 from skein.bootstrap.api import services
-from skein.models.api.base import MemberResource, MessageResource, TranscriptPage
+from skein.models.api.base import (
+    ListedChatPage,
+    ListedChatResource,
+    MemberResource,
+    MessageResource,
+    TranscriptPage,
+)
 from skein.models.privacy.audit import MAX_REASON
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -22,6 +28,23 @@ WhyRead = Annotated[
         description="Why the operator reads the chat. The audit log keeps it.",
     ),
 ]
+
+
+@router.get(
+    "/v1/transcripts",
+    summary="List the tenant's chats, newest first",
+    tags=["messages"],
+    responses=documented(200, ListedChatPage, 400),
+    middlewares=reads("chat"),
+)
+def list_transcripts(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ListedChatPage:
+    """All chats, open, private and discarded, by the hour of the newest message.
+
+    The list has no titles or texts: `GET /v1/transcripts/{chat_id}` returns them for a reason.
+    """
+    page = services().views.tenant_chats(router.caller.tenant, limit=limit, cursor=cursor)
+    items = tuple(map(ListedChatResource.of, page.items))
+    return ListedChatPage(items=items, next_cursor=page.next_cursor)
 
 
 @router.get(

@@ -592,6 +592,7 @@ RELATIONS = {
     user.users_relation(TENANT),
     line.lines_relation(TENANT),
     chat.past_relation(TENANT, "{id}"),
+    chat.chats_relation(TENANT, 0).replace("#0", "#{shard}"),
     webhook_service.services_relation(TENANT),
 }
 

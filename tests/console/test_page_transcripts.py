@@ -36,6 +36,18 @@ def test_chat_is_shown_only_after_a_reason_which_is_audited(driver: Driver) -> N
     assert chat in str(entry)
 
 
+def test_list_has_the_private_chats_of_all_agents(driver: Driver) -> None:
+    chat, _ = answered_chat(driver.client, ["Hello"], agent={"name": HOSTILE[:60]})
+    driver.sign_in("#/transcripts")
+    row = driver.page.locator("tbody tr", has_text=chat)
+    expect(row).to_contain_text("Direct chat")
+    expect(row).to_contain_text(HOSTILE[:60])
+    driver.check_looks()
+    driver.check_inert()
+    row.get_by_role("link", name=chat).click()
+    expect(driver.page.get_by_label("Why do you read this chat?")).to_be_visible()
+
+
 def test_silence_has_a_link_to_its_reason(driver: Driver, model: ScriptedOpenAI) -> None:
     model.default = Answer("filtered", finish_reason="content_filter")
     chat, _ = answered_chat(driver.client, ["Say something"])

@@ -28,6 +28,7 @@ PLAIN = {
     "GET /v1/agents/{agent_id}/chats",
     "GET /v1/users/{user_id}/chats",
     "GET /v1/chats/{chat_id}/members",
+    "GET /v1/transcripts",
     "GET /v1/chats/{chat_id}/messages/{seq}/reasons",
 }
 # Calls that make what they name, or name no thing of a tenant.

@@ -179,6 +179,13 @@ def _direct_chats(meter: Meter) -> None:
     assert len(found.items) == 1
 
 
+@patterns.named("list a tenant's chats")
+def _list_tenant_chats(meter: Meter) -> None:
+    world = group()
+    with meter(world):
+        world.app.views.tenant_chats(TENANT)
+
+
 @patterns.named("list an agent's chats")
 def _agent_chats(meter: Meter) -> None:
     world = group()

@@ -1553,6 +1553,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/transcripts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the tenant's chats, newest first
+         * @description All chats, open, private and discarded, by the hour of the newest message.
+         *
+         *     The list has no titles or texts: `GET /v1/transcripts/{chat_id}` returns them for a reason.
+         */
+        get: operations["list_transcripts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/usage": {
         parameters: {
             query?: never;
@@ -3253,6 +3275,47 @@ export interface components {
             settings: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * ListedChatPage
+         * @description A page of the tenant's chats, newest first.
+         */
+        ListedChatPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["ListedChatResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * ListedChatResource
+         * @description A chat of the tenant as operators list it, without title and words.
+         */
+        ListedChatResource: {
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The kind of item. */
+            kind: components["schemas"]["ChatKind"];
+            /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
+            visibility: components["schemas"]["Visibility"];
+            /** @description The `seq` of the newest message; 0 without one. */
+            last_seq: number;
+            /**
+             * Format: date-time
+             * @description When the newest message was posted; null in an empty chat.
+             */
+            last_message_at: string | null;
+            /** @description The members of the chat. */
+            members: components["schemas"]["MemberResource"][];
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When the chat was discarded; null if it was not.
+             */
+            discarded_at: string | null;
         };
         /**
          * MemoryPage
@@ -9073,6 +9136,50 @@ export interface operations {
                     "application/json": components["schemas"]["BacklogResource"];
                 };
             };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_transcripts: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListedChatPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             422: components["responses"]["Unprocessable"];

@@ -1425,6 +1425,21 @@ class LinePage(TypedDict):
     next_cursor: str | None
 
 
+class ListedChatResource(TypedDict):
+    """
+    A chat of the tenant as operators list it, without title and words.
+    """
+
+    id: str
+    kind: ChatKind
+    visibility: Visibility
+    last_seq: int
+    last_message_at: str | None
+    members: list[MemberResource]
+    created_at: str
+    discarded_at: str | None
+
+
 class MemoryResource(TypedDict):
     """
     An active or former memory of an agent.
@@ -1908,6 +1923,15 @@ class GoalPage(TypedDict):
     """
 
     items: list[GoalResource]
+    next_cursor: str | None
+
+
+class ListedChatPage(TypedDict):
+    """
+    A page of the tenant's chats, newest first.
+    """
+
+    items: list[ListedChatResource]
     next_cursor: str | None
 
 

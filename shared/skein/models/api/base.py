@@ -305,6 +305,32 @@ class AgentChatPage(Resource):
     next_cursor: str | None
 
 
+class ListedChatResource(Resource):
+    """A chat of the tenant as operators list it, without title and words."""
+
+    id: str
+    kind: ChatKind
+    visibility: Visibility
+    last_seq: Annotated[int, Field(description="The `seq` of the newest message; 0 without one.")]
+    last_message_at: Instant | None
+    members: tuple[MemberResource, ...]
+    created_at: Instant
+    discarded_at: Instant | None
+
+    @classmethod
+    def of(cls, chat: Chat) -> Self:
+        """Build the resource of a chat."""
+        own = {name: getattr(chat, name) for name in cls.model_fields if name != "members"}
+        return cls(members=tuple(map(MemberResource.of, chat.roster)), **own)
+
+
+class ListedChatPage(Resource):
+    """A page of the tenant's chats, newest first."""
+
+    items: tuple[ListedChatResource, ...]
+    next_cursor: str | None
+
+
 class MessageResource(Resource):
     """A message."""
 

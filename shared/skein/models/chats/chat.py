@@ -21,6 +21,7 @@ from skein.models.common.base import (
     Value,
     key_part,
     rfc3339,
+    stable_hash,
 )
 from skein.models.common.ownership import private_scope
 from skein.models.common.reason import Reason, StoredReason
@@ -40,6 +41,7 @@ MAX_AGENTS = 20
 MAX_MEMBERS = 100
 MAX_TEXT = 20_000
 PREVIEW_CHARACTERS = 200
+CHAT_SHARDS = 8  # of the list of a tenant's chats, whose rows all move at the start of an hour
 UNTITLED = "a conversation"
 NAMED_PEOPLE = 3  # people that the description of a chat without a title names
 
@@ -279,8 +281,16 @@ class Chat(Stored):
         return message.model_copy(update={"sender": next(known, unknown)})
 
     def to_item(self) -> Item:
-        """Return the chat as table attributes."""
-        return self.attributes()
+        """Return the chat as table attributes, listed under its tenant."""
+        return self.attributes() | self.relation()
+
+    def relation(self) -> dict[str, str]:
+        """Return the `gsi1` attributes, which list the chat by its activity hour."""
+        shard = stable_hash(self.id) % CHAT_SHARDS
+        return {
+            "gsi1pk": chats_relation(self.tenant, shard),
+            "gsi1sk": _in_hour(self.activity_hour, self.id),
+        }
 
     def upkeep(self, at: datetime | None) -> dict[str, Any]:
         """Return the attributes of the due pointer for upkeep at `at`; None clears the pointer."""
@@ -416,8 +426,17 @@ class Membership(Stored):
             return {}
         return {
             "gsi1pk": member_relation(self.tenant, self.member),
-            "gsi1sk": f"{activity_hour:%Y-%m-%dT%H}#{self.chat_id}",
+            "gsi1sk": _in_hour(activity_hour, self.chat_id),
         }
+
+
+def _in_hour(activity_hour: datetime, chat_id: str) -> str:
+    return f"{activity_hour:%Y-%m-%dT%H}#{chat_id}"
+
+
+def chats_relation(tenant: str, shard: int) -> str:
+    """Return the `gsi1` partition key of a shard of a tenant's chats."""
+    return f"{key_part(tenant)}#CHATS#{shard}"
 
 
 def member_relation(tenant: str, member: MemberRef) -> str:

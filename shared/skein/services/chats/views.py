@@ -10,10 +10,12 @@ from typing import Literal, NamedTuple
 
 from skein.errors import NotFound
 from skein.models.chats.chat import (
+    CHAT_SHARDS,
     Chat,
     Membership,
     Message,
     chat_partition,
+    chats_relation,
     member_relation,
     related_chat,
 )
@@ -32,6 +34,7 @@ from skein.services.common.pagination import (
     fitting,
     rows_after,
 )
+from skein.services.common.parallel import map_threads
 from skein.services.config.tenant_settings import check_reading
 
 WINDOW = 50  # index rows per page, two reads each: one batch
@@ -187,6 +190,44 @@ class ChatViews:
         page = self._chats_of(tenant, member, limit, cursor)
         shared = (own.chat for own in page.items if own.chat.has(agent))
         return Listing(tuple(shared), page.next_cursor)
+
+    def tenant_chats(
+        self, tenant: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
+    ) -> Listing[Chat]:
+        """List a tenant's chats by the hour of the newest message, newest first.
+
+        Discarded chats are listed, too. The index lags behind by an upkeep. A chat from before this
+        list joins it with its next upkeep.
+
+        Args:
+            tenant: The tenant of the chats.
+            limit: The maximum number of chats.
+            cursor: The cursor of the previous page.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        after = RowCursor.key_in(cursor, "tenant_chats")
+        shards = [chats_relation(tenant, shard) for shard in range(CHAT_SHARDS)]
+        read = map_threads(
+            lambda shard: rows_after(self.table, shard, after, limit=limit + 1, newest_first=True),
+            shards,
+        )
+        rows = sorted(
+            (row for of_shard in read for row in of_shard),
+            key=lambda row: str(row["gsi1sk"]),
+            reverse=True,
+        )
+        keys = {Key(row["pk"], row["sk"]): str(row["gsi1sk"]) for row in rows[:limit]}
+        found = self.table.get_many(list(keys)) if keys else {}
+        there = [key for key in keys if key in found]
+        page = fitting(Chat.from_item(found[key]) for key in there)
+        if len(page) < len(there):
+            last: str | None = keys[there[len(page) - 1]]
+        else:
+            last = list(keys.values())[-1] if len(rows) > limit else None
+        following = RowCursor(of="tenant_chats", after=last).encode() if last else None
+        return Listing(tuple(page), following)
 
     def _active(self, tenant: str, rows: list[Item]) -> list[OwnChat]:
         """Read the rows' chats, without discarded ones and those that the member has left."""

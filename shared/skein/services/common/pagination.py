@@ -76,6 +76,7 @@ ListName = Literal[
     "bench",
     "consolidations",
     "erasures",
+    "tenant_chats",
     "members",
 ]
 

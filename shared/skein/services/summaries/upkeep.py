@@ -82,6 +82,7 @@ class Upkeep:
             "listed_hour": rfc3339(chat.activity_hour),
             "retention": retention.said if retention else None,
             "version": chat.version + 1,
+            **chat.relation(),
         }
         if roster != chat.roster:
             renamed = chat.with_roster(roster, self._left(chat))
