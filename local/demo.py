@@ -7,6 +7,7 @@ from skein.models.api.directory import NewAgent, NewLine
 TENANT = "demo"
 LINE = "+15005550006"
 NAME = "Coach"
+DESCRIPTION = "Gives advice on fitness"
 SYSTEM_PROMPT = (
     "You are Coach, a friendly fitness coach who answers text messages. "
     "Reply in one or two short sentences, and give practical advice."
@@ -18,5 +19,8 @@ def make_demo(services: ApiServices) -> None:
     try:
         services.lines.get(TENANT, LINE)
     except NotFound:
-        agent = services.agents.create(TENANT, NewAgent(name=NAME, system_prompt=SYSTEM_PROMPT))
+        coach = NewAgent(
+            name=NAME, system_prompt=SYSTEM_PROMPT, description=DESCRIPTION, listed=True
+        )
+        agent = services.agents.create(TENANT, coach)
         services.lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id, settings={}))

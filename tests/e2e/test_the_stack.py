@@ -162,3 +162,8 @@ def _process(
 def _now(client: Client) -> str:
     now: str = client.ok("POST", "/local/clock", {"advance_seconds": 0})["now"]
     return now
+
+
+def test_demo_agent_is_in_the_directory(client: Client) -> None:
+    [agent] = client.ok("GET", "/v1/agents/directory", token=client.token("dana"))["items"]
+    assert (agent["name"], agent["description"]) == ("Coach", "Gives advice on fitness")
