@@ -20,6 +20,11 @@ class InlineBackground:
         self._clock = clock
         self._tasks: list[tuple[datetime, Callable[[], None]]] = []
 
+    @property
+    def waiting(self) -> int:
+        """The number of tasks that wait."""
+        return len(self._tasks)
+
     def later(self, seconds: float, task: Callable[[], None]) -> bool:
         """See `skein.ports.Background`."""
         if self.full:

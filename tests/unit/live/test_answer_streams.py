@@ -8,6 +8,7 @@ import pytest
 from skein.errors import ModelFiltered, Unavailable
 from skein.models.common.storage import Update
 from skein.models.outbox.jobs import RunJob
+from skein.services.live.answer_streams import AnswerStream
 from tests.support.builders import INVOCATION, LINE, TENANT, World, bot, person
 from tests.support.fakes import Killed, calls, faulty
 
@@ -49,6 +50,16 @@ def ask(world: World, **fields: Any) -> None:
     [job] = world.queues.ready("turns")
     assert isinstance(job, RunJob)
     world.take(job)
+
+
+def opened(world: World) -> AnswerStream:
+    """Claim the queued run, and open the stream of its answer to Tom."""
+    [job] = world.queues.ready("turns")
+    assert isinstance(job, RunJob)
+    claim = world.app.run_worker.leases.claim(job, lease_until=world.clock.now() + INVOCATION)
+    assert claim is not None
+    readers = world.stored_chat().readers
+    return world.app.turns.streams.open(claim, readers, [TOM.id], start_of=str)
 
 
 def words(world: World, connection_id: str) -> list[str]:
@@ -325,6 +336,25 @@ def test_unreachable_table_delays_the_words_and_not_the_turn(world: World) -> No
     assert read(world, "Dana")
 
 
+def test_retract_after_a_failed_frame_ends_the_retries(world: World) -> None:
+    world.post("What shall I do?", DANA)
+    world.clock.advance(10)
+    stream = opened(world)
+    read_all, failures = world.table.get_many, iter([True])
+
+    def get_many(keys: Any) -> Any:
+        if next(failures, False):
+            raise Unavailable("throttled")
+        return read_all(keys)
+
+    world.table.get_many = get_many  # type: ignore[method-assign]
+    stream.show("Rest")
+    stream.retract()
+    passes(world, 0.3)
+    assert words(world, "Tom") == []
+    assert world.background.waiting == 0
+
+
 def test_full_queue_loses_words_and_not_the_turn(world: World) -> None:
     world.background.full = True
     ask(world)
@@ -334,14 +364,9 @@ def test_full_queue_loses_words_and_not_the_turn(world: World) -> None:
 
 
 def test_words_behind_their_message_are_retracted(world: World) -> None:
-    streams = world.app.turns.streams
     world.post("What shall I do?", DANA)
     world.clock.advance(10)
-    [job] = world.queues.ready("turns")
-    assert isinstance(job, RunJob)
-    claim = world.app.run_worker.leases.claim(job, lease_until=world.clock.now() + INVOCATION)
-    assert claim is not None
-    stream = streams.open(claim, world.stored_chat().readers, [TOM.id], start_of=str)
+    stream = opened(world)
     push = world.sockets.push
 
     def slow(connection_id: str, text: str) -> None:

@@ -60,7 +60,7 @@ class AnswerStreams:
             claim: The run's claim.
             readers: The readers for whom the activation was made.
             people: The ids of the readers who are connected.
-            start_of: Returns the start of an unfinished text that people will read in any case.
+            start_of: Returns the start of an unfinished text that is certain to be posted.
         """
         has_earlier = claim.run.attempts > 1 or claim.run.put_offs > 0
         stream = AnswerStream(
@@ -179,7 +179,7 @@ class AnswerStream:
             self._streams.metrics.count("StreamsFailed")
 
     def _send(self) -> None:
-        """Send what is new; then send again if there is more, or after a failure."""
+        """Send the new words; send again if there are more, or after a failure."""
         with self._lock:
             self._waiting = False
             text = self._text
