@@ -57,10 +57,10 @@ def main() -> None:
         raise SystemExit(__doc__)
     table_name, *assignments = sys.argv[1:]
     try:
-        said = apply(open_table(table_name), SystemClock(), assignments)
+        stored = apply(open_table(table_name), SystemClock(), assignments)
     except ValueError as error:
         raise SystemExit(f"the settings were not changed: {error}") from error
-    print(json.dumps(said.said))
+    print(json.dumps(stored.own_values))
 
 
 def _table(settings: Settings, name: str, clock: Clock) -> Table:

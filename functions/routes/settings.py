@@ -59,5 +59,5 @@ def get_effective_settings(agent_id: OfAgent = None, line: OnLine = None) -> Eff
     return EffectiveSettingPage(items=tuple(EffectiveSettingResource.of(*each) for each in found))
 
 
-def _shown(said: TenantOverrides) -> SettingsResource:
-    return SettingsResource.model_validate(said.said)
+def _shown(overrides: TenantOverrides) -> SettingsResource:
+    return SettingsResource.model_validate(overrides.own_values)

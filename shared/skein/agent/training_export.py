@@ -118,9 +118,9 @@ def _said(steps: Sequence[Step]) -> Iterator[ModelMessage]:
 
 
 def _message(message: ModelMessage) -> Message:
-    said: Message = {"role": message.role, "content": message.content}
+    exported: Message = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        said["tool_calls"] = [
+        exported["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -129,8 +129,8 @@ def _message(message: ModelMessage) -> Message:
             for call in message.tool_calls
         ]
     if message.tool_call_id is not None:
-        said["tool_call_id"] = message.tool_call_id
-    return said
+        exported["tool_call_id"] = message.tool_call_id
+    return exported
 
 
 def _outcome(thread: Thread) -> Iterator[Message]:

@@ -229,7 +229,7 @@ class Turns:
                     self._end_run(activation, steps[-1], reading)
                     return
                 steps[-1] = self._act(activation, steps[-1], reading)
-            if not self._goes_on(activation, number):
+            if not self._asks_again(activation, number):
                 break
             seconds = self._seconds_left(deadline)
             if seconds < policy.MIN_MODEL_SECONDS:
@@ -255,7 +255,7 @@ class Turns:
             reason = reason_of_done(activation.run, silence)
             self.completion.end(activation.claim, "done", reason=reason)
             return
-        # A reply was there already: start a new activation.
+        # A question found an existing reply, so a new activation of this run answers it.
         self._carry_on(activation, deadline, {})
 
     def _record_and_charge(
@@ -291,7 +291,7 @@ class Turns:
                 budget.charge(step.usage)
 
     @staticmethod
-    def _goes_on(activation: Activation, number: int) -> bool:
+    def _asks_again(activation: Activation, number: int) -> bool:
         """Return whether this activation asks the model again."""
         if activation.over or activation.ended or activation.run.activation != number:
             return False
@@ -397,14 +397,14 @@ class Turns:
             Forbidden: The person of the chat has opted out of SMS, so that nobody reads an answer.
         """
         run, chat, member = activation.run, activation.claim.chat, activation.claim.member
-        shown = run.shown.chat_id if run.shown else None
-        looked_at = shown if steps else run.active_chat_id
-        if looked_at is None:
+        recorded = run.shown.chat_id if run.shown else None
+        shown_chat_id = recorded if steps else run.active_chat_id
+        if shown_chat_id is None:
             chat, member = None, None
-        elif chat is None or chat.id != looked_at:
-            chat, member = membership_elsewhere(self.table, activation.claim, looked_at)
+        elif chat is None or chat.id != shown_chat_id:
+            chat, member = membership_elsewhere(self.table, activation.claim, shown_chat_id)
         if not steps:
-            _check_own_chat(run, looked_at, chat)
+            _check_own_chat(run, shown_chat_id, chat)
             reading = self.context_loader.fresh(run, chat, member, prefetched)
             if reaches_nobody(run, reading):
                 raise Forbidden(Reason.OPTED_OUT.meaning, reason=Reason.OPTED_OUT)
@@ -452,12 +452,12 @@ class Turns:
         return (model_deadline - self.clock.now()).total_seconds()
 
 
-def _check_own_chat(run: Run, looked_at: str | None, chat: Chat | None) -> None:
+def _check_own_chat(run: Run, shown_chat_id: str | None, chat: Chat | None) -> None:
     """Check that the run of a plan or a service can still work in its chat.
 
     Args:
         run: The run.
-        looked_at: The id of the active chat.
+        shown_chat_id: The id of the active chat.
         chat: The active chat; None if the agent is not a member any more.
 
     Raises:
@@ -465,7 +465,7 @@ def _check_own_chat(run: Run, looked_at: str | None, chat: Chat | None) -> None:
         Conflict: The chat is discarded.
         Forbidden: Someone joined who may not be shown the run's trigger.
     """
-    if looked_at is None or looked_at != run.for_chat_id:
+    if shown_chat_id is None or shown_chat_id != run.for_chat_id:
         return
     if chat is None:
         raise NotFound("the agent has left the chat", reason=Reason.AGENT_LEFT)

@@ -37,7 +37,7 @@ from skein.services.workspace.thread_storage import run_link
 from skein.settings import Settings
 from skein.tracing import span
 
-LARGEST_LIMIT = 32_000  # of the answer after one that was cut off; models refuse more
+LARGEST_LIMIT = 32_000  # output tokens of a repeated answer; models refuse a higher limit
 MODEL_REASONS: dict[type[Transient], Reason] = {
     KeyRefused: Reason.MODEL_KEY_REFUSED,
     ModelUnknown: Reason.MODEL_UNKNOWN,
@@ -92,7 +92,7 @@ class ModelSteps:
             ModelRejected: The provider refuses this request; `ModelFiltered` by its content filter.
         """
         started_at = self.clock.now()
-        messages = (*prompt.messages(), *(said for step in earlier for said in step.messages()))
+        messages = (*prompt.messages(), *(sent for step in earlier for sent in step.messages()))
         limit = reading.config.effective.reserved_response_tokens
         cut_off = any(step.fault == "cut_off" for step in earlier)
         request = ModelRequest(

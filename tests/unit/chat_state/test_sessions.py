@@ -129,7 +129,7 @@ def test_changed_gap_of_agent_line_or_tenant_applies_to_the_next_message() -> No
 
 
 def _of_tenant(said: ChatOverridesChange) -> TenantOverridesChange:
-    return TenantOverridesChange.model_validate(said.said)
+    return TenantOverridesChange.model_validate(said.own_values)
 
 
 def test_sms_applies_changed_settings_of_the_line() -> None:
@@ -145,7 +145,7 @@ def test_sms_applies_changed_settings_of_the_line() -> None:
     assert chat.session is not None
     assert chat.session.first_seq == 2
     assert chat.overrides is not None
-    assert chat.overrides.said == {"conversation_gap_minutes": 10}
+    assert chat.overrides.own_values == {"conversation_gap_minutes": 10}
     world.app.lines.change(
         TENANT, LINE, LineChange(settings=ChatOverridesChange(conversation_gap_minutes=None))
     )

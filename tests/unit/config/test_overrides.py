@@ -177,7 +177,7 @@ def test_a_lines_settings_change_field_by_field() -> None:
     more = LineChange(settings=ChatOverridesChange(message_history_limit=7))
     world.app.lines.change(TENANT, LINE, more)
     found = world.app.lines.get(TENANT, LINE).settings
-    assert found.said == {"message_history_limit": 7, "max_context_tokens": 800}
+    assert found.own_values == {"message_history_limit": 7, "max_context_tokens": 800}
 
 
 def test_a_line_that_has_come_to_be_another_tenants_says_nothing() -> None:
@@ -198,7 +198,7 @@ def test_a_line_that_has_come_to_be_another_tenants_says_nothing() -> None:
     for tenant, expected in [(TENANT, {GAP: 1}), ("other", {})]:
         line = said.model_copy(update={"tenant": tenant})
         world.table.write(Put(line.key, line.to_item()))
-        assert read_overrides(world.table, chat).said == expected
+        assert read_overrides(world.table, chat).own_values == expected
 
 
 def test_a_tenant_that_has_said_nothing_has_no_item() -> None:
@@ -244,7 +244,7 @@ def test_concurrent_changes_of_tenant_settings_both_take_effect(there: bool) -> 
     table.meanwhile = lambda: settings_service.change(TENANT, other)
     settings_service.change(TENANT, TenantOverridesChange(run_days=60))
     said = {"message_days": 30, "run_days": 60} | ({"apology": False} if there else {})
-    assert settings_service.get(TENANT).said == said
+    assert settings_service.get(TENANT).own_values == said
 
 
 def test_unknown_override_of_a_newer_version_is_kept() -> None:
@@ -253,11 +253,11 @@ def test_unknown_override_of_a_newer_version_is_kept() -> None:
     settings_service.change(TENANT, TenantOverridesChange(message_days=30))
     said = {"message_days": 30, "invented_later": 1}
     world.table.write(Update(TenantSettings.key_of(TENANT), set={"settings": said}))
-    assert settings_service.get(TENANT).said == {"message_days": 30}
+    assert settings_service.get(TENANT).own_values == {"message_days": 30}
 
 
 @given(st.dictionaries(st.sampled_from([GAP, "max_context_tokens"]), st.integers(100, 900)))
 def test_stored_overrides_equal_the_given_ones(said: dict[str, int]) -> None:
     world = World()
     world.app.tenant_settings.change(TENANT, TenantOverridesChange.model_validate(said))
-    assert world.app.tenant_settings.get(TENANT).said == said
+    assert world.app.tenant_settings.get(TENANT).own_values == said

@@ -99,8 +99,8 @@ def test_retry_waits_are_at_least_the_interval_of_the_tick() -> None:
 
 
 def test_an_opt_out_is_not_tried_again() -> None:
-    assert not policy.may_pass(policy.OPTED_OUT)
-    assert not policy.may_pass(None)
+    assert not policy.is_temporary(policy.OPTED_OUT)
+    assert not policy.is_temporary(None)
 
 
 def test_another_post_begins_only_while_there_is_time_for_it() -> None:

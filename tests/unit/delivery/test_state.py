@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from skein.models.delivery.delivery import DeliveryPart, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
-from skein.services.delivery.policy import MAX_POSTS, PASSING_ERRORS, RETRY_WAITS
+from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS, TEMPORARY_ERRORS
 from skein.services.delivery.state import (
     RANKS,
     answered,
@@ -112,8 +112,8 @@ def test_an_unknown_id_is_remembered_as_ours() -> None:
     assert told.sids == {"SM1", "SM2"}
 
 
-@pytest.mark.parametrize("code", sorted(PASSING_ERRORS))
-def test_an_error_that_may_pass_is_tried_again_after_5_and_30_minutes(code: int) -> None:
+@pytest.mark.parametrize("code", sorted(TEMPORARY_ERRORS))
+def test_part_with_temporary_error_is_tried_again_after_5_and_30_minutes(code: int) -> None:
     part, waits = None, []
     for n in range(1, MAX_POSTS + 1):
         part = reported(posted(part), report("undelivered", sid=f"SM{n}", code=code), NOW)

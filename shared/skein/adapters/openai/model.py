@@ -251,8 +251,8 @@ class OpenAIModel:
         if self._tokens is None:
             return None
         message = completion.choices[0].message
-        said = [message.content or _refusal(completion.choices[0])]
-        said += [
+        answered = [message.content or _refusal(completion.choices[0])]
+        answered += [
             f"{call.function.name}{call.function.arguments}"
             for call in message.tool_calls or ()
             if call.type == "function"
@@ -261,7 +261,7 @@ class OpenAIModel:
         asked += [json.dumps(tool, ensure_ascii=False) for tool in parameters.get("tools", ())]
         count = self._tokens().for_model(parameters["model"]).count
         usage = SimpleNamespace(
-            prompt_tokens=sum(map(count, asked)), completion_tokens=sum(map(count, said))
+            prompt_tokens=sum(map(count, asked)), completion_tokens=sum(map(count, answered))
         )
         return cast("CompletionUsage", usage)
 

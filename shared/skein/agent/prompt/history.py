@@ -146,16 +146,18 @@ def timeline(
     return Section(HISTORY, (head + "".join(lines)).rstrip("\n"), size)
 
 
-def dated(said: Iterable[tuple[datetime, str]], zone: ZoneInfo, *, end: str = "") -> Iterator[str]:
+def dated(
+    entries: Iterable[tuple[datetime, str]], zone: ZoneInfo, *, end: str = ""
+) -> Iterator[str]:
     """Yield the lines of entries, with a line before the entries of each day.
 
     Args:
-        said: The time of each entry, and its line.
+        entries: The time of each entry, and its line.
         zone: The time zone of the days.
         end: The end of the lines of days.
     """
     day = ""
-    for moment, line in said:
+    for moment, line in entries:
         begun, day = day, day_line(moment, zone)
         if day != begun:
             yield f"{day}{end}"

@@ -198,7 +198,7 @@ def names_in(reading: Reading) -> Names:
             *([message.sender] if message is not None else []),
             *askers(messages, names.agent, reading.destination),
             *(entry.message.sender for entry in reading.recalled),
-            *(_named(said.sender, said.author) for said in borrowed if said.sender is not None),
+            *(_named(each.sender, each.author) for each in borrowed if each.sender is not None),
         ]
     )
 

@@ -142,21 +142,27 @@ def borrowed_context(
         return None
     source = f"  from {_name(borrowed.source_title, borrowed.source_chat_id, with_id)}"
     source += f", {ago(now - (borrowed.last_message_at or borrowed.created_at))}"
-    said = [
+    quotes = [
         f"  {names.stored(message.sender, message.author)}: {quoted(message.text)}"
         for message in borrowed.messages
     ]
 
     def without(oldest: int) -> Section:
         more = [f"  - and {oldest} more before that"] if oldest else []
-        lines = ["BORROWED CONTEXT:", source, f"  {render('borrowed_note')}", *more, *said[oldest:]]
+        lines = [
+            "BORROWED CONTEXT:",
+            source,
+            f"  {render('borrowed_note')}",
+            *more,
+            *quotes[oldest:],
+        ]
         text = "\n".join(lines)
         size = counter.count(text + SEPARATOR)
         return Section("BORROWED CONTEXT", text, size, BORROWED_GIVES_WAY, shorter)
 
     def shorter(tokens: int) -> Section:
-        fitting = (made for n in range(len(said)) if (made := without(n)).tokens <= tokens)
-        return next(fitting, without(len(said)))
+        fitting = (made for n in range(len(quotes)) if (made := without(n)).tokens <= tokens)
+        return next(fitting, without(len(quotes)))
 
     return without(0).within(limit)
 

@@ -108,8 +108,8 @@ def label_forms(names: frozenset[str]) -> tuple[str, ...]:
     by_length = sorted(names, key=lambda name: (-len(name), name))
     name = rf"(?:{'|'.join(map(re.escape, by_length))})(?: \(\d+\))?"
     marks = rf"(?:\[{_DETAILS}\] ?)"
-    said = rf"(?: \({_DETAILS}\))?:"
-    entry = rf"(?P<entry>{marks}+{name}(?:{_KIND})?{said}|{name}{_KIND}{said})"
+    colon = rf"(?: \({_DETAILS}\))?:"
+    entry = rf"(?P<entry>{marks}+{name}(?:{_KIND})?{colon}|{name}{_KIND}{colon})"
     bracket = (
         rf"\[(?:(?:{_DETAILS}[ ,]{{1,2}})?{name}{_KIND}(?:, {_DETAILS})?"
         rf"|{_DETAILS}[ ,]{{1,2}}{name})\]:?"
@@ -123,10 +123,10 @@ def _unquoted(text: str) -> str:
     if not text.startswith('"'):
         return text
     try:
-        said, end = json.JSONDecoder().raw_decode(text)
+        first, end = json.JSONDecoder().raw_decode(text)
     except ValueError:
         return text
-    return said if _FLAGS.fullmatch(text[end:]) else text
+    return first if _FLAGS.fullmatch(text[end:]) else text
 
 
 def _without_leading_token(text: str) -> str:

@@ -70,12 +70,12 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     reply = f" ({', '.join(details)})" if details else ""
     at = message.created_at.astimezone(context.zone)
     seen = "[SEEN]" if own or message.seq <= context.seen_seq else "[NEW]"
-    said = f"{_kind(message)}{_delivery_and_origin(message, context)}{quoted(text)}"
+    content = f"{_kind(message)}{_delivery_and_origin(message, context)}{quoted(text)}"
     if message.kind == "deleted":
-        said = MESSAGE_DELETED
+        content = MESSAGE_DELETED
     line = (
         f"[msg:{message.seq} {at:%H:%M}] {context.names[message.sender]}{reply}: "
-        f"{said}{attached(message)} {seen}"
+        f"{content}{attached(message)} {seen}"
     )
     if message.seq == context.trigger_seq:
         line += f" {TRIGGER_LABEL}"
@@ -99,9 +99,9 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
     refers to, and a message that was not delivered.
     """
     own = message.sender.ref == context.names.agent
-    said = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
+    lines = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
     media = attached(message).removeprefix(" ")
-    words = _kind(message) + " ".join(part for part in (said, media) if part)
+    words = _kind(message) + " ".join(part for part in (lines, media) if part)
     if message.kind == "deleted":
         words = MESSAGE_DELETED
     at = message.created_at.astimezone(context.zone)

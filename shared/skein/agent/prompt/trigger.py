@@ -76,14 +76,14 @@ def trigger(
 
     def frame(words: str) -> str:
         if service is not None and found.may_be_shown:
-            said = [f"payload: {words}"]
+            content = [f"payload: {words}"]
         elif plan is not None and found.may_be_shown:
-            said = [f"instruction: {quoted(words)}"]
+            content = [f"instruction: {quoted(words)}"]
         elif message is not None and text:
-            said = [f"message: {quoted(words)}{attached(message)}"]
+            content = [f"message: {quoted(words)}{attached(message)}"]
         else:
-            said = []
-        return "\n".join(["TRIGGER:", *(f"  {line}" for line in (*lines, *said))])
+            content = []
+        return "\n".join(["TRIGGER:", *(f"  {line}" for line in (*lines, *content))])
 
     if service is None:
         return around("TRIGGER", text, frame, counter, priority=priority, least=least)

@@ -47,5 +47,5 @@ def _addresses(message: Message, run: Run, reading: Reading) -> bool:
     if mentions(message.text, {reading.agent.name.casefold()}):
         return True
     agent = MemberRef(kind="agent", id=run.agent_id)
-    said = {one.seq for one in reading.history.messages if one.sender.ref == agent}
-    return message.reply_to is not None and message.reply_to in said
+    own_seqs = {one.seq for one in reading.history.messages if one.sender.ref == agent}
+    return message.reply_to is not None and message.reply_to in own_seqs

@@ -161,9 +161,9 @@ class PromptRecall:
     def _tokens(self, run: Run, chat: Chat | None, prefetched: Mapping[Key, Item | None]) -> int:
         """Return the budget as far as it is known before the settings are read."""
         item = prefetched.get(Agent.key_of(run.tenant, run.agent_id))
-        said = Agent.from_item(item).settings.recall_tokens if item else None
-        if said is not None:
-            return said
+        own = Agent.from_item(item).settings.recall_tokens if item else None
+        if own is not None:
+            return own
         if chat is None:
             return self.settings.recall_tokens
         return effective_in(chat, self.settings).recall_tokens

@@ -88,17 +88,17 @@ def set_plan(
         )
     if plan.next_at is None:
         return "the plan is over"
-    said = f"plan set, next: {rfc3339(plan.next_at)} ({local_time(plan.next_at, plan.time_zone)})"
+    answer = f"plan set, next: {rfc3339(plan.next_at)} ({local_time(plan.next_at, plan.time_zone)})"
     reading = call.reading
     ends = call.tool_services.quiet_times.end_of(
         plan, plan.next_at, reading.snapshot, reading.person, reading.agent, reading.config.tenant
     )
     if ends is None:
-        return said
+        return answer
     until = local_time(ends, plan.time_zone)
-    said = f"{said}. The person has quiet hours then, so it waits until {until}."
+    answer = f"{answer}. The person has quiet hours then, so it waits until {until}."
     advice = " If the person asked for this very time, set the plan again with scheduled_at."
-    return said + advice if asked else said
+    return answer + advice if asked else answer
 
 
 @tool(shows_items=False)

@@ -34,9 +34,9 @@ def save_memory(
             span=(messages[0].seq, messages[-1].seq) if messages else None,
             guard=call.activation.claim.guard,
         )
-    said = "this memory already exists" if known else "remembered"
+    outcome = "this memory already exists" if known else "remembered"
     until = f"; it fades on {memory.fades_at:%Y-%m-%d}" if memory.fades_at else ""
-    return f"{said}, id: {memory.id}{until}"
+    return f"{outcome}, id: {memory.id}{until}"
 
 
 @tool(shows_items=False)

@@ -171,7 +171,7 @@ class AgentResource(AgentConfiguration, IdentifiedAgent):
     def of(cls, agent: Agent) -> Self:
         """Build the resource of an agent."""
         values = {name: getattr(agent, name) for name in cls.model_fields}
-        return cls(**values | {"settings": agent.settings.said})
+        return cls(**values | {"settings": agent.settings.own_values})
 
 
 WarningCode = Literal["unlisted_model", "no_tool_called"]
@@ -219,7 +219,7 @@ class AgentVersionResource(Resource):
             changed_by=version.changed_by,
             restored_from=version.restored_from,
             configuration=AgentConfiguration(
-                **{**configured, "settings": configured["settings"].said}
+                **{**configured, "settings": configured["settings"].own_values}
             ),
         )
 
@@ -468,7 +468,7 @@ class LineResource(Resource):
     @classmethod
     def of(cls, line: Line) -> Self:
         """Build the resource of a line."""
-        return cls(phone=line.phone, agent_id=line.agent_id, settings=line.settings.said)
+        return cls(phone=line.phone, agent_id=line.agent_id, settings=line.settings.own_values)
 
 
 class LinePage(Resource):

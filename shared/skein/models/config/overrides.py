@@ -37,8 +37,8 @@ class Overrides(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     @property
-    def said(self) -> dict[str, Any]:
-        """The fields that are not None, by name."""
+    def own_values(self) -> dict[str, Any]:
+        """The values that are set at this level, by field."""
         return {
             name: value
             for name in type(self).model_fields

@@ -24,7 +24,7 @@ class PlanTrigger(Value):
     instruction: str
     scheduled_at: Instant
     chat_id: Identifier | None = None
-    by_operator: Annotated[bool, Field(exclude_if=lambda said: not said)] = False
+    by_operator: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
 
 
 class ServiceTrigger(Value):

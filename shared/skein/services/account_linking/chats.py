@@ -166,8 +166,8 @@ def _borrowed_with(
 def _staged_for(staged: BorrowedContext, old: MemberRef, new: NamedMember) -> Item:
     """Return the changed attributes of a borrowed context with `old` replaced by `new`."""
     messages = [
-        said.model_copy(update={"sender": new.ref}) if said.sender == old else said
-        for said in staged.messages
+        message.model_copy(update={"sender": new.ref}) if message.sender == old else message
+        for message in staged.messages
     ]
     audience = staged.audience.renamed(old.id, new.id)
     changed = staged.model_copy(update={"messages": tuple(messages), "audience": audience})

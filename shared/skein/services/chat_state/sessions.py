@@ -15,20 +15,20 @@ CLOSING = " \t\r\n.,;:!?\u2026\u3002\uff01\uff1f"  # the last three: an ideograp
 
 
 def brought_up(
-    table: Table, snapshot: ChatSnapshot, sender: Membership, said: ChatOverrides | None
+    table: Table, snapshot: ChatSnapshot, sender: Membership, overrides: ChatOverrides | None
 ) -> ChatSnapshot:
     """Return the snapshot with current overrides, if a person posts in a direct chat.
 
     Args:
-        table: The table, from which the overrides are read if `said` is None.
+        table: The table, from which the overrides are read if `overrides` is None.
         snapshot: The chat as it was read.
         sender: The sender's membership; for an agent, the snapshot is returned unchanged.
-        said: The overrides of the agent, the line and the tenant, if they have been read.
+        overrides: The overrides of the agent, the line and the tenant, if they have been read.
     """
     if snapshot.chat.kind != "direct" or sender.member.kind != "user":
         return snapshot
-    said = said if said is not None else read_overrides(table, snapshot.chat)
-    kept = said if said.said else None
+    overrides = overrides if overrides is not None else read_overrides(table, snapshot.chat)
+    kept = overrides if overrides.own_values else None
     return snapshot._replace(chat=snapshot.chat.model_copy(update={"overrides": kept}))
 
 
@@ -41,9 +41,9 @@ def message_in_session(message: Message, chat: Chat, settings: Settings) -> Mess
     personal = chat.kind == "direct" and message.sender.kind == "user" and message.kind == "text"
     if not personal:
         return message
-    said = _plain(message.text)
+    plain = _plain(message.text)
     phrases = map(_plain, effective_in(chat, settings).context_reset_phrases)
-    return message.model_copy(update={"resets": said != "" and said in phrases})
+    return message.model_copy(update={"resets": plain != "" and plain in phrases})
 
 
 def _plain(text: str) -> str:

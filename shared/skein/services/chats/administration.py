@@ -455,7 +455,7 @@ def open_chat(
     except NoSuchAgent as error:
         raise Unprocessable(error.message, details=error.details) from error
     admit()
-    said = TenantSettings.from_optional(table.get(TenantSettings.key_of(tenant)))
+    tenant_settings = TenantSettings.from_optional(table.get(TenantSettings.key_of(tenant)))
     group = new.kind == "group"
     chat = Chat(
         tenant=tenant,
@@ -467,7 +467,7 @@ def open_chat(
         consolidate=new.consolidate,
         roster=roster,
         activity_hour=now.replace(minute=0, second=0, microsecond=0),
-        retention=retention_of(said),
+        retention=retention_of(tenant_settings),
         created_at=now,
     )
     memberships = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]

@@ -38,5 +38,7 @@ class AppMessages:
         found = self.table.get_many(list(dict.fromkeys(wanted)))
         if found.keys().isdisjoint(record_keys):
             self.rate_limiter.admit(new.tenant, new.sender.id, known=found)
-        said = found_overrides(snapshot.chat, found)
-        return self.chats.post_message(new.model_copy(update={"overrides": said}), known=snapshot)
+        overrides = found_overrides(snapshot.chat, found)
+        return self.chats.post_message(
+            new.model_copy(update={"overrides": overrides}), known=snapshot
+        )

@@ -13,7 +13,7 @@ from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.runs.claim import Claim
 
-ROWS_READ = 50  # the minimum per query, since some rows are keywords and notices
+ROWS_READ = 50  # per query, at least: some rows are keywords and notices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

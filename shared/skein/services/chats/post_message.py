@@ -294,9 +294,9 @@ class Chats:
         commit.writes.extend(
             Check(key, gone(now)) for key in _former_record_keys(new, sender.formerly)
         )
-        moved_on = counted(snapshot, message, now, ids=self.ids, settings=self.settings)
-        commit.writes.extend(moved_on.writes)
-        commit.jobs.extend(moved_on.jobs)
+        counters = counted(snapshot, message, now, ids=self.ids, settings=self.settings)
+        commit.writes.extend(counters.writes)
+        commit.jobs.extend(counters.jobs)
         self._move_sender(commit, new, sender, message)
         limit = self.settings.max_chain_depth
         refused = new.no_run_reason or (Reason.OPTED_OUT if snapshot.opted_out else None)
@@ -315,7 +315,7 @@ class Chats:
         return commit, message
 
     def _transact(
-        self, new: NewMessage, commit: Commit, riding: Sequence[Write], sender: Membership
+        self, new: NewMessage, commit: Commit, extra: Sequence[Write], sender: Membership
     ) -> Message | None:
         """Write the commit and the extra writes; return the message if it was posted before.
 
@@ -324,7 +324,7 @@ class Chats:
             ConditionFailed: Another writer changed the chat, or the outcome is unknown.
         """
         try:
-            self.table.transact([*commit.writes, *riding])
+            self.table.transact([*commit.writes, *extra])
         except Ambiguous:
             raise ConditionFailed(frozenset()) from None  # retry: the message may be stored
         except ConditionFailed as failure:

@@ -206,8 +206,8 @@ def _by_bm25(words: Sequence[Sequence[str]], wanted: Sequence[str]) -> list[int]
 
     builder = Builder()
     builder.field("words")
-    for position, said in enumerate(words):
-        builder.add({"id": position, "words": list(said)})
+    for position, of_text in enumerate(words):
+        builder.add({"id": position, "words": list(of_text)})
     index = builder.build()
     asked = index.create_query()
     for word in wanted:

@@ -70,8 +70,8 @@ def merged_overrides(
 ) -> ChatOverrides:
     """Merge the settings of agent, line and tenant, in this order of precedence."""
     known: dict[str, Any] = {}
-    for voice in (tenant, line.settings if line else None, agent.settings if agent else None):
-        known |= voice.said if voice is not None else {}
+    for level in (tenant, line.settings if line else None, agent.settings if agent else None):
+        known |= level.own_values if level is not None else {}
     return ChatOverrides.model_validate(known)
 
 
@@ -90,12 +90,12 @@ def found_settings(
 
     The line is None if it is missing or belongs to another tenant, or if the chat is not on a line.
     """
-    said = TenantSettings.from_optional(found.get(TenantSettings.key_of(tenant)))
+    tenant_settings = TenantSettings.from_optional(found.get(TenantSettings.key_of(tenant)))
     if chat is None or chat.line is None:
-        return None, said
+        return None, tenant_settings
     item = found.get(Line.key_of(chat.line))
     ours = item is not None and item["tenant"] == tenant
-    return (Line.from_item(item) if item is not None and ours else None), said
+    return (Line.from_item(item) if item is not None and ours else None), tenant_settings
 
 
 def keys_of_overrides(chat: Chat) -> list[Key]:
@@ -125,8 +125,8 @@ def effective_in(chat: Chat, settings: Settings) -> EffectiveSettings:
     return _filled(chat.overrides or ChatOverrides(), chat, settings)
 
 
-def _filled(said: ChatOverrides, chat: Chat | None, settings: Settings) -> EffectiveSettings:
-    return EffectiveSettings(**_defaults(chat, settings) | said.said)
+def _filled(overrides: ChatOverrides, chat: Chat | None, settings: Settings) -> EffectiveSettings:
+    return EffectiveSettings(**_defaults(chat, settings) | overrides.own_values)
 
 
 def _defaults(chat: Chat | None, settings: Settings) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 from skein.models.config.overrides import Retention, TenantOverrides
 
 
-def retention_of(said: TenantOverrides) -> Retention | None:
+def retention_of(tenant: TenantOverrides) -> Retention | None:
     """Return the retention in a tenant's settings; None if the tenant keeps everything forever."""
-    own = Retention(message_days=said.message_days, run_days=said.run_days)
-    return own if own.said else None
+    own = Retention(message_days=tenant.message_days, run_days=tenant.run_days)
+    return own if own.own_values else None
 
 
 def kept_until(made_at: datetime, days: int | None) -> int | None:

@@ -22,9 +22,9 @@ def gets_context(
         stack: The stack's settings.
         settings: The environment's.
     """
-    said = stack.said | tenant.said
-    enabled = said.get("context_enabled", settings.context_enabled)
-    percent = said.get("context_rollout_percent", settings.context_rollout_percent)
+    own = stack.own_values | tenant.own_values
+    enabled = own.get("context_enabled", settings.context_enabled)
+    percent = own.get("context_rollout_percent", settings.context_rollout_percent)
     return bool(enabled) and share_of(user_id) < percent * SHARES / EVERYBODY
 
 

@@ -153,8 +153,8 @@ def _blocks(nodes: Iterable["SyntaxTreeNode"], lines: Sequence[str]) -> str:
 def _block(node: "SyntaxTreeNode", lines: Sequence[str]) -> str:
     if node.type == "fence":
         words = node.info.strip()
-        said = f"{words}\n" if len(words.split()) > 1 else ""  # one word names the language
-        return (said + node.content).rstrip("\n")
+        heading = f"{words}\n" if len(words.split()) > 1 else ""  # one word names the language
+        return (heading + node.content).rstrip("\n")
     if node.type == "inline":
         shown = _inline(node.children).split("\n")
         return "\n".join(line for line in shown if TABLE_RULE.fullmatch(line) is None)
@@ -174,7 +174,7 @@ def _words(node: "SyntaxTreeNode") -> str:
         return "\n"
     if node.type not in {"link", "image"}:
         return node.content if not node.children else _inline(node.children)
-    said = _inline(node.children or [])
+    text = _inline(node.children or [])
     address = str(node.attrs.get("href") or node.attrs.get("src") or "")
     bare = re.sub(r"^(?:mailto|tel|sms):", "", address)
-    return bare if said.strip() in {"", address, bare} else f"{said} ({bare})"
+    return bare if text.strip() in {"", address, bare} else f"{text} ({bare})"

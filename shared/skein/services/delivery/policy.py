@@ -32,7 +32,7 @@ MAX_UNCLEAR = timedelta(hours=1)  # after that, an unclear SMS fails, so that it
 OPTED_OUT = 21610  # the person answered STOP: https://www.twilio.com/docs/api/errors/21610
 
 # Twilio's temporary errors (https://www.twilio.com/docs/api/errors).
-PASSING_ERRORS = frozenset(
+TEMPORARY_ERRORS = frozenset(
     {
         20003,  # the credentials are wrong, for example during a rotation
         20429,  # too many requests
@@ -84,9 +84,9 @@ def tries_are_over(part: DeliveryPart) -> bool:
     return part.tries >= MAX_POSTS
 
 
-def may_pass(error_code: int | None) -> bool:
+def is_temporary(error_code: int | None) -> bool:
     """Tell whether an SMS that failed with this error may succeed later."""
-    return error_code in PASSING_ERRORS
+    return error_code in TEMPORARY_ERRORS
 
 
 def grace_end(now: datetime, settings: Settings) -> datetime:

@@ -59,14 +59,14 @@ from skein.tracing import span
 
 
 class Cancellation(NamedTuple):
-    """Why a delivery is canceled: the reason, and the same for the operator in words."""
+    """Why a delivery is canceled: the reason, and an error text for operators."""
 
     reason: Reason
     error: str
 
 
-class _Around(NamedTuple):
-    """What decides whether a delivery is sent now: all is read in one batch."""
+class _Circumstances(NamedTuple):
+    """The items that decide whether a delivery may be sent now, read in one batch."""
 
     message: Message | None
     recipient: Recipient
@@ -139,9 +139,9 @@ class SmsSender:
         if idle is not None:
             _log_no_work(found, idle)
             return
-        around = self._around(found)
-        message, recipient, predecessor = around[:3]
-        if around.paused:
+        now_known = self._circumstances(found)
+        message, recipient, predecessor = now_known[:3]
+        if now_known.paused:
             self._store.save(found, _held_back(found), owned=False)
             _log_no_work(found, Reason.PAUSED)
             return
@@ -205,7 +205,7 @@ class SmsSender:
             self._store.opt_out(delivery)
         self._store.save(delivery, change, owned=False)
 
-    def _around(self, delivery: Delivery) -> "_Around":
+    def _circumstances(self, delivery: Delivery) -> _Circumstances:
         """Read a delivery's message, its recipient, the previous delivery and the pauses."""
         keys = [Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq)]
         if delivery.after is not None:
@@ -213,7 +213,7 @@ class SmsSender:
         pauses = keys_of_pauses(delivery.tenant, delivery.id)
         found = self._table.get_many([*keys, *recipient_keys(delivery), *pauses])
         message, *first = (found.get(key) for key in keys)
-        return _Around(
+        return _Circumstances(
             Message.from_item(message) if message else None,
             Recipient.from_optional(found, delivery),
             Delivery.from_item(first[0]) if first and first[0] else None,

@@ -12,7 +12,7 @@ from skein.models.chats.chat import MessageLoss
 from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
-from skein.services.delivery.policy import may_pass, next_try, waits_for
+from skein.services.delivery.policy import is_temporary, next_try, waits_for
 from skein.services.delivery.segments import segment_count, split_text
 from skein.settings import Settings
 
@@ -210,7 +210,7 @@ def _moved(
         update={
             "status": status,
             "error_code": error_code,
-            "next_at": next_try(part, now) if may_pass(error_code) else None,
+            "next_at": next_try(part, now) if is_temporary(error_code) else None,
         }
     )
 

@@ -4,7 +4,8 @@
 `template.yaml` select the changes, so a new kind needs a filter, too.
 
 A change may come twice, late or after a newer change, and in a rare case not at all. So a job only
-says what to look at. The worker reads the current items, and other work finds what was missed.
+names the item to look at. The worker reads the current items. The recall sweep finds messages that
+were missed.
 """
 
 import logging
@@ -103,9 +104,10 @@ def _of_message(change: ItemChange) -> Iterator[Job]:
 def _of_closed_membership(change: ItemChange) -> Iterator[Job]:
     """Yield the job of an agent that has left, or that had left and has joined again.
 
-    An agent that left must not keep later messages, which a worker may have indexed that still knew
-    it as a member. An agent that joined again loses its earlier messages. One that joins for the
-    first time needs no job: the jobs of later messages find it.
+    A worker that still knew an agent as a member may have indexed messages that were posted after
+    the agent left. The job removes them. The job of an agent that joined again removes its earlier
+    messages. An agent that joins for the first time needs no job: the jobs of later messages find
+    it.
     """
     item = change.after if change.before is None else change.before
     if item is None or (change.before is not None and change.after is not None):

@@ -44,7 +44,7 @@ class _DirectChat(NamedTuple):
 
     user_id: str
     chat_id: str
-    said: ChatOverrides
+    overrides: ChatOverrides
 
 
 class _NumberLookup(NamedTuple):
@@ -53,14 +53,14 @@ class _NumberLookup(NamedTuple):
     Attributes:
         owner: The owner of the number; None for an unknown number.
         chat: The pointer to the chat of the number and the line; None before the first contact.
-        said: The setting overrides of the agent, the line and the tenant.
+        overrides: The setting overrides of the agent, the line and the tenant.
         retention: The tenant's retention.
         is_line: Whether the number is itself a line of this deployment, of any tenant.
     """
 
     owner: PhoneOwner | None
     chat: PhoneChat | None
-    said: ChatOverrides
+    overrides: ChatOverrides
     retention: Retention | None
     is_line: bool
 
@@ -186,7 +186,7 @@ class SmsReceiver:
                 media=sms.media,
                 sms=address,
                 no_run_reason=reason_of_limit(over.what) if over is not None else None,
-                overrides=direct.said,
+                overrides=direct.overrides,
                 opted_out={"stop": True, "start": False}.get(keyword or ""),
             ),
             extra_writes=lambda _: (
@@ -241,7 +241,7 @@ class SmsReceiver:
         direct = _DirectChat(
             owner.user_id if owner else f"usr_{self.ids.ulid()}",
             f"chat_{self.ids.ulid()}",
-            lookup.said,
+            lookup.overrides,
         )
         agent, user, former_membership = self._people(line, direct, former)
         writes: list[Write] = []
@@ -358,6 +358,6 @@ def _fitting(
     owner, chat = lookup.owner, lookup.chat
     if owner is None or chat is None:
         return None
-    direct = _DirectChat(owner.user_id, chat.chat_id, lookup.said)
+    direct = _DirectChat(owner.user_id, chat.chat_id, lookup.overrides)
     gone = instead_of is not None and direct[:2] == instead_of[:2]
     return None if chat.agent_id != line.agent_id or gone else direct

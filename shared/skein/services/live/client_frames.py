@@ -35,8 +35,8 @@ class ClientFrames:
     Args:
         table: The table.
         clock: The clock.
-        connections: Knows whose connection it is, answers a ping, and closes connections.
-        dispatch: Sends the jobs that tell the others of a typing member.
+        connections: Finds the person of a connection, answers a ping, and closes connections.
+        dispatch: Sends the jobs that tell other members who is typing.
     """
 
     table: Table

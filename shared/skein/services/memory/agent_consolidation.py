@@ -164,9 +164,9 @@ class AgentConsolidation:
             )
         ):
             messages = [chat.as_now(Message.from_item(item)) for item in items]
-            said = [m for m in messages if m.kind == "text" and (m.text or m.media)]
-            target.zones.learn(said)
-            yield from said
+            texts = [m for m in messages if m.kind == "text" and (m.text or m.media)]
+            target.zones.learn(texts)
+            yield from texts
 
     # ------------------------------------------------------------------ one chunk
 
@@ -201,9 +201,9 @@ class AgentConsolidation:
     def _close_to(self, chunk: Chunk, live: Sequence[Memory]) -> list[Memory]:
         """Return core memories that messages of a chunk may repeat or contradict."""
         core = newest_first([memory for memory in live if memory.kind == "core"])
-        said = [
+        spoken = [
             f"{piece.message.sender.name}: {piece.message.text[piece.start : piece.end]}"
             for piece in chunk.pieces
         ]
         texts = [memory.text for memory in core]
-        return [core[at] for at in closest(texts, said, MAX_CLOSE, self.meanings)]
+        return [core[at] for at in closest(texts, spoken, MAX_CLOSE, self.meanings)]

@@ -184,9 +184,9 @@ class ChunkCommitter:
     def pass_over(
         self, membership: Membership, since: HistoryPosition, until: HistoryPosition
     ) -> None:
-        """Move the watermark without a question: past messages that say nothing new, for example.
+        """Move the watermark without asking the model.
 
-        For a deleted agent, the watermark moves to the end.
+        That happens for messages that say nothing new, and for all messages of a deleted agent.
         """
 
         def attempt() -> None:

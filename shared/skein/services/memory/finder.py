@@ -53,14 +53,14 @@ class MemoryFinder:
         Raises:
             SkeinError: Some chats or entries could not be read; the jobs of all others were sent.
         """
-        once, reader = _Once(), PauseReader(self.table)
+        seen, reader = _SeenJobs(), PauseReader(self.table)
 
         def handle(kind: DueKind, item: Item, now: datetime) -> MemoryJob | None:
             job, again = _job_of(kind, item, now)
             move_on(self.table, kind, item, again)
             if kind == "consolidation" and reader.is_paused("background", job.tenant):
                 return None
-            return job if once.first(job) else None
+            return job if seen.add(job) else None
 
         return self.due_scanner.run([self.kind], handle, until=until, shards=shards)
 
@@ -77,15 +77,15 @@ def _job_of(kind: DueKind, item: Item, now: datetime) -> tuple[MemoryJob, dateti
     return fading, now + timedelta(hours=23)
 
 
-class _Once:
-    """Set of jobs seen; stores one hash per job, because there can be a million."""
+class _SeenJobs:
+    """Set of jobs; stores one hash per job, because there can be a million."""
 
     def __init__(self) -> None:
         self._seen: set[int] = set()
         self._lock = threading.Lock()
 
-    def first(self, job: MemoryJob) -> bool:
-        """Tell whether this job is new, and remember it (thread-safe)."""
+    def add(self, job: MemoryJob) -> bool:
+        """Add a job; return whether the job is new (thread-safe)."""
         number = stable_hash(job.model_dump_json())
         with self._lock:
             if number in self._seen:

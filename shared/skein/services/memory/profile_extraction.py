@@ -55,11 +55,11 @@ class AskedProfile:
 
     Attributes:
         values: The current value of each field that may be set; None for no value.
-        said: The time of each of the person's messages in the chunk, by `seq`.
+        sent_at: The time of each of the person's messages in the chunk, by `seq`.
     """
 
     values: Mapping[str, Any]
-    said: Mapping[int, datetime]
+    sent_at: Mapping[int, datetime]
 
     @property
     def schema(self) -> dict[str, object]:
@@ -97,14 +97,14 @@ class AskedProfile:
     def _draft(self, entry: Mapping[str, Any]) -> ProfileDraft | None:
         field, value, seqs = entry.get("field"), _value(entry.get("value")), entry.get("from")
         given = seqs if isinstance(seqs, list) else [seqs]
-        from_seqs = sorted({seq for seq in given if type(seq) is int and seq in self.said})
+        from_seqs = sorted({seq for seq in given if type(seq) is int and seq in self.sent_at})
         if not isinstance(field, str) or field not in self.values:
             return None
         if value is None or not from_seqs:
             return None
         if field in OWN_FIELDS and not isinstance(value, str):
             return None
-        said_at = max(self.said[seq] for seq in from_seqs)
+        said_at = max(self.sent_at[seq] for seq in from_seqs)
         return ProfileDraft(field, value, tuple(from_seqs), said_at)
 
 
@@ -123,15 +123,15 @@ def asked_profile(
     """
     if person is None or person.id != person_of(owner) or person.erasure_id is not None:
         return None
-    said = {
+    sent_at = {
         message.seq: message.created_at
         for message in messages
         if message.sender.kind == "user" and message.sender.id == person.id
     }
     fields = [field for field in agent.profile_fields if may_fill(person, field)]
-    if not fields or not said:
+    if not fields or not sent_at:
         return None
-    return AskedProfile({field: value_of(person, field) for field in fields}, said)
+    return AskedProfile({field: value_of(person, field) for field in fields}, sent_at)
 
 
 def person_of(owner: Owner) -> str | None:

@@ -38,10 +38,8 @@ MAX_PROMOTED = 10  # entries per job
 MAX_ASKED = 30  # entries per question; at three writes per promotion they fit one transaction
 MAX_CONSIDERED = 200  # entries per job
 ENTRIES_PER_PAGE = 200  # entries per page that is read
-WAITING = timedelta(days=2)  # over budget, no entry fades before the next day's attempt
-FADING_WITHIN = REFLECTION_LEAD + timedelta(
-    days=1
-)  # includes entries that become due before tomorrow
+WAITING = timedelta(days=2)  # how long entries are kept at least while the budget is spent
+FADING_WITHIN = REFLECTION_LEAD + timedelta(days=1)  # includes entries that are due tomorrow
 MODEL_SECONDS = 60
 ANSWER_TOKENS = 1_000
 NOTHING_YET = "Nothing yet."

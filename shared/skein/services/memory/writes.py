@@ -195,14 +195,14 @@ def _visible(symbol: str) -> str:
 
 
 def _words_apart(symbol: re.Match[str]) -> str:
-    """Return a space for a character that only separates words, and other characters as such."""
+    """Return a space for a character that only separates words; keep other characters."""
     text, at = symbol.string, symbol.start()
     before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
-    return " " if _is_looks(before, symbol[0], after) else symbol[0]
+    return " " if _only_separates(before, symbol[0], after) else symbol[0]
 
 
-def _is_looks(before: str, character: str, after: str) -> bool:
-    """Tell by its neighbours whether a character only separates words: not in -5, 1.5, A-."""
+def _only_separates(before: str, character: str, after: str) -> bool:
+    """Tell whether a character only separates words, unlike those in `-5`, `1.5` and `A-`."""
     category = unicodedata.category(character)
     if not category.startswith("P") or character in _MEANT or after.isdigit():
         return False

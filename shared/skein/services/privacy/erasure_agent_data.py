@@ -94,19 +94,19 @@ class KeptEraser:
         agents = {agent for erased in sweep.chats.values() for agent in erased.agents}
         for agent_id in sorted(agents):
             if after is None or agent_id > after:
-                self._for_them(sweep, agent_id)
+                self._erase_own_scope(sweep, agent_id)
                 for erased in sweep.chats.values():
                     if erased.private and agent_id in erased.agents:
-                        self._for_chat(sweep, agent_id, erased)
-                self._openly(sweep, agent_id)
+                        self._erase_private_chat(sweep, agent_id, erased)
+                self._erase_open_scope(sweep, agent_id)
                 yield agent_id
         for erased in sorted(sweep.chats.values(), key=lambda erased: erased.chat_id):
             position = f"~{erased.chat_id}"  # sorts after every agent
             if after is None or position > after:
-                self._by_chat(sweep, erased)
+                self._erase_items_of_chat(sweep, erased)
                 yield position
 
-    def _for_them(self, sweep: Sweep, agent_id: str) -> None:
+    def _erase_own_scope(self, sweep: Sweep, agent_id: str) -> None:
         """Delete the person's own scope of an agent, revision counters and postings included."""
         for user_id in sweep.subject.ids:
             scope = f"user:{user_id}"
@@ -118,7 +118,7 @@ class KeptEraser:
                     self._table.write(Delete(Key(item["pk"], item["sk"])))
                     sweep.unsaved.counts[_kind(item)] += item["sk"] not in BOOKKEEPING
 
-    def _for_chat(self, sweep: Sweep, agent_id: str, erased: ErasedChat) -> None:
+    def _erase_private_chat(self, sweep: Sweep, agent_id: str, erased: ErasedChat) -> None:
         scope = f"chat:{erased.chat_id}"
         pk = owned_partition(sweep.tenant, agent_id, scope)
         rests = partial(self._was_there, sweep, erased)
@@ -129,7 +129,7 @@ class KeptEraser:
         self._rewind.before_erasing(sweep, agent_id, going, [erased])
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
 
-    def _by_chat(self, sweep: Sweep, erased: ErasedChat) -> None:
+    def _erase_items_of_chat(self, sweep: Sweep, erased: ErasedChat) -> None:
         """Erase items that the chat itself owns: documents and effects."""
         pk = chat_partition(sweep.tenant, erased.chat_id)
         items = [item for prefix in OF_CHATS for item in items_under(self._table, pk, prefix)]
@@ -149,7 +149,7 @@ class KeptEraser:
             return False
         return moment >= erased.since and (sweep.suspect(moment) or self._by_suspect(sweep, item))
 
-    def _openly(self, sweep: Sweep, agent_id: str) -> None:
+    def _erase_open_scope(self, sweep: Sweep, agent_id: str) -> None:
         pk = owned_partition(sweep.tenant, agent_id, None)
         self._threads.clear(sweep, agent_id, None, partial(self._is_derived, sweep))
         items = [

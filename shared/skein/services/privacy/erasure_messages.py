@@ -159,8 +159,8 @@ class ChatEraser:
 class DeletedMessageEraser:
     """The only stage of the erasure of a message that its sender has deleted.
 
-    The deletion itself has taken the words from the message, the chat and the summaries
-    (`message_deletion.py`). This stage takes them from the runs of the chat, and from recall.
+    The deletion itself has removed the words from the message, the chat and the summaries
+    (`message_deletion.py`). This stage removes them from the runs of the chat, and from recall.
     """
 
     def __init__(

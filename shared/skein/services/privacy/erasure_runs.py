@@ -78,7 +78,7 @@ class RunEraser:
         return [Step.from_item(item) for item in page.items]
 
     def _erase_steps(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
-        self._untell(sweep, run, steps)
+        self._erase_traces(sweep, run, steps)
         for step in steps:
             if step.prompt is not None or step.text or step.tool_calls or step.results:
                 self.table.write(Update(step.key, set=BARE_STEP, condition=Exists()))
@@ -100,7 +100,7 @@ class RunEraser:
             self.table.write(Delete(key, Is("staging", staged.staging)))
             sweep.unsaved.counts["borrowed"] += 1
 
-    def _untell(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
+    def _erase_traces(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
         """Delete a run's borrowed context, and the origins of its messages in other chats."""
         calls = [call for step in steps for call in step.tool_calls]
         named = {chat_id for call in calls for chat_id in _chats_named(call.arguments)}
@@ -113,10 +113,10 @@ class RunEraser:
         if home not in sweep.chats:
             return
         for chat_id in sorted(chat_ids - {run.chat_id}):
-            for seq in self._said(sweep, run, steps, chat_id):
-                self._unexplain(sweep, chat_id, seq)
+            for seq in self._seqs_posted_in(sweep, run, steps, chat_id):
+                self._remove_origin(sweep, chat_id, seq)
 
-    def _said(self, sweep: Sweep, run: Run, steps: list[Step], chat_id: str) -> set[int]:
+    def _seqs_posted_in(self, sweep: Sweep, run: Run, steps: list[Step], chat_id: str) -> set[int]:
         """Return the numbers of the messages that a run posted in a chat."""
         agent = MemberRef(kind="agent", id=run.agent_id)
         effects = [
@@ -134,7 +134,7 @@ class RunEraser:
             seqs |= {IdempotencyRecord.from_item(item).seq for item in found.values()}
         return seqs
 
-    def _unexplain(self, sweep: Sweep, chat_id: str, seq: int) -> None:
+    def _remove_origin(self, sweep: Sweep, chat_id: str, seq: int) -> None:
         """Remove a message's origin, and its trace to the person.
 
         The note on the source chat records since when runs may have been shown the origin, so that

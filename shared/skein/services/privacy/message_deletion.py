@@ -1,8 +1,8 @@
 """Deletion of a message by its sender.
 
-One transaction takes the words from the message, the chat and the summaries that prompts show, and
-stores an erasure. The erasure worker then takes the words from the runs of the chat
-(`erasure_messages.py`). A death after the commit delays that work until the tick finds the erasure.
+One transaction removes the words from the message, the chat and the summaries that prompts show,
+and stores an erasure. The erasure worker then removes the words from the runs of the chat
+(`erasure_messages.py`). If the process dies after the commit, the tick finds the erasure later.
 """
 
 from collections.abc import Callable, Iterator
@@ -105,7 +105,7 @@ class MessageDeletion:
 def commit_deletion(
     table: Table, snapshot: ChatSnapshot, message: Message, erasure: Erasure, now: datetime
 ) -> None:
-    """Take the words from a message and from what prompts show, and store the erasure.
+    """Remove a message's words from the chat and its summaries, and store the erasure.
 
     Args:
         table: The table.
@@ -135,7 +135,7 @@ def commit_deletion(
 
 
 def _chat_changed(chat: Chat, seq: int, now: datetime) -> Update:
-    """Return the write that takes a message's words from the chat's own item.
+    """Return the write that removes a message's words from the chat's own item.
 
     The new epoch invalidates cached messages, and a chat summary that is being written.
     """
@@ -154,7 +154,7 @@ def _chat_changed(chat: Chat, seq: int, now: datetime) -> Update:
 
 
 def _agent_changed(membership: Membership, chat: Chat, seq: int, now: datetime) -> Iterator[Write]:
-    """Yield the writes that take a message's words from an agent's membership.
+    """Yield the writes that remove a message's words from an agent's membership.
 
     They cancel the queued run, if it was to answer the message alone.
     """

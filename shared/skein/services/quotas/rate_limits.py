@@ -110,7 +110,7 @@ class TenantRates(NamedTuple):
 
 def rates_of(tenant: TenantLimits, settings: Settings) -> TenantRates:
     """Return a tenant's limits; the deployment's apply where the tenant sets none."""
-    known = settings.model_dump() | tenant.said
+    known = settings.model_dump() | tenant.own_values
     person, together = (
         Rates(
             Rate(known[f"{whose}_messages_per_minute"], MINUTE),

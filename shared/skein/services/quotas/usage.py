@@ -221,8 +221,8 @@ class Budget:
 
     def _spent(self, tenant: str, found: Mapping[Key, Item]) -> bool:
         settings_key = TenantSettings.key_of(tenant)
-        said = TenantSettings.from_optional(found.get(settings_key)).background_tokens_per_day
-        limit = self.settings.background_tokens_per_day if said is None else said
+        own = TenantSettings.from_optional(found.get(settings_key)).background_tokens_per_day
+        limit = self.settings.background_tokens_per_day if own is None else own
         used = sum(int(item.get("background_tokens", 0)) for item in found.values())
         return 0 < limit <= used
 

@@ -1,7 +1,7 @@
 """Commit of blocks: a block and the postings of its lines change in one transaction.
 
-So the lines of a stored block say which postings may refer to its messages. To take a line away is
-to take away its references, without its text.
+So the lines of a stored block list all postings that refer to its messages. A line and its
+references can be removed without the message's text.
 """
 
 from collections import defaultdict
@@ -41,7 +41,7 @@ class PostingKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BlockChange:
-    """A block as it was read and as it is to be; None where there is none."""
+    """A block before and after a change; None if there is no block."""
 
     old: RecallBlock | None
     new: RecallBlock | None
@@ -49,7 +49,7 @@ class BlockChange:
 
 @dataclass(slots=True)
 class RefChange:
-    """References that a posting loses and gets."""
+    """The references that are removed from a posting and added to it."""
 
     removed: set[PostingRef] = field(default_factory=set)
     added: set[PostingRef] = field(default_factory=set)
@@ -65,8 +65,8 @@ class BlockCommits:
     def commit(self, changes: Iterable[BlockChange]) -> int:
         """Commit changes of one agent's blocks in as few transactions as possible.
 
-        Blocks that stay as they were cost nothing. A change that needs more writes than one
-        transaction holds is committed line by line: first without old lines, then with new ones.
+        Unchanged blocks cost nothing. A change that needs more writes than one transaction holds is
+        committed line by line: old lines are removed first, then new ones are added.
 
         Returns:
             The number of written items.
@@ -100,7 +100,7 @@ class BlockCommits:
 
 
 def with_lines(block: RecallBlock, lines: Sequence[BlockLine]) -> RecallBlock | None:
-    """Return a block with other lines, and all that follows from them; None without lines."""
+    """Return a block with other lines and the values computed from them; None without lines."""
     if not lines:
         return None
     whole = assembled(block.chat_id, block.number, block.recall_model, lines)
@@ -135,7 +135,7 @@ def _parts(change: BlockChange) -> Iterator[BlockChange]:
 
 
 def _line_by_line(change: BlockChange) -> Iterator[RecallBlock | None]:
-    """Yield the block without each line that goes, then with each line that comes."""
+    """Yield the block after the removal of each old line, then after each added line."""
     staying = {seq for seq, _ in _refs(change.old) & _refs(change.new)}
     if change.old is not None:
         left = list(change.old.lines)
@@ -152,7 +152,7 @@ def _line_by_line(change: BlockChange) -> Iterator[RecallBlock | None]:
 
 
 def _content(block: RecallBlock | None) -> tuple[object, ...] | None:
-    """Return all that a block says, without the factors that follow from it."""
+    """Return the content of a block, without the factors computed from it."""
     if block is None:
         return None
     lines = tuple(replace(line, steps=b"", scale=0, near=0, wide=0) for line in block.lines)
@@ -206,7 +206,7 @@ def _refs(block: RecallBlock | None) -> set[tuple[int, tuple[tuple[PostingKey, P
 
 
 def _ref_changes(changes: Iterable[BlockChange]) -> dict[PostingKey, RefChange]:
-    """Return the references that each posting loses and gets."""
+    """Return the references that are removed from each posting and added to it."""
     words: dict[PostingKey, RefChange] = defaultdict(RefChange)
     for change in changes:
         before = {ref for _, refs in _refs(change.old) for ref in refs}
@@ -223,16 +223,17 @@ def _posting_after(
 ) -> Posting | None:
     """Return a posting after a change; None if nothing is left to store.
 
-    A common posting that loses a message starts over with the messages to come. Otherwise, a word
-    of which all messages were erased would stay in the table.
+    A common word has no references. If a message with the word is removed, the posting is emptied
+    and collects later messages. Otherwise, the word would stay in the table even if all messages
+    with it were erased.
     """
     kept = old
     if old is not None and old.common:
         if not change.removed:
             return old
         kept = None
-    going = {(ref.chat_id, ref.seq) for ref in change.removed}
-    refs = {ref for ref in kept.refs if (ref.chat_id, ref.seq) not in going} if kept else set()
+    removed = {(ref.chat_id, ref.seq) for ref in change.removed}
+    refs = {ref for ref in kept.refs if (ref.chat_id, ref.seq) not in removed} if kept else set()
     current = [ref for ref in refs | change.added if not _expired(ref, now)]
     if not current:
         return None

@@ -1,4 +1,4 @@
-"""Candidates of a recall: which lines count, and which messages are read.
+"""Candidates of a recall: the lines that may be used, and the messages to read.
 
 Lines that the readers may not see are dropped before anything is computed from them.
 """
@@ -22,7 +22,7 @@ from skein.services.recall.query import people_named
 from skein.services.recall.ranking import Hit
 
 MAX_POSTED = 30  # messages that are read because of a rare word alone
-READ_AHEAD = 1.4  # how many times the tokens of the budget are read, since some messages fall away
+READ_AHEAD = 1.4  # tokens read per token of the budget, since some messages may not be shown
 CHARACTERS_PER_TOKEN = 4.0
 LINE_TOKENS = 11  # of a line without its text
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes a second batch of messages
@@ -33,7 +33,7 @@ MessageRef = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
-    """What to recall, for whom.
+    """A request to find old messages for some readers.
 
     Attributes:
         agent_id: The agent that recalls what it was present for.
@@ -201,10 +201,10 @@ class OwnRequest(RecallRequest):
 def readable_blocks(
     items: Iterable[Item], request: RecallRequest
 ) -> tuple[list[Block], dict[str, str]]:
-    """Return found blocks with the lines that count, and the names of their senders by id.
+    """Return found blocks with their readable lines, and the names of the senders by id.
 
-    A block that loses lines is assembled again, so that nothing of them is left in its factors. Of
-    the blocks of two agents, the one with more lines counts.
+    A block that loses lines is assembled again, so that its factors tell nothing about them. If two
+    agents have the same block, the one with more lines is used.
     """
     agents = {agent_id for agent_id, _ in request.owners}
     blocks: dict[tuple[str, int], Block] = {}
@@ -259,7 +259,7 @@ def found_refs(
 
 @dataclass(slots=True)
 class CandidateKeys:
-    """The messages to read, and the keys of what must be known of their chats.
+    """The messages to read, and the keys of the items that decide whether to show them.
 
     Attributes:
         messages: The messages, in the order of their choice.

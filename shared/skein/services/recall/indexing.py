@@ -1,11 +1,10 @@
 """Index of recall: bring the blocks of a range of messages up to date.
 
 The blocks are a pure function of the chat's current messages and the agents' memberships. So a job
-may come twice, late or out of order, and a rebuild needs nothing but the chat. Blocks are read
-before the messages, and their write is conditional on their version. So an older reading of the
-messages never replaces the result of a newer one. What the blocks follow from besides is read
-again at the end of a job: if an agent has left or the chat was discarded meanwhile, the job is
-repeated.
+may come twice, late or out of order, and a rebuild needs only the chat. Blocks are read before the
+messages, and their write is conditional on their version. So an older reading of the messages never
+replaces the result of a newer one. At the end of a job, the memberships and the chat are read
+again. If an agent has left or the chat was discarded during the job, the job is repeated.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -38,10 +37,10 @@ from skein.services.recall.block_commit import BlockChange, BlockCommits, with_l
 from skein.services.recall.rare_words import rare_stems
 from skein.services.recall.words import stems_of
 
-MARGIN = timedelta(seconds=30)  # before the deadline, for the blocks at work
+MARGIN = timedelta(seconds=30)  # before the deadline, to finish the current blocks
 MAX_BLOCKS = 12  # of one agent in one read of messages
 MAX_KEYS = 100  # blocks of all agents in one read
-MAX_STEMS = 500  # of a message; a longer one is found by its beginning and by its rare words
+MAX_STEMS = 500  # of a message; a longer one is found by its first words and its rare words
 
 NO_EMBEDDING = Embedding((), 0.0)
 
@@ -61,7 +60,7 @@ class ChunkReading:
 
 @dataclass(frozen=True, slots=True)
 class BlockTarget:
-    """An agent in a chat, whose blocks are to follow from its membership.
+    """An agent in a chat, whose blocks hold the messages that it was present for.
 
     Attributes:
         membership: The open or closed membership; None if the agent never was a member.
@@ -105,7 +104,7 @@ def messages_of_blocks(table: Table, chat: Chat, numbers: range) -> list[Message
 
 
 def _like(line: BlockLine | IndexedText) -> tuple[object, ...]:
-    """Return all that a line says of its message, but the embedding."""
+    """Return the data of a line without the embedding, to compare two lines."""
     return (
         line.seq,
         line.sender_id,
@@ -131,10 +130,11 @@ class RecallIndexing:
     def index(self, job: RecallJob, *, deadline: datetime) -> None:
         """Index a range of a chat's messages until 30 seconds before the deadline (idempotent).
 
-        Another job continues with the rest of the range. If a membership, the chat's scope or its
-        discarding has changed meanwhile, the same job follows. If the chat's first block has
-        vectors of another model, a job for the whole chat follows: the embeddings have been
-        changed. Nothing is indexed for a deleted agent, and its blocks in the range go.
+        Another job continues with the rest of the range. If a membership or the chat's scope has
+        changed or the chat was discarded meanwhile, the same job is sent again. If the chat's first
+        block has vectors of another model, the embeddings were changed, and a job for the whole
+        chat follows. Nothing is indexed for a deleted agent, and its blocks in the range are
+        deleted.
 
         Raises:
             Transient: The table or the queue failed. The job can be repeated.
@@ -167,11 +167,10 @@ class RecallIndexing:
             self.dispatch.send_surely([RecallJob(tenant=job.tenant, chat_id=job.chat_id)])
 
     def _is_outdated(self, snapshot: ChatSnapshot, agents: Mapping[str, Membership | None]) -> bool:
-        """Tell whether blocks were written that no longer follow from memberships and scope.
+        """Tell whether memberships or scope have changed since blocks were written from them.
 
-        An agent that was deleted meanwhile counts, too.
-
-        A change after this check is in the feed, whose job then finds what was written here.
+        An agent that was deleted meanwhile counts, too. If something changes after this check, the
+        change feed sends a job, which then finds the blocks that were written here.
         """
         chat = snapshot.chat
         current = read_snapshot(self.table, chat.tenant, chat.id, closed=True)
@@ -193,8 +192,8 @@ class RecallIndexing:
     def _agents(self, snapshot: ChatSnapshot, agent_id: str | None) -> dict[str, Membership | None]:
         """Return the memberships, open or closed, of the agents to index for.
 
-        An agent without a membership may still have blocks, which are to go. A deleted agent counts
-        as one without a membership.
+        An agent without a membership may still have blocks, which must be deleted. A deleted agent
+        counts as one without a membership.
         """
         chat = snapshot.chat
         agents: dict[str, Membership | None] = {
@@ -241,7 +240,7 @@ class RecallIndexing:
     def _read(
         self, chat: Chat, agent_ids: Sequence[str], numbers: range, others: Sequence[Key] = ()
     ) -> ChunkReading:
-        """Read the blocks of some agents, then the messages; nobody may swap these reads."""
+        """Read the blocks of some agents, then the messages; the order matters (see the module)."""
         keys = [
             RecallBlock.key_of(chat.tenant, chat.id, agent_id, number)
             for agent_id in agent_ids
@@ -283,7 +282,7 @@ class RecallIndexing:
         return [lines[seq] for seq in sorted(lines)]
 
     def _text(self, message: Message) -> tuple[IndexedText, str]:
-        """Return what a block keeps of a message, without the embedding, and the message's text."""
+        """Return a message's data for a block without the embedding, and the message's text."""
         text = IndexedText(
             seq=message.seq,
             sender_id=message.sender.id,
@@ -317,7 +316,7 @@ class RecallIndexing:
 
 
 def _basis(snapshot: ChatSnapshot, agents: Collection[str]) -> object:
-    """Return all that the blocks of agents follow from, but for the messages."""
+    """Return the inputs of the blocks of agents other than the messages."""
     chat = snapshot.chat
     presence = {
         (member.member.id, member.joined_seq, member.left_seq)

@@ -19,7 +19,7 @@ from skein.services.recall.block_commit import BlockChange, BlockCommits, with_l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockPruning:
-    """Removes messages from blocks."""
+    """Service that removes erased and expired messages from blocks."""
 
     table: Table
     clock: Clock

@@ -19,13 +19,13 @@ from skein.services.recall.words import stems_of
 MAX_QUERY = 2_000  # characters that count
 MAX_LOOKED_UP = 20  # stems of a query whose postings are read
 MIN_NAME = 2  # letters of a name's part
-# Words about the conversation itself. A query of nothing else but a time asks what was said then.
+# Words about the conversation itself. A query with only these and a time asks for that time.
 _TALK = (
     "talk talked talking discuss discussed say said tell told speak spoke chat chatted mention"
     " mentioned happen happened going remember recall write wrote message messages conversation"
     " thing things new did do doing done"
 )
-# Words that people say to each other, and that no message is found by.
+# Greetings and fillers, which never help to find a message.
 _SMALL_TALK = (
     "ok okay yes yeah yep no nope hi hello hey thanks thank thx please sure great good nice cool"
     " fine bye welcome morning evening night sorry wow lol haha"
@@ -40,7 +40,7 @@ class PreparedQuery:
         query: What messages are compared with.
         looked_up: The stems whose postings are read, rare ones first.
         during: The time that the query names; messages of that time rank higher.
-        only_during: Whether the query asks for nothing but what was said in that time.
+        only_during: Whether the query only asks which messages were posted in that time.
         former: The query's vector by the former embeddings, by the name of their model.
     """
 
@@ -138,7 +138,7 @@ def _words(text: str) -> list[str]:
 
 
 def _counts(part: str) -> bool:
-    """Tell whether a part of a name says whose it is."""
+    """Tell whether a part of a name identifies its owner."""
     return len(part) >= MIN_NAME and not part.isdigit()
 
 

@@ -38,7 +38,7 @@ The keys are a block's model, the id of its chat and the number of the message.
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """What is searched for.
+    """A query in the form that the ranking compares messages with.
 
     Attributes:
         vector: The embedding of the query without the names of people; a unit vector.
@@ -83,8 +83,8 @@ def ranked(
     Args:
         query: The query.
         blocks: Blocks of the query's model, with readable messages only, each at most once.
-        measures: What was measured for the same query before, of which nothing is measured again;
-            what is new is added.
+        measures: The measures of earlier calls for the same query, which are used again. New
+            measures are added.
     """
     ordered = sorted(
         (block for block in blocks if block.lines), key=lambda one: (one.chat_id, one.number)

@@ -11,8 +11,8 @@ from skein.ports import Vocabulary
 from skein.services.common.words import fillers, stem_of, words_of
 
 LEAST, MOST = 6, 24  # rare words of a message, by its length
-WORDS_EACH = 25  # this many words allow for one rare word more
-MAX_LETTERS = 64  # of a rare word; longer ones are rather keys and addresses
+WORDS_EACH = 25  # words of a message that allow one more rare word
+MAX_LETTERS = 64  # of a rare word; longer ones are usually keys and addresses
 
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = frozenset('.!?:\n"\u201c(')

@@ -27,7 +27,7 @@ AGENTS, PEOPLE = "agents", "people"
 class RecallRebuilds:
     """Operators' requests to index chats again.
 
-    Nothing is taken away first: old blocks answer until new ones replace them.
+    No block is deleted first: old blocks answer until new ones replace them.
     """
 
     table: Table
@@ -82,7 +82,7 @@ class RecallRebuild:
                 return
 
     def _found(self, job: RecallJob) -> Iterator[tuple[str, list[Chat]]]:
-        """Yield the chats of each agent, then of each person, with the position to go on after."""
+        """Yield the chats of each agent, then of each person, with the position of each."""
         stage, _, after = (job.after or AGENTS).partition(" ")
         if stage == AGENTS:
             for agent_id in self._agents(job, after):

@@ -44,10 +44,10 @@ from skein.services.recall.questions import ends_with_question
 from skein.services.recall.ranking import Hit, Measures, ranked
 from skein.services.recall.words import stems_of
 
-QUESTION = 0.9  # what a message loses that only asks
-DURING = 1.5  # what a message gains that was posted in the time that the query names
-AFTERWARDS = 2 * 86_400  # seconds; people tell of a day soon afterwards
-# Of `Hit.strength`: if no message reaches MATCH, nothing is shown; a message below LEAST never is.
+QUESTION = 0.9  # subtracted from the score of a message that ends with a question
+DURING = 1.5  # added to the score of a message from the time that the query names
+AFTERWARDS = 2 * 86_400  # seconds after that time that still count: people tell of a day later
+# Limits of `Hit.strength`: nothing is shown if no message reaches MATCH. No message below LEAST is.
 MATCH, LEAST = 0.25, 0.08
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ FoundItems = tuple[Sequence[Item], Sequence[Item]]
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """What a recall found.
+    """The messages that a recall found.
 
     Attributes:
         entries: The messages, best first.
@@ -141,7 +141,7 @@ class Recall:
         self._tokens = tokens
         self._parallel_map = parallel_map
         self._queries = QueryReader(embeddings, vocabulary, former)
-        self._said_no_index = False
+        self._warned_no_index = False
 
     def find(self, request: RecallRequest) -> RecallResult:
         """Find the messages that match a query and may be shown.
@@ -324,7 +324,9 @@ class Recall:
                 new.setdefault((entry.chat.id, number), []).append(entry.message)
         if not new:
             return candidates.hits
-        made = [self._block(chat_id, number, said) for (chat_id, number), said in new.items()]
+        made = [
+            self._block(chat_id, number, messages) for (chat_id, number), messages in new.items()
+        ]
         blocks = [*candidates.blocks, *made]
         lines = {(block.chat_id, line.seq): line for block in blocks for line in block.lines}
         return self._hits(candidates.prepared, blocks, lines, candidates.measures)
@@ -352,8 +354,8 @@ class Recall:
             try:
                 return self._vectors.nearest(search), ()
             except NoVectorIndex as error:
-                if not self._said_no_index:
-                    self._said_no_index = True
+                if not self._warned_no_index:
+                    self._warned_no_index = True
                     logger.warning("recall searches by words only", exc_info=error)
                 return (), ()
 

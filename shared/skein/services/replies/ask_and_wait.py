@@ -111,13 +111,13 @@ class Questions:
             there = audience.narrowed(
                 audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
             )
-            said = SentMessage(
+            question = SentMessage(
                 chat_id=snapshot.chat.id,
                 seq=snapshot.chat.last_seq + 1,
                 preview=new.text[:PREVIEW_CHARACTERS],
                 audience=there,
             )
-            asked, writes, following = self._extra_writes(claim, snapshot, [*sent, said])
+            asked, writes, following = self._extra_writes(claim, snapshot, [*sent, question])
             jobs.extend(following)
             return writes
 
@@ -271,18 +271,18 @@ class Questions:
             membership_changes["seen_seq"] = max(membership.seen_seq, run.shown.seq)
         else:
             self.completion.advance_seen(claim, at_home=True)
-        goes_on = claim.with_run(**changes)
+        resumed = claim.with_run(**changes)
         if run.chat_id == membership.chat_id:
-            goes_on = replace(goes_on, member=membership.model_copy(update=membership_changes))
+            resumed = replace(resumed, member=membership.model_copy(update=membership_changes))
         writes: list[Write] = [
-            Update(run.key, set=stored_of(goes_on, *changes), condition=claim.fence_holds),
+            Update(run.key, set=stored_of(resumed, *changes), condition=claim.fence_holds),
             *joining.writes,
         ]
         if membership_changes:
             writes.append(
                 Update(membership.key, membership_changes, condition=slots_unchanged(membership))
             )
-        return QuestionOutcome(goes_on, seq, waiting=False, joining=joining), writes, []
+        return QuestionOutcome(resumed, seq, waiting=False, joining=joining), writes, []
 
     def _fresh(self, home: Membership | None) -> Membership | None:
         if home is None:

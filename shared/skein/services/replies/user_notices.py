@@ -41,9 +41,7 @@ NOTICE_PAUSE = timedelta(hours=1)  # between two notices of failed runs in a gro
 MINUTE_SECONDS = 60
 HOUR_MINUTES = 60
 SINGULAR = 1
-DEFERRALS_BEFORE_APOLOGY = (
-    2  # deferrals before an apology: after half a minute, the fault is not brief
-)
+DEFERRALS_BEFORE_APOLOGY = 2  # about half a minute; shorter outages need no apology
 
 logger = logging.getLogger(__name__)
 
@@ -283,14 +281,14 @@ class Apologies:
             raise _NobodyToTell
         if not any(_may_be_notified(member) for member in snapshot.members):
             raise _NobodyToTell
-        said = Update(
+        recorded = Update(
             agent.key,
             set={"late_since": rfc3339(self.clock.now())},
             condition=all_of(
                 Absent("late_since"), Absent("left_seq"), Is("chat_id", agent.chat_id)
             ),
         )
-        return (claim.guard, said)
+        return (claim.guard, recorded)
 
     def _posted_by_another(self, snapshot: ChatSnapshot) -> bool:
         """Return whether an agent of the chat has posted an apology in the same outage."""

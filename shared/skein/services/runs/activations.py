@@ -152,7 +152,7 @@ class Activations:
 
     def _rebuild_once(self, claim: Claim, sent: Sequence[SentMessage]) -> Claim:
         run = claim.run
-        looked_at = run.held.chat_id if run.held is not None else run.active_chat_id
+        shown_chat_id = run.held.chat_id if run.held is not None else run.active_chat_id
         dropped = run.held.borrowed if run.held is not None else None
         kept = list(run.borrowed)
         if dropped is not None and kept and kept[-1] == dropped:
@@ -160,12 +160,12 @@ class Activations:
         changed = with_results(claim, (), sent).with_run(
             activation=run.activation + 1,
             rebuilds=run.rebuilds + 1,
-            active_chat_id=looked_at,
+            active_chat_id=shown_chat_id,
             shown=None,
             held=None,
             borrowed=tuple(kept),
         )
-        changed, membership = self._with_fresh_chat(changed, looked_at)
+        changed, membership = self._with_fresh_chat(changed, shown_chat_id)
         joined = self._joined_by_rebuild(changed, membership)
         changed = changed.with_run(**joined.run_changes)
         now, why = self.clock.now(), Reason.READERS_CHANGED
@@ -187,16 +187,16 @@ class Activations:
         return changed
 
     def _with_fresh_chat(
-        self, claim: Claim, looked_at: str | None
+        self, claim: Claim, shown_chat_id: str | None
     ) -> tuple[Claim, Membership | None]:
         """Read the run's chat again, and the agent's membership in the shown chat."""
         if claim.chat is not None:
             chat, member = membership_elsewhere(self.table, claim, claim.chat.id)
             if chat is not None:
                 claim = replace(claim, chat=chat, member=member)
-        if looked_at == claim.run.chat_id:
+        if shown_chat_id == claim.run.chat_id:
             return claim, claim.member
-        return claim, membership_in(self.table, claim, looked_at)
+        return claim, membership_in(self.table, claim, shown_chat_id)
 
     def _joined_by_rebuild(self, claim: Claim, membership: Membership | None) -> RunMerge:
         """Merge the queued run of the newly shown chat into the rebuilt run."""

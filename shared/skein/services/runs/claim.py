@@ -112,8 +112,8 @@ def read_claim(table: Table, job: RunJob, *, also_read: Sequence[Key] = ()) -> C
     run, *membership = (found[key] for key in keys)
     known = {key: found.get(key) for key in also_read}
     if not membership:
-        said = TenantSettings.from_optional(found.get(settings))
-        return Claim(Run.from_item(run), None, retention=retention_of(said), found=known)
+        tenant_settings = TenantSettings.from_optional(found.get(settings))
+        return Claim(Run.from_item(run), None, retention=retention_of(tenant_settings), found=known)
     member, chat = membership
     return Claim(
         Run.from_item(run), Membership.from_item(member), Chat.from_item(chat), found=known
@@ -181,8 +181,8 @@ def membership_elsewhere(
 def shown_membership(table: Table, found: Claim) -> Membership | None:
     """Return the agent's membership in the chat that a queued run will show.
 
-    The result is None if the run leaves that chat's messages to other runs: neither a debounce nor
-    a queued run there concerns it.
+    The result is None if the run leaves that chat's messages to other runs. Such a run waits for
+    no debounce there, and merges no queued run.
     """
     run, member = found.run, found.member
     chat_id = run.active_chat_id or run.own_chat_id

@@ -75,7 +75,8 @@ class RunCompletion:
     ) -> None:
         """End a run in one transaction, then send the jobs of the runs that follow.
 
-        These are the run behind in the same chat, and the run of the next agent in the chain.
+        These are the next run of the agent in the same chat, and the run of the next agent in the
+        chain.
 
         Args:
             claim: The claim of the run; that of `step_recording`, if there is one.

@@ -54,8 +54,8 @@ def resumed_by(
     wait = _wait_of(member)
     resume = Resume(status="reply", chat_id=member.chat_id, asked_seq=wait.seq, seq=message.seq)
     deeper = {"active_chat_id": member.chat_id, "chain_depth": message.depth}
-    go_on = _going_on(member, resume, deeper, run_due_at(now, settings))
-    return _resumed(table, member, go_on, changes)
+    requeue = _queued_again(member, resume, deeper, run_due_at(now, settings))
+    return _resumed(table, member, requeue, changes)
 
 
 def timed_out(table: Table, member: Membership, *, now: datetime, settings: Settings) -> ResumedRun:
@@ -68,8 +68,8 @@ def timed_out(table: Table, member: Membership, *, now: datetime, settings: Sett
         settings: See `resumed_by`.
     """
     here = {"active_chat_id": member.chat_id}
-    go_on = _going_on(member, _unanswered(member), here, run_due_at(now, settings))
-    return _resumed(table, member, go_on, {})
+    requeue = _queued_again(member, _unanswered(member), here, run_due_at(now, settings))
+    return _resumed(table, member, requeue, {})
 
 
 def release_wait(
@@ -86,36 +86,36 @@ def release_wait(
         now: The present.
         settings: See `resumed_by`.
     """
-    go_on = _going_on(
+    requeue = _queued_again(
         member, _unanswered(member), {"active_chat_id": None}, run_due_at(now, settings)
     )
     home = _home(table, member)
     if home is None or not home.active or home.key == member.key:
-        return ResumedRun((go_on,), _job(member))
+        return ResumedRun((requeue,), _job(member))
     return ResumedRun(
-        (go_on, resuming(home, _wait_of(member).run_id)),
+        (requeue, resuming(home, _wait_of(member).run_id)),
         _job(member) if home.running_run is None else None,
     )
 
 
 def _resumed(
-    table: Table, member: Membership, go_on: Update, changes: Mapping[str, Any]
+    table: Table, member: Membership, requeue: Update, changes: Mapping[str, Any]
 ) -> ResumedRun:
     run_id = _wait_of(member).run_id
     over = {"wait": None} | dict(changes)
     home = _home(table, member)
     if home is not None and home.key == member.key:
-        writes: tuple[Write, ...] = (go_on, resuming(member, run_id, changes=over))
+        writes: tuple[Write, ...] = (requeue, resuming(member, run_id, changes=over))
     else:
         unwait = Update(member.key, set=over, condition=slots_unchanged(member))
-        writes = (go_on, unwait)
+        writes = (requeue, unwait)
         if home is not None and home.active:
             writes = (*writes, resuming(home, run_id))
     free = home is None or home.running_run is None
     return ResumedRun(writes, _job(member) if free else None)
 
 
-def _going_on(
+def _queued_again(
     member: Membership, resume: Resume, changes: Mapping[str, Any], due_at: datetime
 ) -> Update:
     """Return the write that queues the waiting run again, conditional on this wait."""

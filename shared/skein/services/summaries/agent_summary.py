@@ -94,7 +94,7 @@ class AgentSummaries:
                 newest_first=True,
             )
         )
-        return said(chat, reversed(page.items))[-NEWEST_MESSAGES:]
+        return text_messages(chat, reversed(page.items))[-NEWEST_MESSAGES:]
 
     def _change_state(
         self, member: Membership, change: Mapping[str, object]
@@ -150,7 +150,7 @@ class AgentSummaries:
             )
 
 
-def said(chat: Chat, items: Iterable[Item]) -> list[Message]:
+def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:
     """Select the messages with text of people and agents among a chat's items."""
     messages = (chat.as_now(Message.from_item(item)) for item in items)
     return [message for message in messages if message.kind == "text" and message.text]

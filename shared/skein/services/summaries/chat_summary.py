@@ -20,7 +20,7 @@ from skein.services.chat_state.sessions import summed_up_from
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic
 from skein.services.summaries import model as texts
-from skein.services.summaries.agent_summary import said, stored_state
+from skein.services.summaries.agent_summary import stored_state, text_messages
 from skein.services.summaries.model import Summarizer
 from skein.services.summaries.staleness import chat_renewal_at
 from skein.settings import Settings
@@ -63,7 +63,7 @@ class ChatSummaries:
                 limit=MESSAGES_PER_PAGE,
             )
         )
-        found = said(chat, page.items)
+        found = text_messages(chat, page.items)
         # The prompt's token limit serves as a limit in characters: it is far below the real limit,
         # and no tokens have to be counted.
         messages = texts.as_many_as_fit(found, self.settings.max_prompt_tokens)

@@ -19,7 +19,7 @@ from skein.services.chat_state.sessions import summed_up_from
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.summaries import model as texts
-from skein.services.summaries.agent_summary import said
+from skein.services.summaries.agent_summary import text_messages
 from skein.services.summaries.model import Summarizer
 from skein.services.summaries.staleness import TITLE_TEXTS, title_renewal_at
 from skein.settings import Settings
@@ -60,7 +60,7 @@ class ChatTitles:
                 limit=ROWS_READ,
             )
         )
-        messages = said(chat, page.items)[:TITLED_TEXTS]
+        messages = text_messages(chat, page.items)[:TITLED_TEXTS]
         state = chat.title_state or SummaryState()
         if len(messages) < TITLE_TEXTS:
             settled = state.model_copy(update={"tried_seq": chat.last_seq, "claimed_at": None})
@@ -96,8 +96,8 @@ class ChatTitles:
             fresh = read_chat(self.table, chat.tenant, chat.id)
             stored = chat.attributes().get("title_state")
             unchanged = fresh.attributes().get("title_state") == stored and not fresh.named
-            since = summed_up_from(fresh) == summed_up_from(chat)
-            if not unchanged or not since or fresh.title or fresh.epoch != chat.epoch:
+            same_start = summed_up_from(fresh) == summed_up_from(chat)
+            if not unchanged or not same_start or fresh.title or fresh.epoch != chat.epoch:
                 logger.info("title discarded: the chat has changed", extra={"chat_id": chat.id})
                 return
             _, write = revise(fresh, change)

@@ -1,8 +1,7 @@
 """Staleness of summaries: the one rule for when a summary may be renewed.
 
-As long as any summary of a chat is stale, the chat is due for upkeep: a message sets the due
-pointer, and only upkeep clears the due pointer, once no summary is stale. So the last messages are
-always summarised.
+While any summary of a chat is stale, the chat is due for upkeep. A message sets the due pointer,
+and only upkeep clears it, once no summary is stale. So the last messages are always summarised.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from skein.settings import Settings
 MIN_MESSAGES = 2
 BACKOFF_AFTER = 3  # consecutive failures after which each further one doubles the cooldown
 MAX_DOUBLINGS = 6
-TITLE_TEXTS = 3  # the texts from which on a chat gets a title
+TITLE_TEXTS = 3  # the texts that a chat needs before it gets a title
 TITLE_TRIES = 3
 
 
@@ -108,8 +107,8 @@ def _renewal_at(
     if not effective_in(chat, settings).auto_summary:
         return None
     covered = max(summary.seq if summary else 0, state.tried_seq)
-    said = chat.last_seq - reset_in(chat)
-    if chat.discarded_at is not None or said < least or chat.last_seq <= covered:
+    count = chat.last_seq - reset_in(chat)
+    if chat.discarded_at is not None or count < least or chat.last_seq <= covered:
         return None
     if state.claimed_at is None:
         return chat.created_at

@@ -75,12 +75,12 @@ class Upkeep:
         wait = self.budget.waits_until(chat.tenant, chat.id) if after else None
         earliest = wait or now + grace
         times: list[datetime] = [max(renewal.at, earliest) for renewal in after]
-        said = TenantSettings.from_optional(found.get(settings_key))
+        tenant_settings = TenantSettings.from_optional(found.get(settings_key))
         roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
-        retention = retention_of(said)
+        retention = retention_of(tenant_settings)
         change: dict[str, Any] = {
             "listed_hour": rfc3339(chat.activity_hour),
-            "retention": retention.said if retention else None,
+            "retention": retention.own_values if retention else None,
             "version": chat.version + 1,
             **chat.relation(),
         }

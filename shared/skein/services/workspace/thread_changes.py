@@ -136,8 +136,8 @@ def ended(
 ) -> ThreadEdit:
     """Complete or archive a thread, with its evidence and what was learned."""
     moment = "completed_at" if status == "completed" else "archived_at"
-    said = {"status": status, "evidence": evidence, "learned": learned, moment: at}
-    return lambda thread, _: validated(thread, said)
+    changes = {"status": status, "evidence": evidence, "learned": learned, moment: at}
+    return lambda thread, _: validated(thread, changes)
 
 
 def operators(given: Mapping[str, Any], at: datetime) -> ThreadEdit | None:
@@ -209,8 +209,8 @@ def with_inferred(
     known = [heads[name] for name in sorted(heads)]
     modes = (head.modes[0] for head in known if tags and tags[0] in head.tags and head.modes)
     names = tuple(document.name for document in documents)
-    said = {"mode": thread.mode or next(modes, None), "skill_tags": thread.skill_tags or tags}
-    return thread.model_copy(update={"documents": names, **said})
+    labels = {"mode": thread.mode or next(modes, None), "skill_tags": thread.skill_tags or tags}
+    return thread.model_copy(update={"documents": names, **labels})
 
 
 def _is_label(media_type: str) -> bool:
