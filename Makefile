@@ -121,10 +121,10 @@ test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model
 	@$(BIN)/python -m pytest -m slow tests/e2e/test_the_local_model.py $(ARGS)
 
 # Benchmarks with a module of their own, by the value of ONLY.
-BENCH_recall = bench.recall_generated "$(DATA)" "$(SIZE)"
-BENCH_recall-writes = bench.recall_writes "$(DATA)"
-BENCH_recall-speed = bench.recall_speed
-BENCH_recall-import = bench.recall_import
+BENCH_recall = bench.recall.generated "$(DATA)" "$(SIZE)"
+BENCH_recall-writes = bench.recall.writes "$(DATA)"
+BENCH_recall-speed = bench.recall.speed
+BENCH_recall-import = bench.recall.imports
 
 .PHONY: bench
 bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts, ONLY=recall DATA=folder, ONLY=recall-speed ...)

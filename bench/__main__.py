@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import imports, prefix, prompts
 from bench.cost import Row
-from bench.engines import engines
 from bench.goals import PEERS, Results
+from bench.prompts import overhead as prompts
+from bench.prompts import prefix
 from bench.report import (
     goal_cells,
     import_cells,
@@ -29,6 +29,8 @@ from bench.report import (
     table,
     time_cells,
 )
+from bench.starts import imports
+from bench.turns.engines import engines
 from local.aws.dynamodb_local import VERSION
 from local.template import ROOT
 from skein.adapters.tokens import Tokens
@@ -97,14 +99,14 @@ class Bench:
     def _turns(self) -> None:
         with engines() as (dynamodb, s3):
             for peer in PEERS:
-                for line in self._lines(PEERS_PYTHON, "bench.peers", peer, dynamodb, s3):
+                for line in self._lines(PEERS_PYTHON, "bench.turns.peers", peer, dynamodb, s3):
                     self.rows.append(Row(**line))
-            for line in self._lines(Path(sys.executable), "bench.skein_turns", dynamodb):
+            for line in self._lines(Path(sys.executable), "bench.turns.skein_turns", dynamodb):
                 self._take(line)
 
     def _memory(self) -> None:
         with engines() as (dynamodb, _):
-            for line in self._lines(Path(sys.executable), "bench.memory", dynamodb):
+            for line in self._lines(Path(sys.executable), "bench.turns.memory", dynamodb):
                 self.memory = dict(line)
 
     def _take(self, line: dict[str, Any]) -> None:

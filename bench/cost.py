@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from bench.wire import Wire, WireCall, rounds
+from bench.turns.wire import Wire, WireCall, rounds
 
 KIB = 1_024
 MILLISECONDS = 1_000

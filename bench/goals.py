@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.cost import SHORT, Row
-from bench.imports import ColdStart
-from bench.prompts import THEN, Overhead, met
-from bench.script import LENGTHS
+from bench.prompts.overhead import THEN, Overhead, met
+from bench.starts.imports import ColdStart
+from bench.turns.script import LENGTHS
 
 OURS, PEERS = "skein", ("langchain", "langgraph")
 FLAT = 1.1
@@ -49,11 +49,11 @@ class Results:
     Attributes:
         own_time: By kind of chat, in milliseconds (`skein_turns.own_time`).
         imports: Cold starts by module.
-        memory: See `bench.memory`; None if it failed.
+        memory: See `bench.turns.memory`; None if it failed.
         prefix: By conversation (`prefix.shares`), of prompts without RECALLED; `recalling` is the
             ideal share of prompts with it.
         failures: What could not be measured, and why.
-        overheads: By situation (`bench.prompts`).
+        overheads: By situation (`bench.prompts.overhead`).
     """
 
     rows: Sequence[Row]

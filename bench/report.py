@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bench.cost import Row
 from bench.goals import Results, goals
-from bench.prompts import cells
+from bench.prompts.overhead import cells
 
 NAMES = {
     "skein": "Skein",
@@ -39,7 +39,7 @@ memory then do the work.
 
 PROMPTS = """\
 Tokens that are neither people's words nor the operator's, in four situations, then at commit
-ff91d65 and now. `bench/prompts.py` says what counts.
+ff91d65 and now. `bench/prompts/overhead.py` says what counts.
 """
 
 

@@ -11,12 +11,12 @@ from datetime import timedelta
 from math import ceil
 from typing import TypeVar
 
-from bench.fills import filled_by_transactions
 from bench.scale.metered import MeteredTable
 from bench.scale.roles import role_of
-from bench.script import SYSTEM_PROMPT, text
-from bench.skein_chat import INVOCATION, TENANT, Kind, SkeinChat
-from bench.stand import BEGUN, Stand
+from bench.turns.fills import filled_by_transactions
+from bench.turns.script import SYSTEM_PROMPT, text
+from bench.turns.skein_chat import INVOCATION, TENANT, Kind, SkeinChat
+from bench.turns.stand import BEGUN, Stand
 from skein.models.api.base import ChatChange, MemberRequest, NewChat
 from skein.models.api.directory import NewUser
 from skein.models.common.base import NamedMember

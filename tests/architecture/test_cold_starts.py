@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.first_events import scene
-from bench.imports import ColdStart, cold_start, modules
+from bench.starts.first_events import scene
+from bench.starts.imports import ColdStart, cold_start, modules
 
 ROOT = Path(__file__).resolve().parents[2]
 

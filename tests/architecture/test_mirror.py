@@ -8,7 +8,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LAYER = ROOT / "shared" / "skein"
 UNIT = ROOT / "tests" / "unit"
 # Where the modules of a subject are, unless in a package of that name.
-FOLDERS = {"turn": [LAYER / "agent"], "bench": [ROOT / "bench"]}
+BENCH = [ROOT / "bench", ROOT / "bench" / "prompts"]
+FOLDERS = {"turn": [LAYER / "agent"], "bench": BENCH}
 # Suites that test several modules together; a new one needs a reason here.
 CROSS_MODULE = {
     "bench/test_bench.py": "the measures of `make bench`, on a chat of ten messages",

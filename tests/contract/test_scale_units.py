@@ -7,7 +7,7 @@ import pytest
 
 from bench.scale.metered import MeteredTable
 from bench.scale.units import read_units, write_units
-from bench.wire import Wire
+from bench.turns.wire import Wire
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.errors import ConditionFailed
 from skein.models.common.storage import Check, Delete, Exists, Key, Missing, Put, Query, Update

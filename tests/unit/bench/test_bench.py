@@ -4,19 +4,19 @@ import pytest
 from moto import mock_aws
 
 from bench.cost import Row, Turn, failed_row, row_of, series
-from bench.engines import client_of, make_table
-from bench.fills import filled_by_batches, filled_by_transactions
 from bench.goals import Goal, Results, goals
-from bench.imports import cold_starts, modules
-from bench.prefix import LONG_PROMPT, conversation, shares
-from bench.prefix_parts import cells, parts
+from bench.prompts.prefix import LONG_PROMPT, conversation, shares
+from bench.prompts.prefix_parts import cells, parts
 from bench.report import page, printed, table
-from bench.script import LENGTHS, SYSTEM_PROMPT, TEXT_CHARACTERS, text
-from bench.scripted import FIRST_ANSWER
-from bench.skein_chat import Kind, SkeinChat, TurnFailedError
-from bench.skein_turns import Stopwatch, Talk, p95
-from bench.stand import Stand
-from bench.wire import Wire, WireCall, rounds, seconds_on_wire
+from bench.starts.imports import cold_starts, modules
+from bench.turns.engines import client_of, make_table
+from bench.turns.fills import filled_by_batches, filled_by_transactions
+from bench.turns.script import LENGTHS, SYSTEM_PROMPT, TEXT_CHARACTERS, text
+from bench.turns.scripted import FIRST_ANSWER
+from bench.turns.skein_chat import Kind, SkeinChat, TurnFailedError
+from bench.turns.skein_turns import Stopwatch, Talk, p95
+from bench.turns.stand import Stand
+from bench.turns.wire import Wire, WireCall, rounds, seconds_on_wire
 from local.environment import CREDENTIALS
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.models.common.storage import Query

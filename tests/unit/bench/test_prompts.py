@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.prompts import THEN, Overhead, cells, met, overhead, without, without_recalled
-from bench.situations import SITUATIONS
+from bench.prompts.overhead import THEN, Overhead, cells, met, overhead, without, without_recalled
+from bench.prompts.situations import SITUATIONS
 from tests.support.builders import tokens
 
 MOST = {

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench import recall
+from bench.recall import evidence as recall
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench import recall_generated
-from bench.recall_generated import KINDS, LEAST_SIZE, generated, measure
+from bench.recall import generated as recall_generated
+from bench.recall.generated import KINDS, LEAST_SIZE, generated, measure
 
 
 def test_generated_set_is_the_same_at_each_run() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.recall_writes import indexed, main
+from bench.recall.writes import indexed, main
 from tests.support.builders import embeddings
 
 TURNS = [

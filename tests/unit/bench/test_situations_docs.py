@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.situations import SITUATIONS
+from bench.prompts.situations import SITUATIONS
 from skein.models.runs.completion import ModelRequest
 
 DOCS = Path(__file__).parents[3] / "docs" / "prompts.md"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from bench.prefix import EVERY_TOOL, conversation, shares
-from bench.prefix_parts import parts
-from bench.script import SYSTEM_PROMPT
+from bench.prompts.prefix import EVERY_TOOL, conversation, shares
+from bench.prompts.prefix_parts import parts
+from bench.turns.script import SYSTEM_PROMPT
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import HISTORY, PromptRecord
 from skein.settings import Settings

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.first_events import scene
+from bench.starts.first_events import scene
 from local.environment import CREDENTIALS
 from local.template import ROOT, Template
 
@@ -68,13 +68,13 @@ def cold_start(name: str, scene_path: Path) -> ColdStart:
 
     Args:
         name: The function's module.
-        scene_path: Where a `bench.first_events.Scene` was written.
+        scene_path: Where a `bench.starts.first_events.Scene` was written.
 
     Raises:
         subprocess.CalledProcessError: The function failed.
     """
     done = subprocess.run(
-        [sys.executable, "-m", "bench.first_event", name, str(scene_path)],
+        [sys.executable, "-m", "bench.starts.first_event", name, str(scene_path)],
         stdout=subprocess.PIPE,
         text=True,
         check=True,

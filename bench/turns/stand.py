@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from bench.scripted import Scripted
+from bench.turns.scripted import Scripted
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 from skein.adapters.system import UlidIds

@@ -1,6 +1,6 @@
 """What a warm worker keeps: its memory after turns in many different chats.
 
-`python -m bench.memory DYNAMODB` prints one line of JSON.
+`python -m bench.turns.memory DYNAMODB` prints one line of JSON.
 """
 
 import gc
@@ -9,10 +9,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from bench.engines import client_of, make_table
-from bench.fills import filled_by_batches
-from bench.skein_chat import SkeinChat
-from bench.stand import Stand
+from bench.turns.engines import client_of, make_table
+from bench.turns.fills import filled_by_batches
+from bench.turns.skein_chat import SkeinChat
+from bench.turns.stand import Stand
 from local.template import Template
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.adapters.tokens import Tokens

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bench.script import text
+from bench.turns.script import text
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 
 FIRST_ANSWER = 1_000_000  # so that no answer is alike to a message of a filled chat

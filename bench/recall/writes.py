@@ -1,7 +1,7 @@
 """`make bench ONLY=recall-writes DATA=folder`: what the index of recall costs for each message.
 
-The files are those of `bench/recall.py`. Each conversation is a direct chat, in which all messages
-are indexed at once, in bursts, or one by one. All calls go through the recall worker.
+The files are those of `bench/recall/evidence.py`. Each conversation is a direct chat, in which all
+messages are indexed at once, in bursts, or one by one. All calls go through the recall worker.
 """
 
 import json

@@ -1,6 +1,6 @@
 """What a turn costs with Skein at each length of chat, and what of it is Skein's own time.
 
-`python -m bench.skein_turns DYNAMODB` prints one line of JSON for each row.
+`python -m bench.turns.skein_turns DYNAMODB` prints one line of JSON for each row.
 """
 
 import json
@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any
 
 from bench.cost import MILLISECONDS, SHORT, Row, failed_row, row_of, series
-from bench.engines import client_of, make_table
-from bench.fills import filled_by_batches
-from bench.script import LENGTHS
-from bench.skein_chat import Kind, SkeinChat
-from bench.stand import Stand
-from bench.wire import Wire, seconds_on_wire
+from bench.turns.engines import client_of, make_table
+from bench.turns.fills import filled_by_batches
+from bench.turns.script import LENGTHS
+from bench.turns.skein_chat import Kind, SkeinChat
+from bench.turns.stand import Stand
+from bench.turns.wire import Wire, seconds_on_wire
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.adapters.tokens import Tokens
 from skein.models.outbox.jobs import RunJob

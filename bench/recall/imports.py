@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FUNCTION = "run_worker"
 TIMES = 5
 MOST_MS = 100.0
@@ -79,14 +79,14 @@ def imported() -> Imported:
 
 def measured() -> Imported:
     """Import the function in fresh interpreters, and return the quickest import."""
-    from bench.imports import environment  # noqa: PLC0415 - it imports recall itself
+    from bench.starts.imports import environment  # noqa: PLC0415 - it imports recall itself
 
     variables = dict(environment(FUNCTION))
     variables["PYTHONPATH"] += os.pathsep + str(ROOT)
     found = []
     for _ in range(TIMES + 1):
         done = subprocess.run(
-            [sys.executable, "-m", "bench.recall_import", "once"],
+            [sys.executable, "-m", "bench.recall.imports", "once"],
             stdout=subprocess.PIPE,
             text=True,
             check=True,

@@ -272,7 +272,7 @@ def by_store(embeddings: StaticEmbeddings, conversations: Sequence[Conversation]
         return None
     asked = [_for_store(embeddings, known) for known in conversations]
     done = subprocess.run(
-        [str(PEERS_PYTHON), "-m", "bench.recall_store"],
+        [str(PEERS_PYTHON), "-m", "bench.recall.store"],
         cwd=ROOT,
         input=json.dumps(asked),
         capture_output=True,
@@ -289,7 +289,7 @@ def by_store(embeddings: StaticEmbeddings, conversations: Sequence[Conversation]
 
 
 def _for_store(embeddings: StaticEmbeddings, known: Conversation) -> dict[str, Any]:
-    """Return a conversation as `bench.recall_store` reads it."""
+    """Return a conversation as `bench.recall.store` reads it."""
     said = [f"{name}: {text}" for name, text in zip(known.speakers, known.texts, strict=True)]
     questions = [question.text for question in known.questions]
     texts = list(dict.fromkeys([*said, *questions]))

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bench.first_event import NOBODY
-from bench.script import SYSTEM_PROMPT, text
-from bench.scripted import Scripted
-from bench.stand import BEGUN
+from bench.starts.first_event import NOBODY
+from bench.turns.script import SYSTEM_PROMPT, text
+from bench.turns.scripted import Scripted
+from bench.turns.stand import BEGUN
 from local.events import (
     CONNECT,
     DEFAULT,
@@ -92,7 +92,7 @@ class Scene:
     secrets: Mapping[str, Mapping[str, str]]
 
     def write(self, path: Path) -> None:
-        """Put it down for the process that `bench.first_event` is."""
+        """Put it down for the process that `bench.starts.first_event` is."""
         path.write_bytes(pickle.dumps(asdict(self)))
 
 

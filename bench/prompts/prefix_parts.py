@@ -1,10 +1,9 @@
 """Which parts of a prompt are charged again, and which of them end the head that two share.
 
-`python -m bench.prefix_parts` prints it, with what a turn costs where a provider takes less for
-what its cache serves. `new` is what the prompt before did not hold, so that no cache could; `again`
-is what it held, but behind something that changed. `python -m bench.prefix_parts direct:10-20
-group:25-50` prints what windows would cost of which so many messages stay at a move, and that hold
-so many at most.
+`python -m bench.prompts.prefix_parts` prints the parts, and the cost of a turn with a provider that
+charges less for cached tokens. `new` are tokens that the prompt before did not have. `again` are
+tokens that it had, behind a change. With arguments such as `direct:10-20 group:25-50`, the command
+prints the cost of other windows: the messages that stay after a move, and the most that they hold.
 """
 
 import json
@@ -16,10 +15,10 @@ from itertools import pairwise
 from typing import NamedTuple, get_args
 from unittest.mock import patch
 
-from bench.prefix import CONVERSATIONS, QuestionOutcome, common, conversation, served
+from bench.prompts.prefix import CONVERSATIONS, QuestionOutcome, common, conversation, served
 from bench.report import printed
-from bench.script import SYSTEM_PROMPT
-from bench.skein_chat import Kind
+from bench.turns.script import SYSTEM_PROMPT
+from bench.turns.skein_chat import Kind
 from skein.adapters.tokens import Tokens
 from skein.models.runs.step import HISTORY, PromptSection
 from skein.ports import ModelTokens, TokenCounter

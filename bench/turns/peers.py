@@ -1,7 +1,7 @@
 """What a turn costs with what people would use instead; runs in the bench's own environment.
 
-`python -m bench.peers NAME DYNAMODB S3` prints one line of JSON for each length of chat. A peer
-that cannot hold a chat is reported with its own error.
+`python -m bench.turns.peers NAME DYNAMODB S3` prints one line of JSON for each length of chat. A
+peer that cannot hold a chat is reported with its own error.
 """
 
 import json
@@ -17,8 +17,8 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph_checkpoint_aws import DynamoDBSaver
 
 from bench.cost import Row, failed_row, row_of, series
-from bench.script import LENGTHS, SYSTEM_PROMPT, text
-from bench.wire import Wire
+from bench.turns.script import LENGTHS, SYSTEM_PROMPT, text
+from bench.turns.wire import Wire
 
 BUCKET = "checkpoints"
 CHECKPOINT_KEYS = ("PK", "SK")

@@ -1,8 +1,8 @@
 """One container: an interpreter that imports a function's module and handles a first event.
 
-`python -m bench.first_event MODULE SCENE` prints one line of JSON: the processor time of both, and
-which modules were loaded by then. Every real port that the function uses is created with its client
-and called at an endpoint that does not answer; then a port in memory replaces it.
+`python -m bench.starts.first_event MODULE SCENE` prints one line of JSON: the processor time of
+both, and which modules were loaded by then. Every real port that the function uses is created with
+its client and called at an endpoint that does not answer; then a port in memory replaces it.
 """
 
 import importlib
@@ -86,7 +86,7 @@ def use_first_app(told: dict[str, Any]) -> None:
     """Let the function use an app that makes every real port that it is asked for.
 
     Args:
-        told: The fields of a `bench.first_events.Scene`.
+        told: The fields of a `bench.starts.first_events.Scene`.
     """
     from datetime import datetime
     from functools import cached_property
@@ -139,7 +139,7 @@ def use_first_app(told: dict[str, Any]) -> None:
         @cached_property
         def model(self) -> "LanguageModel":
             real = super().model
-            from bench.scripted import Scripted
+            from bench.turns.scripted import Scripted
 
             return TriedModel(real, Scripted())
 

@@ -2,7 +2,7 @@
 
 `make bench ONLY=prompts` counts them in four situations, without and with the schemas of tools, and
 compares them to those of commit ff91d65, which were counted in the same way. Each must be at most
-half of its count then. `python -m bench.prompts "SMS after a day"` prints a whole request.
+half of its count then. `python -m bench.prompts.overhead "SMS after a day"` prints a whole request.
 
 The words of people and operators are the system prompt, messages, profile values, the texts of
 memories, goals, plans, threads and documents, and summaries. Each is left out once, in the form in
@@ -20,7 +20,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.situations import SITUATIONS, Situation
+from bench.prompts.situations import SITUATIONS, Situation
 from skein.adapters.openai.model import tools_on_wire
 from skein.adapters.tokens import Tokens
 from skein.agent.prompt.section import SEPARATOR

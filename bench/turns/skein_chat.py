@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Literal
 
-from bench.fills import Fill
-from bench.script import SYSTEM_PROMPT, text
-from bench.stand import BEGUN, Stand
+from bench.turns.fills import Fill
+from bench.turns.script import SYSTEM_PROMPT, text
+from bench.turns.stand import BEGUN, Stand
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.session import Session

@@ -14,8 +14,8 @@ from math import ceil
 from statistics import mean
 from typing import NamedTuple
 
-from bench import recall
-from bench.recall import BEGIN, Conversation, Kept, Stand, by_words, newest, packed
+from bench.recall import evidence as recall
+from bench.recall.evidence import BEGIN, Conversation, Kept, Stand, by_words, newest, packed
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import cast, get_args
 
-from bench.fills import filled_by_transactions
-from bench.script import SYSTEM_PROMPT
-from bench.skein_chat import INVOCATION, TENANT, Kind, SkeinChat
-from bench.stand import Stand
+from bench.turns.fills import filled_by_transactions
+from bench.turns.script import SYSTEM_PROMPT
+from bench.turns.skein_chat import INVOCATION, TENANT, Kind, SkeinChat
+from bench.turns.stand import Stand
 from skein.models.directory.agent import DEFAULT_TOOLS, ToolName
 from skein.models.outbox.jobs import RecallJob
 from skein.models.runs.completion import ModelRequest

@@ -1,0 +1,1 @@
+"""What recall finds, and what its index costs."""
