@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -51,13 +52,13 @@ POLICY = "; ".join(
 REFERENCE = "#/components/schemas/"
 # The limits of a value, as the page names them.
 LIMITS = {
-    "minLength": "at least {} characters",
-    "maxLength": "at most {} characters",
-    "minItems": "at least {} items",
-    "maxItems": "at most {} items",
-    "maxProperties": "at most {} fields",
-    "minimum": "at least {:g}",
-    "maximum": "at most {:g}",
+    "minLength": "at least {:,} characters",
+    "maxLength": "at most {:,} characters",
+    "minItems": "at least {:,} items",
+    "maxItems": "at most {:,} items",
+    "maxProperties": "at most {:,} fields",
+    "minimum": "at least {:,.12g}",
+    "maximum": "at most {:,.12g}",
     "pattern": "pattern `{}`",
     "default": "default `{}`",
 }
@@ -297,4 +298,5 @@ def _limits(schema: Json) -> Html | None:
     found = [text.format(schema[key]) for key, text in LIMITS.items() if key in schema]
     if not found:
         return None
-    return element("span", ", ", inline(", ".join(found)), class_="quiet")
+    words = re.sub(r"\b1 (character|item|field)s\b", r"1 \1", ", ".join(found))
+    return element("span", ", ", inline(words), class_="quiet")

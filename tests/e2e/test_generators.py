@@ -85,6 +85,11 @@ def test_redocly_lint_of_the_document_has_no_problem(described: Path) -> None:
     assert generators.lint(described) == []
 
 
+def test_document_is_valid_openapi(described: Path, tmp_path: Path) -> None:
+    command = [str(PYTHON / "python"), "-m", "openapi_spec_validator", str(described)]
+    assert generators.run(command, tmp_path).stdout.strip().endswith("OK")
+
+
 def test_redocly_lint_of_an_invalid_document_fails(tmp_path: Path) -> None:
     path = tmp_path / "openapi.json"
     path.write_text(json.dumps({**document(), "paths": {"/a": {"get": {}}}}), encoding="utf-8")

@@ -104,7 +104,8 @@ def test_docs_page_shows_types_in_words() -> None:
             type="object",
             required=["seq"],
             properties={
-                "seq": {"type": "integer", "minimum": 1, "maximum": 100},
+                "seq": {"type": "integer", "minimum": 1, "maximum": 999999999998.0},
+                "title": {"type": "string", "minLength": 1, "maxLength": 2000},
                 "names": {"type": ["array", "null"], "items": {"type": "string", "maxLength": 9}},
                 "at": {"type": "string", "format": "date-time"},
                 "any": {"anyOf": [{"$ref": "#/components/schemas/Only"}, {"type": "null"}]},
@@ -116,7 +117,8 @@ def test_docs_page_shows_types_in_words() -> None:
     )
     text = re.sub(r"<[^>]+>", "|", html)
     for shown in (
-        "integer|, at least 1, at most 100",
+        "integer|, at least 1, at most 999,999,999,998",
+        "string|, at least 1 character, at most 2,000 characters",
         "list of string or null",
         "string (date-time)",
         "|Only| or null",
