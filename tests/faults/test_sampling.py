@@ -21,7 +21,7 @@ def test_sample_of_same_seed_is_the_same_and_of_another_seed_another() -> None:
 
 
 def test_samples_of_many_seeds_hold_each_fault() -> None:
-    seeds = (str(seed) for seed in range(100))
+    seeds = (str(seed) for seed in range(600))
     assert {fault for seed in seeds for fault in Share(part=None, seed=seed).of(FAULTS)} == set(
         FAULTS
     )
