@@ -45,7 +45,7 @@ export class Api {
       throw new ApiError(0, "unreachable", words.errors.unreachable);
     }
     if (answer.status === 401) this.#refused();
-    if (answer.ok) return answer.status === 204 ? null : answer.json();
+    if (answer.ok) return answer.status === 204 ? null : jsonOf(answer);
     const { error = {} } = await answer.json().catch(() => ({}));
     throw new ApiError(answer.status, error.code ?? "", messageOf(answer.status, error));
   }
@@ -70,9 +70,19 @@ export function withQuery(path, parameters) {
   return `${path}${path.includes("?") ? "&" : "?"}${query}`;
 }
 
+async function jsonOf(answer) {
+  try {
+    return await answer.json();
+  } catch {
+    throw new ApiError(answer.status, "unreadable", words.errors.unreadable);
+  }
+}
+
 function messageOf(status, error) {
   const reasons = (error.details?.reasons ?? []).map((reason) =>
     typeof reason === "string" ? reason : JSON.stringify(reason));
   const said = [error.message, ...reasons].filter(Boolean).join("; ");
-  return said || words.errors.status(status);
+  if (said) return said;
+  if (status === 429) return words.errors.busy;
+  return status >= 500 ? words.errors.down(status) : words.errors.status(status);
 }

@@ -1,12 +1,12 @@
 // Starts the console, and shows the page that the address names.
 import { Api } from "./api.js";
 import { el, fill } from "./dom.js";
-import { Frame, problem, signInPanel } from "./frame.js";
+import { Frame, panel, problem, signInPanel } from "./frame.js";
 import { pages } from "./pages.js";
 import { Session } from "./session.js";
 import { words } from "./words.js";
 
-const FIRST = { local: "phone", other: "home" };
+const FIRST = { local: "phone", admin: "home", chat: "chats" };
 
 class App {
   #end = null;
@@ -18,7 +18,8 @@ class App {
     this.session = new Session(config, () => this.#sessionChanged());
     this.api = new Api(() => this.session.token, () => this.session.end({ expired: true }));
     const shown = pages.filter((page) => page.needs !== "local" || config.local);
-    this.frame = new Frame(shown, () => this.#signIn(), () => this.session.end());
+    this.frame = new Frame(shown, (page) => page.needs === "local" || this.session.token === null || this.session.may(page.needs),
+      () => this.#signIn(), () => this.session.end());
     addEventListener("hashchange", () => this.show({ focus: true }));
   }
 
@@ -40,7 +41,8 @@ class App {
     this.#end?.();
     this.#end = null;
     this.frame.showPage(name);
-    const main = el("div", { class: `page page-${page ? name : "none"}`, "aria-busy": "true" });
+    const main = el("div", { class: `page page-${page ? name : "none"}`, "aria-busy": "true" },
+      el("p", { class: "loading" }, words.loading));
     fill(this.frame.main, main);
     const refusal = this.#refusal(page);
     if (refusal !== null) {
@@ -64,7 +66,9 @@ class App {
   /** The parts of the address: the name of the page and its arguments. */
   #place() {
     const parts = location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodePart);
-    return parts.length > 0 ? parts : [this.config.local ? FIRST.local : FIRST.other];
+    if (parts.length > 0) return parts;
+    if (this.config.local) return [FIRST.local];
+    return [this.session.token === null || this.session.may("admin") ? FIRST.admin : FIRST.chat];
   }
 
   #context(turn) {
@@ -87,7 +91,7 @@ class App {
       return signInPanel(this.session, this.config, this.#failure, () => this.#signIn());
     }
     if (!this.session.may(page.needs)) {
-      return problem(new Error(words.session.scope(page.needs)));
+      return panel(words.session.noScope, el("p", {}, words.session.scope(page.needs)));
     }
     return null;
   }

@@ -6,10 +6,13 @@ import { words } from "./words.js";
 export class Frame {
   /**
    * @param {object[]} pages The pages with a link.
+   * @param {(page: object) => boolean} open Whether the person may see a page.
    * @param {() => void} signIn
    * @param {() => void} signOut
    */
-  constructor(pages, signIn, signOut) {
+  constructor(pages, open, signIn, signOut) {
+    this.pages = pages;
+    this.open = open;
     this.main = el("main", { id: "main", tabindex: -1 });
     this.live = el("p", { class: "hidden", "aria-live": "polite", id: "announcer" });
     this.who = el("div", { class: "who" });
@@ -33,8 +36,9 @@ export class Frame {
     );
   }
 
-  /** Show who is signed in. */
+  /** Show who is signed in, and links to the pages that they may see. */
   showSession(session) {
+    for (const page of this.pages) this.links.get(page.name).parentElement.hidden = !this.open(page);
     const name = session.claims.name ?? session.claims.sub ?? "";
     if (session.token === null) {
       fill(this.who, el("button", { type: "button", class: "quiet", on: { click: this.signIn } }, words.session.signIn));
@@ -67,11 +71,14 @@ export class Frame {
   }
 }
 
+/** A panel in place of a page. */
+export function panel(heading, ...children) {
+  return el("div", { class: "panel problem", role: "alert" }, el("h1", {}, heading), children);
+}
+
 /** A panel that says what failed. */
 export function problem(error, again) {
-  return el("div", { class: "panel problem", role: "alert" },
-    el("h1", {}, words.errors.heading), el("p", {}, error.message),
-    again ? button(words.retry, again) : null);
+  return panel(words.errors.heading, el("p", {}, error.message), again ? button(words.retry, again) : null);
 }
 
 /** A panel that asks the person to sign in. */

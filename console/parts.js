@@ -52,6 +52,11 @@ export function facts(rows) {
     .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
 }
 
+/** What a page shows that needs an agent, if there is none. */
+export function noAgent() {
+  return el("p", { class: "empty" }, said.noAgent, " ", el("a", { href: "#/home" }, said.createAgent));
+}
+
 /** A table that scrolls by itself if it is wider than the window. */
 export function table(caption, heads, rows, none = said.nothing) {
   if (rows.length === 0) return el("p", { class: "empty" }, none);
@@ -72,7 +77,7 @@ export function tabs(label, links, current) {
 export function outcome() { return el("p", { class: "outcome", role: "status" }); }
 
 /**
- * A button whose action returns what to say, or nothing; a failure is said, too.
+ * A button whose action returns what to say (a text or nodes), or nothing; a failure is said, too.
  *
  * @param {HTMLElement} place Where to say it: an `outcome`.
  */
@@ -94,9 +99,9 @@ export function form(fields, label, run, given = {}) {
 async function attempt(control, run, place) {
   const title = control.closest(".card, .column")?.querySelector("h2")?.textContent;
   control.disabled = true;
-  place.textContent = "";
+  fill(place);
   try {
-    place.textContent = (await run()) ?? "";
+    fill(place, (await run()) ?? "");
     if (!place.isConnected) announce(said.done);
   } catch (error) {
     place.textContent = error.message;
@@ -176,6 +181,6 @@ export async function paged(api, path, render, none = said.nothing) {
     list.append(...page.items.map((item) => el("li", {}, render(item))));
   }
   await read();
-  if (list.children.length === 0 && cursor === null) return el("p", { class: "empty" }, none);
+  if (list.children.length === 0 && cursor === null) return none instanceof Node ? none : el("p", { class: "empty" }, none);
   return el("div", { class: "stack" }, list, more, place);
 }

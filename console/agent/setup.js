@@ -25,7 +25,7 @@ export async function systemPrompt(api, agent, _scope, again) {
   }
   return [
     card(said.promptAndModel, form([
-      field(said.systemPrompt, prompt), el("div", { class: "row" }, field(said.model, model, said.modelHint), field(said.replyMode, mode)),
+      field(said.systemPrompt, prompt), el("div", { class: "row fields" }, field(said.model, model, said.modelHint), field(said.replyMode, mode)),
     ], said.save, save)),
     card(said.history, el("ol", { class: "items" }, versions.items.map((version, place) =>
       el("li", {}, versionOf(version, versions.items[place + 1], place === 0, restore))))),

@@ -4,7 +4,7 @@ import { goals, memories } from "../agent/mind.js";
 import { preview, systemPrompt, tools } from "../agent/setup.js";
 import { plans, threads } from "../agent/work.js";
 import { el, field, fill, select } from "../dom.js";
-import { form, paged, part, tabs } from "../parts.js";
+import { form, noAgent, paged, part, tabs } from "../parts.js";
 import { words } from "../words.js";
 
 // By name: each returns its nodes; `again` shows the part once more after a change.
@@ -34,7 +34,7 @@ async function showList(main, api) {
   fill(main, el("h1", {}, said.name), await paged(api, "/v1/agents", (agent) => [
     el("a", { href: `#/agent/${part(agent.id)}` }, agent.name),
     el("p", { class: "hint clip" }, agent.description ?? agent.system_prompt),
-  ], said.none));
+  ], noAgent()));
   return null;
 }
 

@@ -3,6 +3,7 @@ import { withQuery } from "../api.js";
 import { Conversation } from "../conversation.js";
 import { button, el, field, fill, select } from "../dom.js";
 import { Live } from "../live.js";
+import { form } from "../parts.js";
 import { words } from "../words.js";
 
 const PAGE = 50;
@@ -154,23 +155,13 @@ async function newChat({ api, session }) {
   if (agents.length === 0) return el("p", { class: "empty" }, said.noAgent);
   const agent = select(agents.map((each) => [each.id, each.name]), agents[0].id, () => {});
   const title = el("input", { maxlength: 200, autocomplete: "off" });
-  const failure = el("p", { class: "notice", role: "alert", hidden: true });
-  return el("form", { on: { submit: open } }, field(said.agent, agent), field(said.title, title), failure,
-    el("button", { class: "primary" }, said.open));
-
-  async function open(event) {
-    event.preventDefault();
-    try {
-      const chat = await api.post("/v1/chats", {
-        kind: "direct", title: title.value.trim() || null,
-        client_id: crypto.randomUUID(), members: [{ kind: "agent", id: agent.value }],
-      });
-      location.hash = `#/chats/${encodeURIComponent(chat.id)}`;
-    } catch (error) {
-      failure.textContent = error.message;
-      failure.hidden = false;
-    }
-  }
+  const clientId = crypto.randomUUID(); // a second try opens no second chat
+  return form([field(said.agent, agent), field(said.title, title)], said.open, async () => {
+    const chat = await api.post("/v1/chats", {
+      kind: "direct", title: title.value.trim() || null, client_id: clientId, members: [{ kind: "agent", id: agent.value }],
+    });
+    location.hash = `#/chats/${encodeURIComponent(chat.id)}`;
+  });
 }
 
 function titleOf(chat) {

@@ -1,11 +1,10 @@
 // The first page of an operator: status, today's use, agents at work, and a new agent.
 import { el, field, fill } from "../dom.js";
 import { localCall } from "../local.js";
-import { table, when } from "../parts.js";
+import { amount, card, form, number, table, when } from "../parts.js";
 import { words } from "../words.js";
 
 const said = words.pages.home;
-const number = new Intl.NumberFormat();
 
 async function show(main, _args, context) {
   const { api } = context;
@@ -52,7 +51,7 @@ function backlogOf({ items }) {
 }
 
 function counted(count, complete) {
-  return complete ? number.format(count) : said.atLeast(number.format(count));
+  return complete ? number(count) : said.atLeast(number(count));
 }
 
 /** The depths of a local stack's queues; queues without jobs are left out. */
@@ -61,10 +60,6 @@ function queuesOf({ items }) {
     .map((queue) => [queue.queue, ...[queue.waiting, queue.delayed, queue.running, queue.dead_letters].map(number.format)]);
   return [el("h3", {}, said.queues),
     table(said.queues, [said.queue, said.jobs, said.delayed, said.batches, said.deadLetters], rows, said.noJobs)];
-}
-
-function card(title, ...children) {
-  return el("section", { class: "card" }, el("h2", {}, title), children);
 }
 
 function light(good, text) {
@@ -79,10 +74,10 @@ function paused({ tenant, stack }) {
 
 function figures(total) {
   const rows = [
-    [said.answers, number.format(total.calls)], [said.input, number.format(total.input_tokens)],
-    [said.cached, number.format(total.cached_tokens)], [said.output, number.format(total.output_tokens)],
-    [said.texts, number.format(total.texts)],
-    [said.money, total.money ? said.amount(number.format(total.money.amount), total.money.currency) : said.noPrices],
+    [said.answers, number(total.calls)], [said.input, number(total.input_tokens)],
+    [said.cached, number(total.cached_tokens)], [said.output, number(total.output_tokens)],
+    [said.texts, number(total.texts)],
+    [said.money, amount(total.money)],
   ];
   return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
 }
@@ -97,21 +92,14 @@ function newAgent(context) {
   const name = el("input", { required: true, maxlength: 200, autocomplete: "off", placeholder: said.agentNamePlaceholder });
   const purpose = el("textarea", { rows: 4, required: true, placeholder: said.purposePlaceholder });
   const line = el("input", { type: "tel", autocomplete: "off" });
-  const result = el("p", { role: "status" });
-  const form = el("form", { on: { submit } },
+  const made = form([
     field(said.agentName, name), field(said.purpose, purpose, said.purposeHint), field(said.line, line, said.lineHint),
-    el("button", { class: "primary" }, said.create), result);
-
-  async function submit(event) {
-    event.preventDefault();
-    try {
-      fill(result, ...await create(context, name.value.trim(), purpose.value.trim(), line.value.trim()));
-      form.reset();
-    } catch (error) {
-      fill(result, error.message);
-    }
-  }
-  return el("section", { class: "card wide" }, el("h2", {}, said.newAgent), form);
+  ], said.create, async () => {
+    const told = await create(context, name.value.trim(), purpose.value.trim(), line.value.trim());
+    made.reset();
+    return told;
+  });
+  return el("section", { class: "card wide" }, el("h2", {}, said.newAgent), made);
 }
 
 /** Create an agent and, with a number, its line; return what to say. */

@@ -3,6 +3,7 @@ import { ApiError } from "../api.js";
 import { Conversation, timeOf } from "../conversation.js";
 import { el, field, fill, select } from "../dom.js";
 import { apiOf, localCall, operatorApi, phoneSms } from "../local.js";
+import { noAgent } from "../parts.js";
 import { segmentsOf } from "../sms.js";
 import { WindowList } from "../window_list.js";
 import { words } from "../words.js";
@@ -186,7 +187,7 @@ function bubble({ sms }) {
 async function showApp(body, operator, context) {
   const [agents, users] = await Promise.all([operator.items("/v1/agents", 200), operator.items("/v1/users", 200)]);
   if (agents.length === 0) {
-    fill(body, el("p", { class: "empty" }, said.noAgent));
+    fill(body, noAgent());
     return null;
   }
   const people = new Map([[PERSON.id, PERSON], ...users.map((user) => [user.id, user])]);

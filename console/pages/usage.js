@@ -44,7 +44,7 @@ function rowsTable(report, by, names) {
     [said.of[by], ...(by === "day" ? [] : [said.share]), said.calls, said.input, said.cached, said.output, said.texts, said.money],
     report.rows.map((row) => [
       nameOf(row.key, by, names), ...(by === "day" ? [] : [bar(tokens(row), most)]),
-      number(row.calls), number(row.input_tokens), number(row.cached_tokens), number(row.output_tokens), number(row.texts), amount(row.money),
+      number(row.calls), number(row.input_tokens), number(row.cached_tokens), number(row.output_tokens), number(row.texts), row.money === null ? words.parts.none : amount(row.money),
     ]), said.none);
 }
 

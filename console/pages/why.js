@@ -1,7 +1,7 @@
 // Why an agent answered or kept silent: the outcome of a message, and the run behind an answer.
 import { withQuery } from "../api.js";
 import { el, field, fill, select } from "../dom.js";
-import { card, facts, form, paged, part, table, when } from "../parts.js";
+import { card, facts, form, noAgent, paged, part, table, when } from "../parts.js";
 import { runView } from "../run_view.js";
 import { words } from "../words.js";
 
@@ -62,7 +62,7 @@ async function showRuns(main, api, agentId, day) {
   const current = agentId ?? agents[0]?.id ?? null;
   fill(main, el("h1", {}, said.name), el("p", { class: "about" }, said.about));
   if (current === null) {
-    main.append(el("p", { class: "empty" }, said.noAgent));
+    main.append(noAgent());
     return null;
   }
   const agent = select(agents.map((each) => [each.id, each.name]), current, () => {});
