@@ -231,7 +231,13 @@ export class Conversation {
       el("p", { class: "meta" },
         message.state ?? el("time", { datetime: message.created_at }, timeOf(message.created_at)),
         message.again ? button(said.again, message.again, { class: "link" }) : null,
-        message.sender.kind === "agent" ? this.#why(message.seq, said.whyOf(message.sender.name)) : null));
+        this.#whyOf(message)));
+  }
+
+  /** A link that explains an answer, or what followed a person's message; a silence, too. */
+  #whyOf({ kind, seq, sender }) {
+    if (kind !== "text" || seq === undefined) return null; // a notice, or on its way
+    return this.#why(seq, sender.kind === "agent" ? said.whyOf(sender.name) : said.whyMessage(seq));
   }
 
   /** A link to the page that explains a message, if that page exists for this person. */

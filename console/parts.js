@@ -4,6 +4,7 @@ import { el, fill, shape } from "./dom.js";
 import { words } from "./words.js";
 
 const PAGE = 50;
+const HOUR = 3_600, DAY = 24 * HOUR;
 const said = words.parts;
 const count = new Intl.NumberFormat();
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
@@ -36,6 +37,15 @@ export function waitUntil(text) {
   const seconds = (new Date(text) - Date.now()) / 1000;
   const [unit, size] = UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? UNITS.at(-1);
   return relative.format(Math.round(seconds / size), unit);
+}
+
+/** Return a duration, given in seconds, in its two largest units. */
+export function durationOf(seconds) {
+  const whole = Math.round(seconds);
+  const parts = [[words.time.days, Math.floor(whole / DAY)], [words.time.hours, Math.floor((whole % DAY) / HOUR)],
+    [words.time.minutes, Math.floor((whole % HOUR) / 60)], [words.time.seconds, whole % 60]];
+  const shown = parts.filter(([, count]) => count > 0).slice(0, 2).map(([unit, count]) => unit(count));
+  return shown.join(" ") || words.time.seconds(0);
 }
 
 /** Return the path of a part of an address. */

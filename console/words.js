@@ -390,6 +390,9 @@ export const words = {
       lastError: (agent, meaning) => `The newest failed run is of ${agent}. ${meaning}`,
       liveUp: "The live channel is on.",
       liveDown: "This deployment has no live channel.",
+      clock: "The clock shows the time of this computer.",
+      clockAhead: (time, duration) => `The clock shows ${time}, ${duration} ahead of this computer.`,
+      clockBehind: (time, duration) => `The clock shows ${time}, ${duration} behind this computer.`,
       paused: {
         runs: "Runs of agents are paused.",
         texts: "SMS are paused.",
@@ -702,6 +705,7 @@ export const words = {
     why: "Why?",
     whyOf: (agent) => `Why did ${agent} say this?`,
     whySilent: (agent) => `Why is there no answer from ${agent}?`,
+    whyMessage: (seq) => `What followed message ${seq}?`,
     announce: (sender, text) => `${sender}: ${text}`,
   },
 };

@@ -1,9 +1,10 @@
 // The first page of an operator: status, today's use, agents at work, and a new agent.
 import { el, field, fill } from "../dom.js";
 import { localCall } from "../local.js";
-import { amount, card, form, number, table, when } from "../parts.js";
+import { amount, card, durationOf, form, number, table, when } from "../parts.js";
 import { words } from "../words.js";
 
+const CLOCK_SECONDS = 60, MOST_NAMES = 500;
 const said = words.pages.home;
 
 async function show(main, _args, context) {
@@ -12,33 +13,42 @@ async function show(main, _args, context) {
   fill(main, el("h1", {}, said.name), place);
   const [system, backlog, queues, pauses, agents, lines] = await Promise.all([
     api.get("/v1/system"), api.get("/v1/system/backlog"), context.config.local ? localCall("GET", "queues") : null,
-    api.get("/v1/pauses"), api.get("/v1/agents?limit=100"), api.get("/v1/lines?limit=100"),
+    api.get("/v1/pauses"), api.items("/v1/agents", MOST_NAMES), api.items("/v1/lines", MOST_NAMES),
   ]);
-  const names = new Map(agents.items.map((agent) => [agent.id, agent.name]));
+  const names = new Map(agents.map((agent) => [agent.id, agent.name]));
   fill(place,
     card(said.status, el("ul", { class: "plain" }, status(system, context.config, names), paused(pauses))),
     card(said.today, el("dl", { class: "figures" }, figures(system.today))),
     card(said.work, el("ul", { class: "plain" }, work(system.runs, names))),
     card(said.backlog, backlogOf(backlog), queues === null ? null : queuesOf(queues)),
-    card(said.lines, lineList(lines.items, names)),
+    card(said.lines, lineList(lines, names)),
     newAgent(context));
 }
 
-/** Whether the model answers and what to do, the last error, and the live channel. */
-function status({ model, last_error: error }, config, names) {
+/** Whether the model answers and what to do, the last error, the live channel, and the clock. */
+function status({ now, model, last_error: error }, config, names) {
   const asked = model.reachable ? said.modelUp(model.name) : said.modelDown(model.name, model.action ?? model.code);
   return [
     light(model.reachable, asked),
     error === null ? null : light(false, said.lastError(
       names.get(error.agent_id) ?? error.agent_id, error.meaning ?? error.error ?? "")),
     light(config.live, config.live ? said.liveUp : said.liveDown),
+    clock(now, config.local),
   ];
+}
+
+/** How far the stack's clock is from this computer's; a local one may be turned. */
+function clock(now, local) {
+  const ahead = (new Date(now) - Date.now()) / 1000;
+  if (Math.abs(ahead) < CLOCK_SECONDS) return light(true, said.clock);
+  const time = when(now).textContent;
+  return light(local, ahead > 0 ? said.clockAhead(time, durationOf(ahead)) : said.clockBehind(time, durationOf(-ahead)));
 }
 
 function work(runs, names) {
   if (runs.length === 0) return el("li", {}, said.idle);
   return runs.map((run) => el("li", {},
-    said.working(names.get(run.agent_id) ?? run.agent_id, run.meaning ?? run.status)));
+    said.working(names.get(run.agent_id) ?? run.agent_id, run.meaning ?? words.runStatuses[run.status])));
 }
 
 /** The waiting work of the tenant by kind; kinds without work are left out. */
@@ -57,7 +67,7 @@ function counted(count, complete) {
 /** The depths of a local stack's queues; queues without jobs are left out. */
 function queuesOf({ items }) {
   const rows = items.filter((queue) => queue.waiting + queue.delayed + queue.running + queue.dead_letters > 0)
-    .map((queue) => [queue.queue, ...[queue.waiting, queue.delayed, queue.running, queue.dead_letters].map(number.format)]);
+    .map((queue) => [queue.queue, ...[queue.waiting, queue.delayed, queue.running, queue.dead_letters].map((count) => number(count))]);
   return [el("h3", {}, said.queues),
     table(said.queues, [said.queue, said.jobs, said.delayed, said.batches, said.deadLetters], rows, said.noJobs)];
 }
@@ -76,8 +86,7 @@ function figures(total) {
   const rows = [
     [said.answers, number(total.calls)], [said.input, number(total.input_tokens)],
     [said.cached, number(total.cached_tokens)], [said.output, number(total.output_tokens)],
-    [said.texts, number(total.texts)],
-    [said.money, amount(total.money)],
+    [said.texts, number(total.texts)], [said.money, amount(total.money)],
   ];
   return rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
 }

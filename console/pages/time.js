@@ -1,13 +1,12 @@
 // The time machine of a local stack: its clock, what will fire, and what has fired.
 import { button, el, field, fill } from "../dom.js";
 import { dueEvents, localCall } from "../local.js";
-import { part } from "../parts.js";
+import { durationOf, part } from "../parts.js";
 import { words } from "../words.js";
 
 const HOUR = 3600, DAY = 24 * HOUR, WEEK = 7 * DAY;
 const LOOK_MS = 1_000;
 const said = words.pages.time;
-const units = words.time;
 const moment = new Intl.DateTimeFormat(undefined, {
   weekday: "short", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit",
 });
@@ -165,15 +164,6 @@ function linksOf({ kind, id, agent_id: agent, agent_name: agentName, chat_id: ch
     [kind === "run", `#/why/run/${part(id)}`, () => said.run],
     [kind === "erasure", `#/people/${part(user)}/erasure/${part(id)}`, () => said.erasure],
   ].filter(([there]) => there).map(([, href, name]) => el("a", { href }, name()));
-}
-
-/** A duration in its two largest units. */
-function durationOf(seconds) {
-  const whole = Math.round(seconds);
-  const parts = [[units.days, Math.floor(whole / DAY)], [units.hours, Math.floor((whole % DAY) / HOUR)],
-    [units.minutes, Math.floor((whole % HOUR) / 60)], [units.seconds, whole % 60]];
-  const shown = parts.filter(([, count]) => count > 0).slice(0, 2).map(([unit, count]) => unit(count));
-  return shown.join(" ") || units.seconds(0);
 }
 
 export default { name: "time", needs: "local", show };

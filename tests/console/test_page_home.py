@@ -1,6 +1,8 @@
 """The page Home: status, use, agents at work, and a new agent."""
 
-from playwright.sync_api import expect
+from datetime import UTC, datetime, timedelta
+
+from playwright.sync_api import Route, expect
 
 from tests.console.driver import HOSTILE, Driver
 
@@ -14,6 +16,17 @@ def test_home_shows_status_use_and_lines(driver: Driver) -> None:
     expect(main.locator("dt")).to_have_text(
         ["Answers of models", "Input tokens", "Input from a cache", "Output tokens", "SMS", "Money"]
     )
+
+
+def test_home_shows_how_far_the_clock_is_ahead(driver: Driver) -> None:
+    def turn(route: Route) -> None:
+        body = route.fetch().json()
+        now = datetime.now(UTC) + timedelta(days=2, minutes=1)
+        route.fulfill(json={**body, "now": now.isoformat()})
+
+    driver.page.route("**/v1/system", turn)
+    driver.sign_in("#/home")
+    expect(driver.page.locator("main")).to_contain_text("2 days 1 min ahead of this computer")
 
 
 def test_home_shows_what_is_paused(driver: Driver) -> None:

@@ -112,6 +112,17 @@ def test_silence_in_a_chat_leads_to_its_reason(driver: Driver, model: ScriptedOp
     expect(driver.page.locator("main")).to_contain_text("tokens in all")
 
 
+def test_silence_of_an_earlier_time_leads_to_its_reason(
+    driver: Driver, model: ScriptedOpenAI
+) -> None:
+    model.default = Answer("[silence]")
+    chat, _ = answered_chat(driver.client, ["Say nothing"])
+    driver.sign_in(f"#/chats/{chat}")
+    driver.page.get_by_role("link", name="What followed message 1?").press("Enter")
+    driver.ready()
+    expect(driver.page.locator("main")).to_contain_text("The model answered `[silence]`.")
+
+
 def test_runs_of_another_day_are_reached_by_its_date(driver: Driver) -> None:
     _, agent = answered_chat(driver.client, ["Hello"])
     driver.sign_in(f"#/why/agent/{agent}")
