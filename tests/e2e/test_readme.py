@@ -1,5 +1,6 @@
 """The commands of the README and of other pages do what the pages say, against a running stack."""
 
+import json
 import shutil
 
 import pytest
@@ -38,6 +39,14 @@ def test_commands_of_tutorial_print_what_it_shows(start: StartStack, model: Scri
     assert "knee" not in group
     assert "lake" in group
     assert "Ask Maya how her training goes." in plan
+
+
+def test_commands_of_local_page_are_accepted(start: StartStack, model: ScriptedOpenAI) -> None:
+    client = start()
+    model.say("Hello!")
+    outputs = [json.loads(output) for output in run_page("docs/local.md", client.url) if output]
+    assert len(outputs) >= 9
+    assert not [output for output in outputs if "error" in output]
 
 
 def test_commands_of_second_agent_print_what_the_page_shows(
