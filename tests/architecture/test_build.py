@@ -16,7 +16,8 @@ import pytest
 from local.template import TEMPLATE, Template
 from skein.adapters.static_embeddings import LAYER_FOLDER, TOKENS, WEIGHTS
 from tests.support.scripted_openai import ScriptedOpenAI
-from tools import debian_python, deploy, layer, runtime_python, size
+from tools.deployment import deploy, layer, size
+from tools.install import debian_python, runtime_python
 
 # A finder that knows nothing of the packages and folders that the layer leaves out.
 PRUNED = """

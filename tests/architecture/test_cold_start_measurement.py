@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tools import cold_starts
-from tools.cold_starts import ColdStart
+from tools.deployment import cold_starts
+from tools.deployment.cold_starts import ColdStart
 
 
 def report(function: str, **metrics: float) -> dict[str, Any]:

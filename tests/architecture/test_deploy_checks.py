@@ -8,8 +8,8 @@ import pytest
 
 from local.template import TEMPLATE
 from tests.support.template import deployed_template
-from tools import deploy_checks
-from tools.deploy_checks import Checks, FailedCheckError, template_parameters
+from tools.deployment import checks as deploy_checks
+from tools.deployment.checks import Checks, FailedCheckError, template_parameters
 
 ISSUER = "https://issuer.example"
 ARN = "arn:aws:secretsmanager:eu-west-1:1:secret:"

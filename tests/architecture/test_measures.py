@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.suite_times import suite_of
-from tools.branch_coverage import by_package, package_of
+from tools.quality.branch_coverage import by_package, package_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,7 +45,7 @@ def test_suite_of_test_is_its_folder_below_tests() -> None:
 
 
 def test_modules_and_tests_of_mutation_exist() -> None:
-    text = (ROOT / "tools" / "mutation.py").read_text(encoding="utf-8")
+    text = (ROOT / "tools" / "quality" / "mutation.py").read_text(encoding="utf-8")
     names = re.findall(r'"([a-z]+/[a-z_/]+\.py)"', text)
     assert len(names) > 10
     folders = ROOT / "shared" / "skein", ROOT / "tests"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tools import packages
-from tools.embeddings import EMBEDDINGS
-from tools.package_data import BadPackageError, DataFile, PackageData
-from tools.ranks import RANKS
+from tools.install import packages
+from tools.install.embeddings import EMBEDDINGS
+from tools.install.package_data import BadPackageError, DataFile, PackageData
+from tools.install.ranks import RANKS
 
 EXPECTED = [*RANKS.files, *EMBEDDINGS.files]
 

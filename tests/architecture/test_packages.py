@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import packages, run_cost
+from tools.install import packages
+from tools.quality import run_cost
 
 
 @pytest.fixture

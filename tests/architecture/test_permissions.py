@@ -11,7 +11,7 @@ from local.template import Function, target
 from skein.models.chats.chat import Chat
 from skein.models.privacy.audit import AuditEntry
 from tests.support.template import deployed_template
-from tools.permissions import BEGIN, END, PAGE, MissingMarkersError, table, written
+from tools.deployment.permissions import BEGIN, END, PAGE, MissingMarkersError, table, written
 
 TEMPLATE = deployed_template()
 FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}

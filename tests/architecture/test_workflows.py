@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tools import npm_archive, workflows
+from tools import workflows
+from tools.install import npm_archive
 
 ROOT = workflows.ROOT
 FILES = sorted(workflows.WORKFLOWS.glob("*.yml"))

@@ -12,7 +12,7 @@ from skein.services.chat_state.snapshot import read_snapshot
 from tests.contract.conftest import NOW
 from tests.fakes.system import FixedClock
 from tests.support.engine import TABLE_NAME
-from tools import left_members
+from tools.stack import left_members
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

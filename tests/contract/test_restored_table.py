@@ -12,7 +12,7 @@ from tests.support.api_client import everything
 from tests.support.builders import LONG_INVOCATION, TENANT, World
 from tests.support.erasure import BEN, MARK, OPEN, TRACES, ZOE, group, settle, text, world_of
 from tests.support.template import deployed_template
-from tools.restore_erasures import Restoration
+from tools.stack.restore_erasures import Restoration
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -5,7 +5,7 @@ import pytest
 from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
 from tests.support.scripted_openai import ScriptedOpenAI
-from tools.smoke import TOKEN, Smoke, SmokeError, call, main
+from tools.stack.smoke import TOKEN, Smoke, SmokeError, call, main
 
 TENANT = "smoke-of-tests"
 

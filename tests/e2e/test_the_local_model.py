@@ -16,7 +16,7 @@ from local.errors import ModelMissingError
 from local.model.server import MODEL_NAME, LocalModel, model_file
 from local.stack import Stack
 from skein.services.delivery.segments import segment_count
-from tools.samples import text
+from tools.quality.samples import text
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from tests.support.api_client import everything
 from tests.support.builders import World
 from tests.support.erasure import settle, traces
 from tests.support.fakes import Fuse, Killed
-from tools.restore_erasures import Restoration
+from tools.stack.restore_erasures import Restoration
 
 
 @cache

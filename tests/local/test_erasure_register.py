@@ -14,7 +14,7 @@ from skein.services.privacy.erasure_register import ErasureRegister
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT
 from tests.support.template import deployed_template
-from tools import restore_erasures
+from tools.stack import restore_erasures
 
 ZOE = User(tenant=TENANT, id="usr_zoe", name="Zoe", created_at=NOON)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from local.model.server import MODEL_FILE
-from tools import model
+from tools.install import model
 
 
 def wheels(folder: Path, parts: dict[str, bytes]) -> list[Path]:

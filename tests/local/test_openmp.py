@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from local.model import server
-from tools import model, openmp, packages
+from tools.install import model, openmp, packages
 
 
 def wheel(folder: Path, member: str) -> Path:

@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools import layer, runtime_python
+from tools.deployment import layer
+from tools.install import runtime_python
 
 DEPLOYED = "aarch64"
 
@@ -28,6 +29,8 @@ def for_this_machine(built: Path, folder: Path) -> Path:
     python = runtime_python.find_or_install([sys.executable], version)
     platforms = [each.replace(DEPLOYED, machine) for each in layer.PLATFORMS]
     subprocess.run(
-        [python, "-m", "tools.layer", str(target), *platforms], check=True, cwd=layer.ROOT
+        [python, "-m", "tools.deployment.layer", str(target), *platforms],
+        check=True,
+        cwd=layer.ROOT,
     )
     return target

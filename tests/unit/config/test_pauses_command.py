@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.support.builders import World
-from tools.pause import apply, table_of
+from tools.stack.pause import apply, table_of
 
 
 def test_pause_command_switches_what_has_a_value() -> None:

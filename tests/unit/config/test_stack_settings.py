@@ -5,7 +5,7 @@ import pytest
 from skein.models.config.overrides import STACK_COPIES, StackOverrides, StackSettings
 from skein.services.config.stack_settings import StackSettingsService
 from tests.support.builders import World
-from tools.stack_settings import apply
+from tools.stack.settings import apply
 
 
 def copies(world: World) -> list[StackOverrides]:

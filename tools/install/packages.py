@@ -1,8 +1,8 @@
 """Installer of locked requirements into virtual environments, with progress.
 
-`python -m tools.packages <environment> <list> <stamp>` creates the environment if necessary,
-installs the list and touches the stamp. Installations run one at a time, so that two `make` at once
-do not disturb each other. The module needs only the standard library and pip.
+`python -m tools.install.packages <environment> <list> <stamp>` creates the environment if
+necessary, installs the list and touches the stamp. Installations run one at a time, so that two
+`make` at once do not disturb each other. The module needs only the standard library and pip.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LOCK = ROOT / ".cache" / "install.lock"
 OLDEST = (3, 11)
 POLL_SECONDS = 0.2

@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools import packages
+from tools.install import packages
 
 RELEASES = {"3.13": "trixie"}
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")

@@ -1,7 +1,7 @@
 """Answers of the local model to ten text messages, as a table for `docs/local-model.md`.
 
-`python -m tools.samples` starts a local stack in a temporary folder and texts the agent Coach from
-ten phones, one after another. The model's seed is fixed.
+`python -m tools.quality.samples` starts a local stack in a temporary folder and texts the agent
+Coach from ten phones, one after another. The model's seed is fixed.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Builder of the Lambda layer: the package, its dependencies, prompts, console and data files.
 
-`python -m tools.layer <folder> [platform ...]` fills the folder that becomes `/opt`. Dependencies
-are installed for the functions' platform, not for this machine, and cached until their pins change.
-The module needs only the standard library and pip.
+`python -m tools.deployment.layer <folder> [platform ...]` fills the folder that becomes `/opt`.
+Dependencies are installed for the functions' platform, not for this machine, and cached until their
+pins change. The module needs only the standard library and pip.
 """
 
 import ast
@@ -20,12 +20,12 @@ import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from tools import packages
-from tools.embeddings import EMBEDDINGS
-from tools.package_data import PackageData
-from tools.ranks import RANKS
+from tools.install import packages
+from tools.install.embeddings import EMBEDDINGS
+from tools.install.package_data import PackageData
+from tools.install.ranks import RANKS
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "requirements" / "layer.txt"
 CACHE = ROOT / ".cache" / "layer"
 TEMPLATE = ROOT / "template.yaml"

@@ -1,8 +1,8 @@
 """Costs of `make run`: the size of the installed packages, and the time of a start.
 
-`python -m tools.run_cost` measures the packages of `requirements/run.txt` with their compiled
-bytecode, and starts the stack twice on an empty data folder. It fails from 250 MB. Neither the
-model's file nor the loading of the model is counted.
+`python -m tools.quality.run_cost` measures the packages of `requirements/run.txt` with their
+compiled bytecode, and starts the stack twice on an empty data folder. It fails from 250 MB. Neither
+the model's file nor the loading of the model is counted.
 """
 
 import os
@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import cache_from_source
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "requirements" / "run.txt"
 LIMIT = 250_000_000
 SHOWN = 8  # the largest packages

@@ -11,7 +11,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools import packages
+from tools.install import packages
 
 
 class BadPackageError(packages.InstallError):

@@ -1,8 +1,9 @@
 """Begin, end or show the pauses of a whole stack, without a deployment.
 
-`PYTHONPATH=shared python -m tools.pause [--stack NAME] [--env NAME] [--local] [<work>=<1|0> ...]`,
-with the credentials of an operator who may read and write the table. The kind is `runs`, `texts` or
-`background`; 1 begins its pause and 0 ends it. `--local` reaches the stack that `make run` serves.
+`PYTHONPATH=shared python -m tools.stack.pause [--stack NAME] [--env NAME] [--local] [<work>=<1|0>
+...]`, with the credentials of an operator who may read and write the table. The kind is `runs`,
+`texts` or `background`; 1 begins its pause and 0 ends it. `--local` reaches the stack that `make
+run` serves.
 """
 
 import argparse
@@ -14,9 +15,9 @@ from skein.adapters.system import SystemClock
 from skein.models.config.pauses import PAUSE_KINDS, PauseKind
 from skein.ports import Clock, Table
 from skein.services.config.stack_settings import StackSettingsService
-from tools.deploy import BadNameError, Target
-from tools.deploy_checks import FailedCheckError, aws
-from tools.stack_settings import LOCAL, open_table
+from tools.deployment.checks import FailedCheckError, aws
+from tools.deployment.deploy import BadNameError, Target
+from tools.stack.settings import LOCAL, open_table
 
 SWITCHES = {"1": True, "0": False}
 
@@ -56,7 +57,7 @@ def table_of(stack: str, run: Callable[[Sequence[str]], str] = aws) -> str:
 
 def main(argv: Sequence[str]) -> None:
     """Run the command with the arguments of the command line."""
-    parser = argparse.ArgumentParser(prog="tools.pause")
+    parser = argparse.ArgumentParser(prog="tools.stack.pause")
     parser.add_argument("--stack", default="")
     parser.add_argument("--env", default="")
     parser.add_argument("--local", action="store_true")

@@ -1,7 +1,7 @@
 """Checks before a deployment: everything that would make it fail halfway, or fail afterwards.
 
-`python -m tools.deploy_checks [--stack NAME] [--env NAME] [Name=value ...]` checks the region, the
-credentials, the parameters, the issuer of tokens, the secrets and the quota of concurrent
+`python -m tools.deployment.checks [--stack NAME] [--env NAME] [Name=value ...]` checks the region,
+the credentials, the parameters, the issuer of tokens, the secrets and the quota of concurrent
 executions. It changes nothing and prints no secret. The module needs only the standard library and
 the `aws` command.
 """
@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tools.deploy import BadNameError, Target, arguments
+from tools.deployment.deploy import BadNameError, Target, arguments
 
-TEMPLATE = Path(__file__).resolve().parent.parent / "template.yaml"
+TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
 FETCH_SECONDS = 10
 # Clients and webhooks need executions beside those of the workers.
 RESERVE = 10

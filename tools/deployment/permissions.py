@@ -1,6 +1,6 @@
 """Table of the functions' permissions in docs/security.md, made from the template.
 
-`python -m tools.permissions` writes the table between its two markers.
+`python -m tools.deployment.permissions` writes the table between its two markers.
 """
 
 import re

@@ -1,7 +1,8 @@
 """Check of the unzipped size of each function with its layer.
 
-`python -m tools.size` measures the output of `sam build` in `.aws-sam/build` and fails above the
-limit. Lambda's own limit is 250 MB. Ours is lower, because larger code makes cold starts slower.
+`python -m tools.deployment.size` measures the output of `sam build` in `.aws-sam/build` and fails
+above the limit. Lambda's own limit is 250 MB. Ours is lower, because larger code makes cold starts
+slower.
 """
 
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from local.template import Template
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
 LIMIT = 110_000_000
 

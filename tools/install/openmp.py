@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from tools import packages
+from tools.install import packages
 
 REQUIREMENTS = packages.ROOT / "requirements" / "openmp.txt"
 LIBRARY = "libgomp.so.1"

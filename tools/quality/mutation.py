@@ -24,7 +24,7 @@ from cosmic_ray.testing import run_tests
 from cosmic_ray.work_db import use_db
 from cosmic_ray.work_item import MutationSpec, TestOutcome
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 LAYER = Path("shared/skein")
 TESTS = Path("tests")
 
@@ -143,7 +143,7 @@ def copy_project(target: Path) -> None:
 
 def arguments(given: list[str]) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tools.mutation")
+    parser = argparse.ArgumentParser(prog="python -m tools.quality.mutation")
     parser.add_argument("only", nargs="*", help="parts of modules' names; without any, all five")
     parser.add_argument("--mutants", type=int, default=60, help="at most so many per module")
     parser.add_argument("--seconds", type=float, default=300, help="at most so long per module")

@@ -1,9 +1,9 @@
 """Measurement of cold starts in a deployed stack, to compare them with and without SnapStart.
 
-`python -m tools.cold_starts [--stack NAME] [--env NAME] [--times 20]` asks for `/healthz` many
-times at once, so that Lambda starts new instances, and reads their reports in the log. Deploy with
-`SnapStart=off`, measure, deploy with `SnapStart=on`, and measure again. The module needs only the
-standard library and the `aws` command. It has not been run in a real account yet.
+`python -m tools.deployment.cold_starts [--stack NAME] [--env NAME] [--times 20]` asks for
+`/healthz` many times at once, so that Lambda starts new instances, and reads their reports in the
+log. Deploy with `SnapStart=off`, measure, deploy with `SnapStart=on`, and measure again. The module
+needs only the standard library and the `aws` command. It has not been run in a real account yet.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from tools.deploy import BadNameError, Target
-from tools.deploy_checks import FailedCheckError, aws
+from tools.deployment.checks import FailedCheckError, aws
+from tools.deployment.deploy import BadNameError, Target
 
 FUNCTION, ALIAS = "MobileApi", "current"
 LOG_SECONDS = 60.0  # until the reports are in the log
@@ -116,7 +116,7 @@ def measure(
 
 def main(argv: Sequence[str]) -> int:
     """Measure as the command line says, print the result, and return the exit status."""
-    parser = argparse.ArgumentParser(prog="tools.cold_starts")
+    parser = argparse.ArgumentParser(prog="tools.deployment.cold_starts")
     parser.add_argument("--stack", default="")
     parser.add_argument("--env", default="")
     parser.add_argument("--times", type=int, default=20)

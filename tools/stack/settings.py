@@ -1,6 +1,6 @@
 """Show or change the settings of the whole stack, without a deployment.
 
-`PYTHONPATH=shared python -m tools.stack_settings <table> [<name>=<value> ...]`, with the
+`PYTHONPATH=shared python -m tools.stack.settings <table> [<name>=<value> ...]`, with the
 credentials of an operator who may read and write the table. A value is JSON; null removes it.
 `--local` in place of the table reaches the stack that `make run` serves.
 """

@@ -1,10 +1,10 @@
 """Smoke test of a running Skein from outside: one conversation, in a tenant of its own.
 
-`SMOKE_TOKEN=... python -m tools.smoke <URL of the API>` prints one line for each step and exits
-with 1 if a step failed. The token carries the scopes `chat` and `admin`. Its tenant must have no
-lines, so that the test cannot send an SMS, and no agents of anybody else. The local stack needs no
-token: it issues one for a new tenant. The agent and the chat are removed in the end, also after a
-failure. Messages and runs of the tenant expire after a day.
+`SMOKE_TOKEN=... python -m tools.stack.smoke <URL of the API>` prints one line for each step and
+exits with 1 if a step failed. The token carries the scopes `chat` and `admin`. Its tenant must have
+no lines, so that the test cannot send an SMS, and no agents of anybody else. The local stack needs
+no token: it issues one for a new tenant. The agent and the chat are removed in the end, also after
+a failure. Messages and runs of the tenant expire after a day.
 """
 
 import json

@@ -1,0 +1,1 @@
+"""Checks, builds and deployments of a stack, and measurements of its functions."""

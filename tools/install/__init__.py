@@ -1,0 +1,1 @@
+"""Installers of environments, data files and programs, pinned by hash."""

@@ -1,0 +1,1 @@
+"""Measurements of the tests, the local model and `make run`."""

@@ -1,0 +1,1 @@
+"""Commands for a running stack: pauses, settings, migrations, restores and the smoke test."""
