@@ -1,1 +1,1 @@
-"""Measures what a turn costs, beside what people would use instead; `make bench` runs it all."""
+"""Benchmarks of Skein and of its peers; `make bench` runs them."""

@@ -1,7 +1,7 @@
-"""`make bench`: measures everything, prints it, and writes `bench/results.md` and a plot.
+"""`make bench`: run the benchmarks, print the results, and write `bench/results.md` and a plot.
 
-It ends within ten minutes: what is not measured by then is reported as not measured. With the name
-of a part (`make bench ONLY=imports`) it measures that alone, prints it, and writes nothing.
+The run ends within ten minutes. What is not measured by then is reported as not measured. With the
+name of a part (`make bench ONLY=imports`), only that part runs, and nothing is written.
 """
 
 import json
@@ -37,16 +37,16 @@ from skein.adapters.tokens import Tokens
 
 FOLDER = ROOT / "bench"
 PEERS_PYTHON = ROOT / ".cache" / "bench" / "bin" / "python"
-SECONDS = 570.0  # for all of it
+SECONDS = 570.0  # of the whole run
 LEFT_FOR_THE_REST = 10.0
 
 
 @dataclass
 class Bench:
-    """One run of it all.
+    """One run of the benchmarks.
 
     Attributes:
-        give_up: When it must be over, by the monotonic clock.
+        give_up: When the run must end, by the monotonic clock.
     """
 
     give_up: float
@@ -59,7 +59,7 @@ class Bench:
     failures: list[str] = field(default_factory=list)
 
     def run(self, *parts: str) -> Results:
-        """Measure some parts, or everything."""
+        """Measure the named parts, or all parts."""
         known = {
             "prefix": self._prefix,
             "prompts": self._prompts,
@@ -117,7 +117,7 @@ class Bench:
             self.own_time[kind] = line
 
     def _lines(self, python: Path, module: str, *arguments: str) -> list[dict[str, Any]]:
-        """What a part printed, as far as it came in the time that is left."""
+        """Run a module, and return the lines that it printed in the time that is left."""
         what = " ".join([module, *arguments[:-2]])
         print(f"bench: {what}", flush=True)
         left = self.give_up - time.monotonic() - LEFT_FOR_THE_REST
@@ -141,12 +141,12 @@ class Bench:
 
 def _environment() -> Mapping[str, str]:
     paths = (ROOT, ROOT / "shared", ROOT / "functions")
-    # A library's advice to its users is none of the results.
+    # Warnings of libraries are not part of the results.
     return {"PYTHONPATH": ":".join(map(str, paths)), "PYTHONWARNINGS": "ignore"}
 
 
 def show(results: Results, *, whole: bool) -> None:
-    """Print the tables that hold anything; of a part, only the goals that it has measured."""
+    """Print the tables that have rows; for a part, only the goals that it measured."""
     verdicts = goal_cells(results)
     for cells in (
         table(results.rows),
@@ -175,7 +175,7 @@ def draw(rows: Sequence[Row]) -> None:
 
 
 def main(*parts: str) -> int:
-    """Run it; return 1 if anything could not be measured, whatever the goals."""
+    """Run the benchmarks; return 1 if anything could not be measured, whatever the goals."""
     begun = time.monotonic()
     results = Bench(begun + SECONDS).run(*parts)
     show(results, whole=not parts)

@@ -1,4 +1,4 @@
-"""What a turn cost, and several turns of one kind together."""
+"""Measurement of turns: the calls and the time of each, and medians of several."""
 
 import statistics
 import time
@@ -11,45 +11,45 @@ from bench.turns.wire import Wire, WireCall, rounds
 
 KIB = 1_024
 MILLISECONDS = 1_000
-SHORT = 100  # messages of a chat that would change its cost while it is measured
+SHORT = 100  # messages; measured turns change the cost of a chat of this length or less
 MIN_TURNS = 3
 MAX_ERROR_CHARACTERS = 160
 
 
 @dataclass(frozen=True)
 class Turn:
-    """One turn: all calls to DynamoDB and S3 until its answer was stored, and how long it took."""
+    """One turn: all calls to DynamoDB and S3 until its answer was stored, and its duration."""
 
     calls: tuple[WireCall, ...]
     seconds: float
 
 
 class Talk(Protocol):
-    """A chat that can be gone on with."""
+    """A chat in which turns can be measured."""
 
     def turn(self) -> object:
-        """One message in, its context, one answer: what is measured."""
+        """Carry out the measured turn: post a message, read the context, post the answer."""
         ...
 
     def settle(self) -> None:
-        """What is between two turns and not measured; raises where the turn was no whole one."""
+        """Do the work between two turns, unmeasured; raise an error if the turn was incomplete."""
         ...
 
 
 def series(
     wire: Wire, messages: int, begin: Callable[[int, str], Talk], *, turns: int, seconds: float
 ) -> list[Turn]:
-    """Turns in chats of so many messages, each after one that is not counted.
+    """Measure turns in chats of one length, each after a turn that does not count.
 
-    A short chat would soon be a longer one, so each of its turns is made in a chat of its own. Of a
-    long one as many are made as there is time for, but three.
+    Each turn in a short chat gets a new chat, because the chat would grow too much. In a long chat,
+    all turns follow each other: at least three, and more while time is left.
 
     Args:
         wire: Counts the calls.
-        messages: How many there are when a turn begins.
-        begin: Makes a chat, given how many messages it holds and a name of its own.
-        turns: How many, if time allows.
-        seconds: How much time there is.
+        messages: The number of messages in the chat when a turn begins.
+        begin: Makes a chat, given its number of messages and a unique name.
+        turns: The maximum number of turns.
+        seconds: The time limit in seconds.
     """
     give_up = time.monotonic() + seconds
     found: list[Turn] = []
@@ -67,7 +67,7 @@ def series(
 
 
 def measured(wire: Wire, turn: Callable[[], object]) -> Turn:
-    """Carry out one turn and see what it costs."""
+    """Carry out one turn, and return its calls and its duration."""
     wire.calls.clear()
     begun = time.perf_counter()
     turn()
@@ -80,12 +80,12 @@ class Row:
     """One line of the table: the medians of several turns at one length of chat.
 
     Attributes:
-        who: Whose turns they are.
-        messages: How many messages the chat held before them.
-        turns: How many were measured.
-        rounds: The least of the turns: calls that are made at once overlap but for chance, and
-            those that wait for each other never do.
-        by_name: How often each operation was called in the last of the turns.
+        who: Skein, or the peer whose turns were measured.
+        messages: The number of messages in the chat before the turns.
+        turns: The number of measured turns.
+        rounds: The rounds of calls in the best turn. Calls that start together may fail to overlap
+            by chance, but calls that wait for each other never overlap.
+        by_name: The number of calls of each operation in the last turn.
         error: Why there are no figures.
     """
 
@@ -103,16 +103,16 @@ class Row:
 
     @property
     def kib(self) -> float:
-        """Both ways together."""
+        """The KiB sent and received."""
         return self.sent_kib + self.received_kib
 
     def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the row as a JSON object."""
         return asdict(self)
 
 
 def row_of(who: str, messages: int, turns: Sequence[Turn]) -> Row:
-    """The medians of some turns."""
+    """Return the medians of some turns."""
 
     def median(of: Callable[[Turn], float]) -> float:
         return statistics.median(map(of, turns))
@@ -132,6 +132,6 @@ def row_of(who: str, messages: int, turns: Sequence[Turn]) -> Row:
 
 
 def failed_row(who: str, messages: int, error: BaseException) -> Row:
-    """What is known of turns that could not be made."""
-    said = f"{type(error).__name__}: {error}".replace("\n", " ")
-    return Row(who=who, messages=messages, error=said[:MAX_ERROR_CHARACTERS])
+    """Return the row of turns that failed."""
+    line = f"{type(error).__name__}: {error}".replace("\n", " ")
+    return Row(who=who, messages=messages, error=line[:MAX_ERROR_CHARACTERS])

@@ -1,4 +1,4 @@
-"""What the measurements are held to, each with what was found and whether that is enough."""
+"""The goals of the benchmarks, each with the measured figure and a verdict."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ FLAT = 1.1
 BUILD_MS, WITH_READS_MS, TOKENS_MS = 15.0, 200.0, 5.0
 WEBHOOK, WORKER, WEBHOOK_SHARE = "sms_webhook", "run_worker", 0.5
 PREFIX_SHARE = 0.8
-# The shares of conversations as they are, rounded down, so that none may fall.
+# The measured shares, rounded down: a change that lowers one of them fails.
 PREFIX_SHARES = {
     "direct, short system prompt": 0.83,
     "direct, long system prompt": 0.922,
@@ -29,7 +29,7 @@ class Goal:
     """One goal.
 
     Attributes:
-        met: None where nothing was measured.
+        met: None if nothing was measured.
     """
 
     name: str
@@ -38,21 +38,21 @@ class Goal:
 
     @property
     def verdict(self) -> str:
-        """Pass or fail, for the table."""
+        """The verdict for the table: pass or FAIL."""
         return {True: "pass", False: "FAIL", None: "FAIL (not measured)"}[self.met]
 
 
 @dataclass(frozen=True)
 class Results:
-    """All that was measured.
+    """All results of a run.
 
     Attributes:
-        own_time: By kind of chat, in milliseconds (`skein_turns.own_time`).
+        own_time: Skein's own time by kind of chat, in milliseconds (`skein_turns.own_time`).
         imports: Cold starts by module.
         memory: See `bench.turns.memory`; None if it failed.
-        prefix: By conversation (`prefix.shares`), of prompts without RECALLED; `recalling` is the
-            ideal share of prompts with it.
-        failures: What could not be measured, and why.
+        prefix: Shares by conversation (`prefix.shares`), of prompts without RECALLED; `recalling`
+            is the ideal share of prompts with it.
+        failures: The parts that could not be measured, with the reason.
         overheads: By situation (`bench.prompts.overhead`).
     """
 
@@ -65,18 +65,18 @@ class Results:
     overheads: Mapping[str, Overhead] = field(default_factory=dict)
 
     def row(self, who: str, messages: int) -> Row | None:
-        """One line of the table, unless its turns failed."""
+        """Return a row of the table; None if its turns failed or were not measured."""
         found = (row for row in self.rows if (row.who, row.messages) == (who, messages))
         return next((row for row in found if row.error is None), None)
 
     def failed(self, who: str, messages: int) -> bool:
-        """Whether turns were tried there, and failed."""
+        """Return whether turns of this length were tried and failed."""
         tried = [row for row in self.rows if (row.who, row.messages) == (who, messages)]
         return any(row.error is not None for row in tried)
 
 
 def goals(results: Results) -> list[Goal]:
-    """Every goal, in the order in which they are printed."""
+    """Return all goals, in the order in which they are printed."""
     return [
         *_fewer_calls(results),
         *_flat(results),

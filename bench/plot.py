@@ -1,4 +1,4 @@
-"""Draws what a turn costs by length of chat; runs in the bench's own environment.
+"""Plot of the cost of a turn by length of chat; runs in the bench's own environment.
 
 `python -m bench.plot RESULTS.json PLOT.svg`.
 """
@@ -30,7 +30,7 @@ LINES = {
 
 
 def draw(rows: list[dict[str, Any]], target: Path) -> None:
-    """One panel for each kind of cost; a line ends where its peer fails."""
+    """Draw one panel for each kind of cost; a line ends where its peer fails."""
     figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
     for (name, title), panel in zip(PANELS, axes.flat, strict=True):
         for who, (label, color, marker, style) in LINES.items():

@@ -1,4 +1,4 @@
-"""Puts what was measured into words: the table that is printed, and `bench/results.md`."""
+"""The report of the benchmarks: the printed tables, and `bench/results.md`."""
 
 from collections.abc import Sequence
 
@@ -16,35 +16,39 @@ HEADS = ("messages", "who", "calls", "rounds", "KiB sent", "KiB received", "unit
 OPENING = """\
 # What a turn costs
 
-Written by `make bench`; nothing in it is written by hand. One turn is one message in, its context
-read, and one answer stored; the model answers at once. Everybody runs on the same DynamoDB Local in
-the same run, with the same messages of 190 characters.
+Written by `make bench`, not by hand. In one turn, a message is posted, its context is read, and one
+answer is stored. The model answers at once. All systems run on the same DynamoDB Local in the same
+run, with the same messages of 190 characters.
 
-- **Skein**: a direct chat of the app, through its doors: limits, exactly-once, a recorded run with
-  its prompt. Each turn's worker has never seen the chat; a warm worker has it in memory.
-- **LangChain**: `DynamoDBChatMessageHistory`, all read before the answer, both messages added at
-  once after it. **LangGraph**: a graph of one node with `langgraph-checkpoint-aws`'s
-  `DynamoDBSaver`, large states in S3.
-- Calls are requests to DynamoDB and S3, retries included; Skein's one or two to SQS are not in it.
-  Rounds are calls that wait for each other. KiB are bodies. Units are what DynamoDB says it
-  consumed; S3 has none. Medians, but for rounds, which are the least of the turns. Times are those
-  of an engine on the same machine: they compare, and say nothing of AWS.
+- **Skein**: a direct chat of the app, with rate limits, exactly-once processing, and a recorded run
+  with its prompt. In the rows "Skein", each turn has a worker that has never seen the chat. A warm
+  worker has the chat in memory.
+- **LangChain**: `DynamoDBChatMessageHistory`. The whole history is read before the answer, and both
+  messages are added together after it.
+- **LangGraph**: a graph of one node with `DynamoDBSaver` of `langgraph-checkpoint-aws`, and large
+  states in S3.
+
+Calls are requests to DynamoDB and S3, with retries. Skein's one or two requests to SQS are not
+counted. Rounds are calls that wait for each other. KiB are the sizes of the bodies. Units are the
+capacity units that DynamoDB reports; S3 has none. All figures are medians, except the rounds, which
+are the minimum. The times are those of an engine on the same machine. They can be compared with
+each other, but not with times on AWS.
 """
 COLD_STARTS = """\
-Compiled, by an interpreter that has just started; processor time, the least of three. The first
-event is a real one, on a table that holds what led to it. Of every port that it asks for the real
-one is made, its clients and all; DynamoDB, the model and Twilio are also called, in vain. Ports in
-memory then do the work.
+Processor time of compiled code in a new interpreter, the minimum of three. The first event is real,
+on a table with the items that led to it. Each port that it uses is created with its clients. One
+call of DynamoDB, the model and Twilio fails at an unreachable endpoint. Then ports in memory do the
+work.
 """
 
 PROMPTS = """\
-Tokens that are neither people's words nor the operator's, in four situations, then at commit
-ff91d65 and now. `bench/prompts/overhead.py` says what counts.
+Tokens that are neither people's words nor the operator's, in four situations, at commit ff91d65 and
+now. `bench/prompts/overhead.py` says what counts.
 """
 
 
 def table(rows: Sequence[Row]) -> list[list[str]]:
-    """The cells of the table, its head first, sorted by length."""
+    """Return the cells of the table of turns, its head first, sorted by length."""
     ordered = sorted(rows, key=lambda row: (row.messages, list(NAMES).index(row.who)))
     return [list(HEADS), *(_cells(row) for row in ordered)]
 
@@ -66,7 +70,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def printed(cells: Sequence[Sequence[str]]) -> str:
-    """Cells in columns, for a terminal; a line that tells of a failure runs on."""
+    """Format cells as columns for a terminal; a line that reports a failure may be longer."""
     whole = [row for row in cells if len(row) == len(cells[0])]
     widths = [max(len(row[position]) for row in whole) for position in range(len(cells[0]))]
     lines = (
@@ -76,7 +80,7 @@ def printed(cells: Sequence[Sequence[str]]) -> str:
 
 
 def markdown_table(cells: Sequence[Sequence[str]]) -> str:
-    """Cells as Markdown; a shorter row is filled up."""
+    """Format cells as Markdown; shorter rows are filled up."""
     width = len(cells[0])
     rows = [
         [*(cell.replace("|", "\\|") for cell in row), *[""] * (width - len(row))] for row in cells
@@ -86,12 +90,12 @@ def markdown_table(cells: Sequence[Sequence[str]]) -> str:
 
 
 def goal_cells(results: Results) -> list[list[str]]:
-    """The goals, what was found and the verdicts."""
+    """Return the cells of the goals, with the figures and the verdicts."""
     return [["goal", "found", ""], *([g.name, g.found, g.verdict] for g in goals(results))]
 
 
 def import_cells(results: Results) -> list[list[str]]:
-    """What a cold start of each function takes, the longest first."""
+    """Return the cells of the cold starts, the longest first."""
     ordered = sorted(results.imports.items(), key=lambda one: -one[1].sum_ms)
     rows = (
         [f"`{name}`", *(f"{ms:.0f}" for ms in (start.import_ms, start.event_ms, start.sum_ms))]
@@ -101,7 +105,7 @@ def import_cells(results: Results) -> list[list[str]]:
 
 
 def time_cells(results: Results) -> list[list[str]]:
-    """What of a context is Skein's own time."""
+    """Return the cells of Skein's own time in a context."""
     names = {
         "build_p95": "making the prompt (processor time), p95",
         "tokens_p95": "of that, counting tokens, p95",
@@ -118,12 +122,12 @@ def time_cells(results: Results) -> list[list[str]]:
 
 
 def overhead_cells(results: Results) -> list[list[str]]:
-    """How many tokens of a prompt are nobody's words, by situation."""
+    """Return the cells of the tokens that are nobody's words, by situation."""
     return cells(results.overheads)
 
 
 def operation_lines(results: Results) -> list[str]:
-    """Which operations the calls of a turn are, in the longest chat that each can hold."""
+    """Return the operations of a turn, in the longest chat that each system can hold."""
     last = {row.who: row for row in results.rows if row.error is None}
     return [
         f"- {NAMES[who]}, {row.messages:,} messages: "
@@ -133,7 +137,7 @@ def operation_lines(results: Results) -> list[str]:
 
 
 def page(results: Results, about: str) -> str:
-    """`bench/results.md`."""
+    """Return the text of `bench/results.md`."""
     parts = [
         OPENING,
         f"{about}\n",

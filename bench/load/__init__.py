@@ -1,1 +1,1 @@
-"""Many people at once, with and without faults, and what must hold afterwards (`make load`)."""
+"""Load tests: many people at once, with and without faults, and checks afterwards (`make load`)."""

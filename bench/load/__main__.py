@@ -1,4 +1,4 @@
-"""`make load`: lets many people at the local stack, and holds it to what it promises."""
+"""`make load`: put the local stack under load, then check the table and the queues."""
 
 import argparse
 import logging
@@ -20,7 +20,7 @@ from local.template import ROOT
 
 
 def main(arguments: list[str]) -> int:
-    """Carry it out; 1 if anything does not hold."""
+    """Run the load test; return 1 if a check failed."""
     plan, keep = _asked(arguments)
     folder = Path(tempfile.mkdtemp(prefix="skein-load-"))
     log_to(folder / "stack.log")
@@ -73,7 +73,7 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
 
 
 def log_to(path: Path) -> None:
-    """Write the log lines of the stack and the bench to a file."""
+    """Write the log lines of the stack and the load test to a file."""
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
     for name in ("local", "bench"):
@@ -89,7 +89,7 @@ def machine() -> str:
 
 
 def _write(outcome: Outcome) -> None:
-    """Keep what was found, if it was a whole run on the engine of the local stack."""
+    """Write the page, if this was a full run on the local stack's default engine."""
     plan = outcome.plan
     if plan.engine != Plan.engine or (plan.phones, plan.users, plan.seconds) != (
         Plan.phones,

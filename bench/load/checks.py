@@ -1,6 +1,6 @@
-"""What must hold once everything has come to rest, held to the table itself.
+"""Checks of the table and the queues after a load run, when no work is left.
 
-Each check tells what is wrong, a sentence each; no sentence means that it holds.
+Each check yields one sentence for each problem.
 """
 
 from collections import Counter, defaultdict
@@ -12,25 +12,25 @@ from skein.models.chats.chat import Message
 from skein.models.runs.run import Run
 
 ANSWERED = frozenset({"sent", "delivered"})
-# What may lie ahead when all is quiet: a chat that has been quiet for long enough is consolidated.
+# Kinds that may be due later: idle chats are consolidated, for example.
 MAY_BE_DUE = frozenset({"consolidation", "direct_consolidation"})
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of one check."""
+    """The problems that one check has found."""
 
     check: str
     wrong: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the check found no problem."""
         return not self.wrong
 
 
 def acknowledged_once(found: StoredState) -> Iterator[str]:
-    """Every acknowledged message is there exactly once, with the number and words it was told."""
+    """Check that each acknowledged message is stored once, with its number and words."""
     by_id: dict[str, list[Message]] = defaultdict(list)
     for message in found.everything_said:
         if message.sender.kind == "user":
@@ -48,7 +48,7 @@ def acknowledged_once(found: StoredState) -> Iterator[str]:
 
 
 def nothing_doubled(found: StoredState) -> Iterator[str]:
-    """No sender's id is two messages, and each message has its one dedupe mark."""
+    """Check that each client id has one message, and each message one idempotency record."""
     said = Counter((m.chat_id, m.sender.ref, m.client_id) for m in found.everything_said)
     yield from (f"{key[2]} is {n} messages" for key, n in said.items() if n > 1)
     records = {(m.chat_id, m.sender, m.client_id): m.seq for m in found.records}
@@ -61,7 +61,7 @@ def nothing_doubled(found: StoredState) -> Iterator[str]:
 
 
 def dense(found: StoredState) -> Iterator[str]:
-    """`seq` is 1, 2, 3 ... in every chat, up to what the chat says is the last."""
+    """Check that `seq` is 1, 2, 3 ... in each chat, up to the chat's `last_seq`."""
     for chat in found.chats.values():
         numbers = sorted(message.seq for message in found.messages.get(chat.id, ()))
         if numbers != list(range(1, chat.last_seq + 1)):
@@ -69,7 +69,7 @@ def dense(found: StoredState) -> Iterator[str]:
 
 
 def every_run_ended(found: StoredState) -> Iterator[str]:
-    """No run is queued or at work, and each has the steps that it counts."""
+    """Check that no run is queued or running, and that each has all its steps."""
     steps: dict[str, list[int]] = defaultdict(list)
     for step in found.steps:
         steps[step.run_id].append(step.n)
@@ -81,7 +81,7 @@ def every_run_ended(found: StoredState) -> Iterator[str]:
 
 
 def no_run_failed(found: StoredState) -> Iterator[str]:
-    """Nobody was left without an answer by a run that was given up, or canceled for no reason."""
+    """Check that no run has failed, or was canceled for no reason."""
     for run in found.runs:
         joined = run.status == "canceled" and (run.error or "").startswith("joined ")
         if run.status in {"failed", "canceled"} and not joined:
@@ -89,7 +89,7 @@ def no_run_failed(found: StoredState) -> Iterator[str]:
 
 
 def one_answer_a_run(found: StoredState) -> Iterator[str]:
-    """A run that is done has said exactly one thing, any other at most one."""
+    """Check that each completed run has posted one message, and each other run at most one."""
     said = Counter(m.run_id for m in found.everything_said if m.run_id and m.kind == "text")
     for run in found.runs:
         most, least = (1, 1) if run.status == "done" else (0, 0)
@@ -104,7 +104,7 @@ def one_answer_a_run(found: StoredState) -> Iterator[str]:
 
 
 def covered_once(found: StoredState) -> Iterator[str]:
-    """Each person's message was for exactly one answer, whose prompt had shown it."""
+    """Check that each message of a person was answered by one run, whose prompt showed it."""
     answered: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in found.runs:
         if run.status == "done" and run.chat_id is not None:
@@ -129,7 +129,7 @@ def _covers(run: Run, seq: int) -> bool:
 
 
 def sms_once(found: StoredState) -> Iterator[str]:
-    """Each answer to a phone has reached it, once."""
+    """Check that each answer to a phone has reached the phone once."""
     reached = Counter((text.recipient, text.body) for text in found.sms)
     meant: Counter[tuple[str, str]] = Counter()
     delivered = Counter((delivery.chat_id, delivery.seq) for delivery in found.deliveries)
@@ -149,7 +149,7 @@ def sms_once(found: StoredState) -> Iterator[str]:
 
 
 def slots_empty(found: StoredState) -> Iterator[str]:
-    """No agent's place holds a run at work, a queued one, one to go on, or a wait."""
+    """Check that no agent's membership names a run or a wait."""
     for member in found.members:
         held = (member.running_run, member.queued_run, member.wait, *member.resuming)
         if any(held):
@@ -157,12 +157,12 @@ def slots_empty(found: StoredState) -> Iterator[str]:
 
 
 def nothing_due(found: StoredState) -> Iterator[str]:
-    """The due index has no run, text or chat any more."""
+    """Check that the due index has no run, delivery or chat."""
     yield from (f"{kind} {key} is still due" for kind, key in found.due if kind not in MAY_BE_DUE)
 
 
 def queues_empty(found: StoredState) -> Iterator[str]:
-    """No queue holds anything, and nothing was given up."""
+    """Check that all queues and dead-letter queues are empty."""
     if found.held:
         yield f"{found.held} messages are still held"
     for queue, count in found.dead_letters.items():
@@ -186,5 +186,5 @@ CHECKS: dict[str, Callable[[StoredState], Iterator[str]]] = {
 
 
 def verdicts(found: StoredState) -> list[Verdict]:
-    """What comes of all checks."""
+    """Run all checks."""
     return [Verdict(name, tuple(check(found))) for name, check in CHECKS.items()]

@@ -1,9 +1,9 @@
-"""Containers: `python -m bench.load.container SOCKET` is forked into one whenever the host asks.
+"""Process that forks into one container for each request of the host.
 
-Everything is imported and wired before, so that one that was killed is soon replaced; nothing is
-connected by then. Each has an app of its own, made from what the host tells, as a Lambda container
-makes its own from the environment, with clients that fail as often as the storm has it, and handles
-one event after the other.
+`python -m bench.load.container SOCKET` imports and wires everything before it forks, so that a
+killed container is replaced quickly. It has no connections yet. Each container makes its own app
+from the host's settings, as a Lambda container does from its environment. Its clients fail as often
+as the storm says. It handles one event after the other.
 """
 
 import importlib
@@ -45,10 +45,10 @@ LATER = ("openai", "requests", "twilio.rest", "twilio.rest.api.v2010.account.mes
 
 
 class SharedClock(TurnableClock):
-    """The host's clock, however far it is turned meanwhile.
+    """The host's clock, however far the host has turned it.
 
     Args:
-        path: The file in which the host keeps how far that is.
+        path: The file in which the host stores the clock's offset.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class SharedClock(TurnableClock):
         self._read_at = 0
 
     def now(self) -> datetime:
-        """The present moment in UTC."""
+        """Return the current time in UTC."""
         try:
             changed_at = self._shared.stat().st_mtime_ns
         except FileNotFoundError:  # it has never been turned
@@ -69,7 +69,7 @@ class SharedClock(TurnableClock):
 
 
 def wire(setup: Setup, storm: Storm) -> None:
-    """Build the app."""
+    """Build the app of this container."""
     settings = Settings.from_environment(setup.skein)
     clock = SharedClock(Path(setup.clock))
     adapters = _adapters(setup, settings, clock, storm)
@@ -106,7 +106,7 @@ def _adapters(setup: Setup, settings: Settings, clock: Clock, storm: Storm) -> A
 
 
 def serve(host: Connection, known: Mapping[str, Function], storm: Storm) -> None:
-    """Handle one event after the other until the host is gone."""
+    """Handle one event after the other until the host ends the connection."""
     functions = Functions(list(known.values()))
     while True:
         name, event, storm.raging = host.recv()
@@ -128,7 +128,7 @@ def load_services() -> None:
 
 
 def breed(path: str) -> None:
-    """Become a container in a new process each time the host sends a number."""
+    """Fork a container each time the host sends a number."""
     known = {function.logical_id: function for function in Template.load().functions}
     Functions(list(known.values()))  # which imports them
     load_services()
@@ -145,8 +145,8 @@ def breed(path: str) -> None:
             number = host.recv()
             if os.fork() == 0:
                 break
-    # Here is the new process, which has closed its copy of the connection.
-    random.seed()  # or all of them would wait for each other in the same steps
+    # This is the new process, which has closed its copy of the connection.
+    random.seed()  # otherwise, all containers would use the same random pauses
     storm.begin(f"{setup.seed}-{number}")
     with Client(path, family="AF_UNIX") as connection:
         connection.send((number, os.getpid()))

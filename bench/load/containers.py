@@ -1,7 +1,7 @@
-"""Handlers in processes of their own, as Lambda has them: one event at a time, and mortal.
+"""Containers as on Lambda: processes that handle one event at a time and can be killed.
 
-A container that dies takes its invocation with it, which counts as failed; another one takes its
-place. What runs in them is `bench.load.container`; they are forks of one process, the nursery.
+If a container is killed, its invocation fails, and another container replaces it.
+`bench.load.container` runs in the containers; one parent process forks all of them.
 """
 
 import itertools
@@ -26,29 +26,29 @@ from local.template import ROOT, Function
 
 Kind = Literal["door", "worker"]
 START_SECONDS = 60.0
-SPARE_SECONDS = 2.0  # a container that is over its time by this much is ended
+SPARE_SECONDS = 2.0  # after the time-out, before the container is killed
 FOLDERS = (ROOT, ROOT / "shared", ROOT / "functions")
 
 
 class ContainerLostError(LocalError):
-    """The container died, or was ended, in the middle of an invocation."""
+    """The container ended in the middle of an invocation."""
 
 
 class InvocationFailedError(LocalError):
-    """The handler raised; the message says what."""
+    """The handler raised; the message has the error."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What containers are made from.
+    """The settings of all containers.
 
     Attributes:
-        skein: Skein's own variables.
-        clock: The file of the clock that all share.
+        skein: Skein's environment variables.
+        clock: The file of the shared clock.
         sqlite: The data folder, if the table and the queues are in SQLite.
         dynamodb_url: The endpoint of DynamoDB; empty with SQLite.
-        delays: Seconds by URL of a queue of SQS.
-        seed: Of what fails in them.
+        delays: The delay of each queue of SQS in seconds, by its URL.
+        seed: The seed of the injected faults.
     """
 
     skein: Mapping[str, str]
@@ -68,17 +68,19 @@ class _Container:
 
 
 class Containers:
-    """Runs functions (see `local.functions.Invoker`) in containers: doors apart from workers.
+    """Runner of functions in containers (see `local.functions.Invoker`).
+
+    There are two kinds of containers: doors answer requests, workers handle all other events.
 
     Args:
-        sizes: How many containers of each kind there are.
-        setup: What they are made from.
-        storm: Decides which answers of doors are lost on their way.
-        log: The file that takes what they print.
+        sizes: The number of containers of each kind.
+        setup: The settings of the containers.
+        storm: Decides which answers of doors are lost.
+        log: The file of the containers' output.
 
     Attributes:
-        wake: Called when an invocation has ended, since it may have sent something.
-        killed: How many were killed on purpose.
+        wake: Called when an invocation has ended, because it may have sent jobs.
+        killed: The number of containers that were killed on purpose.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class Containers:
         self._containers: dict[int, _Container] = {}
         self._busy: set[int] = set()
         self._stopping = False
-        # A socket's path is short, wherever the data lies.
+        # The path of a socket must be short, so it is not in the data folder.
         self._home = tempfile.TemporaryDirectory(prefix="skein-")
         path = str(Path(self._home.name) / "host")
         self._listener = Listener(path, family="AF_UNIX", backlog=64)
@@ -119,17 +121,17 @@ class Containers:
         self._thread = threading.Thread(target=self._accept, name="containers", daemon=True)
 
     def start(self) -> None:
-        """Start all of them; return when each can be used.
+        """Start all containers, and return when they can be used.
 
         Raises:
-            ChildFailedError: They did not get ready in time.
+            ChildFailedError: They did not start in time.
         """
         self._thread.start()
         wanted = sum(self._sizes.values())
         self._nursery.wait_until(lambda: len(self._containers) == wanted, seconds=START_SECONDS)
 
     def stop(self) -> None:
-        """End all of them."""
+        """End all containers."""
         self._stopping = True
         with self._lock:
             containers = list(self._containers.values())
@@ -140,10 +142,10 @@ class Containers:
         self._home.cleanup()
 
     def invoke(self, function: Function, event: Event) -> Any:
-        """Have one event handled by a free container.
+        """Handle one event in a free container.
 
         Raises:
-            ContainerLostError: It died meanwhile, or its answer was lost.
+            ContainerLostError: The container was killed, or its answer was lost.
             InvocationFailedError: The handler raised.
         """
         kind = _kind(function)
@@ -161,7 +163,7 @@ class Containers:
         return value
 
     def kill_one(self, chosen: random.Random) -> bool:
-        """Kill, as by running out of memory, a container that is at work; whether there was one."""
+        """Kill a container that is working; return whether there was one."""
         with self._lock:
             if not self._busy:
                 return False

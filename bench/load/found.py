@@ -1,4 +1,4 @@
-"""What the table holds when everything is over, read page by page, and what people were told."""
+"""The state after a load run: the items of the table, and the answers that people got."""
 
 import json
 from collections import defaultdict
@@ -18,12 +18,12 @@ from skein.models.runs.step import Step
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """A message that somebody was told is taken in.
+    """A message that was acknowledged to its sender.
 
     Attributes:
-        id: The sender's own: a `client_id`, or the end of one, Twilio's id.
-        seq: Its number, if they were told.
-        message_id: The same.
+        id: The sender's own id: a `client_id`, or Twilio's id, with which a client id ends.
+        seq: The number of the message, if the sender was told.
+        message_id: The id of the message, if the sender was told.
     """
 
     id: str
@@ -34,13 +34,13 @@ class Acknowledged:
 
 @dataclass
 class StoredState:
-    """Everything that the checks look at.
+    """Everything that the checks read.
 
     Attributes:
-        due: The marks of the due index, as `kind` and key.
-        sms: What reached phones.
-        dead_letters: Messages by queue of what was given up.
-        held: Messages that queues still have.
+        due: The due pointers as kind and key.
+        sms: The SMS that reached phones.
+        dead_letters: The number of messages in each dead-letter queue.
+        held: The number of messages that the queues still hold.
     """
 
     chats: dict[str, Chat] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class StoredState:
     held: int = 0
 
     def take(self, items: Iterable[Item]) -> None:
-        """Sort items of the table to where they belong."""
+        """Add items of the table, each to the list of its kind."""
         for item in items:
             if "gsi2pk" in item:
                 self.due.append((str(item["gsi2pk"]).split("#")[1], f"{item['pk']}|{item['sk']}"))
@@ -84,12 +84,12 @@ class StoredState:
 
     @property
     def everything_said(self) -> list[Message]:
-        """The messages of all chats."""
+        """Return the messages of all chats."""
         return [message for said in self.messages.values() for message in said]
 
 
 def ledger_of(path: Path) -> list[dict[str, Any]]:
-    """The lines of a ledger; the last one may have been cut off."""
+    """Read the lines of a ledger; an incomplete last line is left out."""
     lines: list[dict[str, Any]] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
@@ -100,7 +100,7 @@ def ledger_of(path: Path) -> list[dict[str, Any]]:
 
 
 def acknowledged_in(ledger: Sequence[Mapping[str, Any]]) -> list[Acknowledged]:
-    """The messages that people were told are taken in."""
+    """Return the messages of a ledger that were acknowledged."""
     return [
         Acknowledged(line["id"], line["text"], line.get("seq"), line.get("message_id"))
         for line in ledger

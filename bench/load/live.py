@@ -40,7 +40,7 @@ from skein.ports import Sockets
 GROUP = 10  # people in a chat
 CALLERS = 8  # requests at once while the chats are opened
 RAMP_SECONDS = 400.0
-LATE = 0.01  # the share of jobs that come up to two seconds late
+LATE = 0.01  # share of jobs that come up to two seconds late
 P95_GOAL_SECONDS = 0.3
 PAGE = ROOT / "bench" / "load-live.md"
 
@@ -61,12 +61,12 @@ cut each minute.
 
 @dataclass(frozen=True)
 class Size:
-    """How large a run is.
+    """The size of a run.
 
     Attributes:
         connections: The number of people.
         seconds: How long they write.
-        rate: The messages a second, of all together.
+        rate: The messages per second, of all people together.
     """
 
     connections: int = 1_000
@@ -81,13 +81,13 @@ A_FEW = Size(connections=24, seconds=5.0, rate=8.0)
 
 @dataclass(frozen=True)
 class LiveOutcome:
-    """What came of a run.
+    """The outcome of a run.
 
     Attributes:
-        ramp_seconds: How long it took until all were connected.
+        ramp_seconds: The time until all people were connected.
         cpu_seconds: The processor time of the stack's process while people wrote.
-        busy: The load average of the machine, work of others included.
-        dead_letters: The messages that were given up, by queue.
+        busy: The load average of the machine, with other work on it.
+        dead_letters: The messages in dead-letter queues, by queue.
         drawn: The injected faults.
     """
 
@@ -101,7 +101,7 @@ class LiveOutcome:
 
     @property
     def problems(self) -> list[str]:
-        """Return what must not be, in words."""
+        """Return the problems of the run, in words."""
         found = [f"wrong frame: {example}" for example in self.result.examples]
         if self.result.unacknowledged:
             found.append(f"{self.result.unacknowledged} messages were never acknowledged")
@@ -178,7 +178,7 @@ def carry_out(size: Size, folder: Path) -> LiveOutcome:
             seed=size.seed,
         )
         storm.raging = size.faults
-        ramp, used, result = _let_live(plan, folder)
+        ramp, used, result = _run_people(plan, folder)
         storm.raging = False
         return LiveOutcome(
             size=size,
@@ -211,7 +211,7 @@ def _open_chats(caller: Caller, count: int) -> tuple[dict[str, str], dict[str, l
         return tokens, dict(zip(pool.map(gather, crews), crews, strict=True))
 
 
-def _let_live(plan: LivePlan, folder: Path) -> tuple[float, float, LiveResult]:
+def _run_people(plan: LivePlan, folder: Path) -> tuple[float, float, LiveResult]:
     """Run the people; return the seconds until all were connected and the stack's CPU seconds."""
     told, result = folder / "plan.json", folder / "result.json"
     told.write_text(json.dumps(asdict(plan)), encoding="utf-8")

@@ -39,16 +39,16 @@ DONE = {*OK, 404, 409}  # a change that had taken effect before its answer was l
 
 @dataclass(frozen=True)
 class LivePlan:
-    """What the people do.
+    """The plan of the people.
 
     Attributes:
-        url: The stack.
+        url: The URL of the stack.
         seconds: How long they write.
-        rate: The messages a second, of all together.
+        rate: The messages per second, of all people together.
         faults: Whether connections are cut.
         tokens: The token of each person.
         groups: The members of each chat.
-        seed: Of what is drawn.
+        seed: The seed of random choices.
     """
 
     url: str
@@ -62,14 +62,14 @@ class LivePlan:
 
 @dataclass(frozen=True)
 class LiveResult:
-    """What the people were shown.
+    """The frames that the people got.
 
     Attributes:
         wrong: The number of wrong frames.
         examples: Some wrong frames, in words.
         percentiles: The seconds from post to frame: p50, p95 and p99.
-        expected: How many messages surely had to reach a reader, each reader counted.
-        lost: How many of them did not.
+        expected: How many messages had to reach a reader for certain, counted for each reader.
+        lost: How many of these did not reach the reader.
         frames: The number of frames by type.
         cpu_seconds: The processor time of the people's process while they wrote.
         seconds: How long they wrote.

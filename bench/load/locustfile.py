@@ -1,8 +1,8 @@
-"""The people of `make load` as locust runs them, in its own environment (`.cache/load`).
+"""The people of `make load`, run by locust in its own environment (`.cache/load`).
 
     locust -f bench/load/locustfile.py --headless -u 250 -r 50 ...
 
-What they are to do stands in a file, which `SKEIN_LOAD_PLAN` names.
+The variable `SKEIN_LOAD_PLAN` names the file with their plan.
 """
 
 import json
@@ -51,13 +51,13 @@ _LEFT = [None] * _WAITING.qsize()
 
 
 class Somebody(User):  # type: ignore[misc] # the library is in another environment
-    """The next person who is not there yet; when the last one has gone, so does locust."""
+    """The next person of the plan. When the last person has finished, locust ends."""
 
     wait_time = constant(0)
 
     @task  # type: ignore[untyped-decorator]
     def live(self) -> None:
-        """Write and wait until the time is over; each person lives once."""
+        """Write and wait until the time is over; locust calls this once for each person."""
         try:
             person = _WAITING.get_nowait()
         except queue.Empty:

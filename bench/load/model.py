@@ -1,7 +1,7 @@
-"""A model that answers after 300 ms, and whose every answer tells which call and which message.
+"""A model that answers after 300 ms, with the numbers of the call and the message in each answer.
 
-Where the history stands as roles, its text is the answer; in a timeline it asks for `send_message`
-first, and then has nothing to say.
+With the history as roles, the answer is the text. With a timeline, the model calls `send_message`
+first, and then ends.
 """
 
 import itertools
@@ -24,10 +24,10 @@ THROTTLED = json_response(
 
 
 class Model:
-    """What answers at an OpenAI-compatible API.
+    """Model behind an OpenAI-compatible API.
 
     Attributes:
-        calls: How many answers it has given, those of summaries aside.
+        calls: The number of answers, without those for summaries.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Model:
         self._numbers = itertools.count(1)
 
     def answer(self, request: Request) -> Response:
-        """One completion, after its time."""
+        """Answer one completion request after 300 ms."""
         if request.path != PATH or request.method != "POST":
             return json_response(404, {"error": {"message": "no such path"}})
         asked: dict[str, Any] = json.loads(request.body)
@@ -47,7 +47,7 @@ class Model:
 
 
 def said(messages: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
-    """The model's message: an answer that nobody else gives."""
+    """Return the message of the model, which no other call gets."""
     if messages[-1]["role"] == "tool":
         return {"content": ""}
     timeline = _marked(messages)
@@ -65,7 +65,7 @@ def said(messages: Sequence[Mapping[str, Any]], number: int) -> dict[str, Any]:
 
 
 def _marked(messages: Sequence[Mapping[str, Any]]) -> str | None:
-    """The message that the arrow of a timeline stands behind."""
+    """Return the message before the trigger's arrow in a timeline."""
     for message in messages:
         if message["role"] != "system":
             continue

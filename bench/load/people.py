@@ -1,8 +1,8 @@
-"""The people of a load run: phones that text, and users of the app, who wait for their answers.
+"""The people of a load run: phones that text, and users of the app.
 
-A message is sent again under the same id until it is acknowledged, as Twilio and real apps do. What
-came of it goes into a ledger, a line each, which is what the checks hold the table to. Nothing but
-the standard library stands here, so that locust and threads can both run it.
+Each waits for the answers. A message is sent again under the same id until it is acknowledged, as
+Twilio and real apps do. Each outcome is one line of a ledger, with which the checks compare the
+table. The module uses only the standard library, so that locust and threads can both run it.
 """
 
 import json
@@ -22,7 +22,7 @@ TENANT = "demo"
 CALL_SECONDS = 30.0
 MAX_TRIES = 25
 MAX_WAIT_SECONDS = 5.0
-LOOK_SECONDS, MAX_LOOK_SECONDS = 1.0, 5.0  # less and less often, as apps do
+LOOK_SECONDS, MAX_LOOK_SECONDS = 1.0, 5.0  # between two looks; growing, as in apps
 MAX_IN_A_BURST = 3
 MAX_GAP_SECONDS = 0.8  # so that a burst lies within a line's debounce
 OK = range(200, 300)
@@ -34,14 +34,14 @@ Told = Callable[[str, float], None]
 
 
 class RefusedError(Exception):
-    """A message was refused, or never acknowledged."""
+    """A message was refused, or was never acknowledged."""
 
 
 class Ledger:
-    """What people did and were told, one JSON object a line.
+    """File with what people sent and were told, one JSON object per line.
 
     Args:
-        path: Of the file, which several threads add to.
+        path: The file; several threads may add lines.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,13 +56,14 @@ class Ledger:
 
 @dataclass(frozen=True)
 class World:
-    """What all of them need.
+    """The common settings of all people.
 
     Attributes:
-        url: Of the stack.
-        until: When they stop beginning anything, in seconds since 1970.
-        told: Hears of what was measured.
-        patience_seconds: After which somebody looks for an answer no more; the checks do.
+        url: The URL of the stack.
+        until: When people begin no more bursts, in seconds since 1970.
+        told: Called with each measured time.
+        patience_seconds: After this time, a person stops looking for an answer; the checks still
+            do.
     """
 
     url: str
@@ -101,13 +102,13 @@ def call(
 
 
 class Person:
-    """Somebody who writes bursts of messages and waits for the answer to each.
+    """A person who writes bursts of messages and waits for the answer to each burst.
 
     Args:
-        name: `p` or `u` and three digits; their messages carry it, the burst and a number.
-        world: Where they live.
-        pause_seconds: Between an answer and the next burst, on average.
-        seed: Of what they draw.
+        name: `p` or `u` and three digits. Each message has the name, the burst and a number.
+        world: The common settings.
+        pause_seconds: The mean time between an answer and the next burst.
+        seed: The seed of random choices.
     """
 
     def __init__(self, name: str, world: World, *, pause_seconds: float, seed: int) -> None:
@@ -130,7 +131,7 @@ class Person:
         return time.time() < self._world.until
 
     def burst(self) -> None:
-        """Write some messages at once and wait for the first answer to them."""
+        """Write some messages at once, and wait for the first answer to them."""
         self._burst += 1
         markers, first_acknowledged = [], 0.0
         for number in range(1, self._random.randint(1, MAX_IN_A_BURST) + 1):
@@ -152,10 +153,10 @@ class Person:
         self._note("unanswered", burst=self._burst)
 
     def _say(self, marker: str) -> float:
-        """Send one message until it is acknowledged; returns when it was.
+        """Send one message until it is acknowledged, and return when it was.
 
         Raises:
-            RefusedError: It never was.
+            RefusedError: The message was never acknowledged.
         """
         begun = time.time()
         wait = 0.25
@@ -182,20 +183,20 @@ class Person:
         time.sleep(max(0.0, min(seconds, self._world.until - time.time())))
 
     def _send(self, marker: str) -> tuple[int, dict[str, Any]]:
-        """One try: the status, and what the table is to be held to."""
+        """Send the message once; return the status, and the fields for the ledger."""
         raise NotImplementedError
 
     def _answered(self, markers: list[str]) -> bool:
-        """Whether an answer to one of these messages is there."""
+        """Return whether one of these messages has an answer."""
         raise NotImplementedError
 
 
 class Phone(Person):
-    """Somebody who texts the line."""
+    """A person who texts the line."""
 
     @property
     def number(self) -> str:
-        """Their phone number."""
+        """The person's phone number."""
         return f"+1415555{1000 + int(self.name[1:]):04}"
 
     def _send(self, marker: str) -> tuple[int, dict[str, Any]]:
@@ -214,7 +215,7 @@ class Phone(Person):
 
 
 class AppUser(Person):
-    """Somebody who writes in one chat of the app, alone with the agent or among others."""
+    """A person who writes in one chat of the app, a direct chat or a group."""
 
     def __init__(self, position: Mapping[str, str], *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -248,7 +249,7 @@ class AppUser(Person):
 def people(
     world: World, *, phones: int, places: list[Mapping[str, str]], pause_seconds: float, seed: int
 ) -> list[Person]:
-    """All of them, phones first."""
+    """Return all people, phones first."""
     common: dict[str, Any] = {"pause_seconds": pause_seconds, "seed": seed}
     return [
         *(Phone(f"p{n:03}", world, **common) for n in range(phones)),
@@ -257,7 +258,7 @@ def people(
 
 
 def live_in_threads(everybody: list[Person]) -> None:
-    """Let people live, each in a thread, until all have stopped."""
+    """Run each person in a thread, and wait until all have finished."""
     threads = [threading.Thread(target=person.live, daemon=True) for person in everybody]
     for thread in threads:
         thread.start()

@@ -1,4 +1,4 @@
-"""Puts a load run into words: what is printed, and `bench/load.md` or `bench/load-faults.md`."""
+"""The report of a load run: the printed tables, and `bench/load.md` or `bench/load-faults.md`."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,20 +13,22 @@ MAX_TOLD = 10
 OPENING = """\
 # {title}
 
-Written by `{command}`; nothing in it is written by hand. The whole local stack on one machine,
-each handler in a process of its own, one event at a time; people live in locust. A phone's burst
-is one to three texts within {gap} seconds, a line's answer waits three seconds for more; the model
-answers after 0.3 s. A message counts as acknowledged when its sender was told so, retries under the
-same id included; an answer, from the acknowledgement of its burst's first message to when the
-person, who looks every second at first, sees it. Afterwards the clock is turned until all is quiet,
-and the whole table is read.
+Written by `{command}`, not by hand. The whole local stack runs on one machine. Each handler runs in
+a process of its own, one event at a time. The people are run by locust. A phone sends bursts of one
+to three SMS within {gap} seconds, and the line's debounce is three seconds. The model answers after
+0.3 s.
+
+A message counts as acknowledged when its sender was told so, with retries under the same id. The
+time of an answer is from the acknowledgement of the burst's first message until the person sees the
+answer; the person looks once a second at first. Afterwards, the clock is turned until no work is
+left, and the whole table is checked.
 """
 STORM = """\
 
-With faults, each call of {called}, and each of people's requests, fails with a
-probability of 5 %: throttled, cut off, or without an answer, before or after it has taken effect.
-Half of what queues hold comes up to two seconds late, so that others overtake it, a tenth
-comes twice, and a container that is at work is killed every five seconds.
+With faults, each call of {called}, and each request of a person, fails with a
+probability of 5 %: it is throttled, its connection breaks, or its answer is lost, before or after
+it has taken effect. Half of the messages in queues come up to two seconds late, so that others
+overtake them. A tenth come twice. Every five seconds, a working container is killed.
 """
 
 CALLED: dict[EngineName, str] = {
@@ -36,7 +38,7 @@ CALLED: dict[EngineName, str] = {
 
 
 def figures(outcome: Outcome) -> list[list[str]]:
-    """How much was done, and how fast."""
+    """Return the table of counts and times."""
     lines = outcome.ledger
     whats = Counter(line["what"] for line in lines)
     messages = [line for line in lines if line["what"] == "message"]
@@ -62,7 +64,7 @@ def figures(outcome: Outcome) -> list[list[str]]:
 
 
 def doubled(outcome: Outcome) -> int:
-    """How many texts reached their phone more often than they were meant to."""
+    """Return how many SMS reached their phone more than once."""
     meant = Counter((d.to.phone, part.body) for d in outcome.found.deliveries for part in d.parts)
     reached = Counter((text.recipient, text.body) for text in outcome.found.sms)
     return (reached - meant).total()
@@ -76,7 +78,7 @@ def _percentiles(values: Sequence[float]) -> list[str]:
 
 
 def failures(outcome: Outcome) -> list[list[str]]:
-    """What failed how often; a container that was killed could not tell of its last invocation."""
+    """Return the failures by kind; a killed container cannot report its last invocation."""
     names = sorted({name.split(": ")[0] for name in outcome.drawn})
     kinds = sorted({name.split(": ")[1] for name in outcome.drawn})
     rows = [[name, *(str(outcome.drawn.get(f"{name}: {k}", "")) for k in kinds)] for name in names]
@@ -84,7 +86,7 @@ def failures(outcome: Outcome) -> list[list[str]]:
 
 
 def checks(outcome: Outcome) -> list[list[str]]:
-    """The checks and what came of them."""
+    """Return the checks with their results."""
     rows = [
         [v.check, "pass" if v.holds else "FAIL", "" if v.holds else str(len(v.wrong))]
         for v in outcome.verdicts
@@ -93,7 +95,7 @@ def checks(outcome: Outcome) -> list[list[str]]:
 
 
 def show(outcome: Outcome, machine: str) -> None:
-    """Print all of it, with what is wrong."""
+    """Print the report, with all problems."""
     print(about(outcome, machine))
     print(f"\n{printed(figures(outcome))}\n")
     if outcome.drawn:
@@ -107,20 +109,20 @@ def show(outcome: Outcome, machine: str) -> None:
 
 
 def about(outcome: Outcome, machine: str) -> str:
-    """What it was, in a sentence."""
+    """Describe the run in a sentence."""
     plan = outcome.plan
     return (
         f"{machine}; {plan.phones} phones and {plan.users} users of the app for "
         f"{plan.seconds:.0f} s, {plan.pause_seconds:.0f} s between an answer and the next burst; "
-        f"seed {plan.seed}. They wrote and waited for {outcome.writing_seconds:.0f} s; quiet after "
-        f"{outcome.drain_seconds:.0f} s more, in which the clock was turned by "
-        f"{outcome.turned_seconds / 60:.0f} minutes. At work on the machine meanwhile, others' "
-        f"included: {outcome.busy:.1f} (its load average)."
+        f"seed {plan.seed}. They wrote and waited for {outcome.writing_seconds:.0f} s. No work was "
+        f"left after {outcome.drain_seconds:.0f} s more, in which the clock was turned by "
+        f"{outcome.turned_seconds / 60:.0f} minutes. Load average of the machine, other work "
+        f"included: {outcome.busy:.1f}."
     )
 
 
 def page(outcome: Outcome, machine: str, *, gap: float) -> str:
-    """The page that is kept."""
+    """Return the text of the page."""
     faults = outcome.plan.faults
     title = "Many people at once, while everything fails" if faults else "Many people at once"
     command = "make load FAULTS=1" if faults else "make load"

@@ -1,4 +1,4 @@
-"""One load run: people write, time is turned until all is quiet, and the table is checked."""
+"""One load run: people write, the clock is turned until no work is left, then checks follow."""
 
 import json
 import logging
@@ -33,7 +33,7 @@ from skein.models.outbox.due import DUE_SHARDS, DueKind, due_partition
 LOCUST = ROOT / ".cache" / "load" / "bin" / "locust"
 PEOPLE_A_GROUP = 5
 RAMP_SECONDS = 10
-LEAVE_SECONDS = 75  # within which the last answers are waited for
+LEAVE_SECONDS = 75  # for the last answers
 MIN_TURN_SECONDS, MAX_TURN_SECONDS = 60.0, 900.0
 MAX_TURNED = timedelta(hours=2)
 DRAIN_SECONDS, DRAIN_SECONDS_WITH_FAULTS = 105.0, 220.0  # of real time
@@ -44,22 +44,22 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Plan:
-    """What a load run is.
+    """The settings of a load run.
 
     Attributes:
-        phones: How many people text.
-        users: How many use the app, half of them alone with the agent and half in groups.
-        seconds: For which they write.
-        pause_seconds: Between an answer and the next burst of one person, on average.
+        phones: The number of people who text.
+        users: The number of people in the app; half of them have a direct chat, half are in groups.
+        seconds: How long the people write.
+        pause_seconds: The mean time between an answer and a person's next burst.
         engine: Where the table and the queues are kept.
         faults: Whether calls fail, queues are unreliable and containers are killed.
-        seed: Of everything that is drawn.
-        threads: Run the people in threads of this process instead of locust.
-        patience_seconds: For which somebody looks for an answer.
-        kill_seconds: Between two containers that are killed.
-        sizes: How many containers there are of each kind.
-        drain_seconds: Of real time, within which all must have come to rest afterwards.
-        settings: Skein's own that differ from the defaults.
+        seed: The seed of all random choices.
+        threads: Whether the people run in threads of this process instead of locust.
+        patience_seconds: How long a person looks for an answer.
+        kill_seconds: The time between two killed containers.
+        sizes: The number of containers of each kind.
+        drain_seconds: The real time in which all work must end afterwards; None for the default.
+        settings: Skein's settings that differ from the defaults.
     """
 
     phones: int = 200
@@ -78,12 +78,12 @@ class Plan:
 
     @property
     def time_to_rest(self) -> float:
-        """Seconds of real time."""
+        """The real time in seconds in which all work must end afterwards."""
         usual = DRAIN_SECONDS_WITH_FAULTS if self.faults else DRAIN_SECONDS
         return usual if self.drain_seconds is None else self.drain_seconds
 
 
-# A few people for a few seconds, to see that all of this still works.
+# A few people for a few seconds, as a smoke test.
 A_FEW = Plan(
     phones=4,
     users=3,
@@ -95,14 +95,14 @@ A_FEW = Plan(
     kill_seconds=1.5,
     sizes={"door": 2, "worker": 3},
     drain_seconds=60.0,
-    # Otherwise that is due a quarter of an hour later.
+    # A summary would be due a quarter of an hour later.
     settings={"SKEIN_AUTO_SUMMARY": "false"},
 )
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run."""
+    """The outcome of a run."""
 
     plan: Plan
     verdicts: tuple[Verdict, ...]
@@ -118,7 +118,7 @@ class Outcome:
 
 
 class Drainable(Protocol):
-    """A stack whose poller and clock can be reached."""
+    """A stack whose poller and clock can be used."""
 
     @property
     def poller(self) -> Poller:
@@ -132,7 +132,7 @@ class Drainable(Protocol):
 
 
 class Caller:
-    """Calls of the operator, which never fail."""
+    """The operator's client, whose requests must all succeed."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -146,7 +146,7 @@ class Caller:
         token: str | None = None,
         seconds: float = 60.0,
     ) -> Any:
-        """One request that has to succeed."""
+        """Send one request that must succeed; return its JSON."""
         headers = {"content-type": "application/json"}
         if token is not None:
             headers["authorization"] = f"Bearer {token}"
@@ -158,13 +158,13 @@ class Caller:
             return json.loads(response.read() or b"null")
 
     def token(self, sub: str, scope: str = "chat") -> str:
-        """A token for somebody."""
+        """Return a token for a person."""
         told = self.ok("POST", "/local/token", {"sub": sub, "tenant": TENANT, "scope": scope})
         return str(told["token"])
 
 
 def places(caller: Caller, users: int) -> list[dict[str, str]]:
-    """Open the chats of the app; for each of its users, their token and their chat."""
+    """Open the chats of the app; return the token and the chat of each user."""
     operator = caller.token("operator", "admin")
     agents = caller.ok("GET", "/v1/agents", token=operator)["items"]
     agent = {"kind": "agent", "id": agents[0]["id"]}
@@ -190,7 +190,7 @@ def places(caller: Caller, users: int) -> list[dict[str, str]]:
 
 
 def carry_out(plan: Plan, folder: Path) -> Outcome:
-    """Carry a plan out in an empty folder."""
+    """Run a plan in an empty folder."""
     storm = Storm(f"{plan.seed}-host")
     with ExitStack() as parts:
         server = parts.enter_context(ModelServer(storm))
@@ -207,7 +207,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
                 killer = Killer(stack.containers, seed=plan.seed, seconds=plan.kill_seconds)
                 bad_weather.enter_context(killer)
                 storm.raging = True
-            _let_live(plan, stack.url, theirs, ledger, folder)
+            _run_people(plan, stack.url, theirs, ledger, folder)
         storm.raging = False
         written, busy = time.monotonic(), os.getloadavg()[1]
         quiet = drain(stack, caller, plan.time_to_rest)
@@ -233,7 +233,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         )
 
 
-def _let_live(
+def _run_people(
     plan: Plan, url: str, theirs: list[dict[str, str]], ledger: Path, folder: Path
 ) -> None:
     until = time.time() + plan.seconds
@@ -291,15 +291,15 @@ def _let_live(
 
 
 def drain(stack: Drainable, caller: Caller, seconds: float) -> bool:
-    """Turn the clock until nothing is due any more; whether it came to that in so much real time.
+    """Turn the clock until nothing is due; return whether the real time sufficed.
 
-    It is turned to when something is due, as far as two hours, which is more than any retry takes.
+    The clock is turned to each due time, at most by two hours in all. All retries end within that.
     """
     give_up = time.monotonic() + seconds
     begun = stack.clock.now()
     try:
         while stack.clock.now() - begun < MAX_TURNED:
-            # Retries of failed jobs have to pass, too, so this is no `/local/drain`.
+            # `/local/drain` would leave the retries of failed jobs.
             now = {"advance_seconds": 0}
             caller.ok("POST", "/local/clock", now, seconds=give_up - time.monotonic())
             moments = [at for at in (_due_at(), stack.poller.next_due()) if at is not None]
@@ -318,7 +318,7 @@ def drain(stack: Drainable, caller: Caller, seconds: float) -> bool:
 
 
 def _due_at() -> datetime | None:
-    """When the next thing is to be done, but for what is done once chats have been quiet."""
+    """Return the next due time, without work that waits until chats are quiet."""
     table = bootstrap.app().ports.table
     records = [
         str(item["gsi2sk"]).split("#")[0]
@@ -330,5 +330,5 @@ def _due_at() -> datetime | None:
 
 
 def any_seed() -> int:
-    """A seed that nobody chose."""
+    """Return a random seed."""
     return random.SystemRandom().randrange(1, 1_000_000)

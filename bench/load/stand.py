@@ -1,4 +1,4 @@
-"""The local stack with its handlers in containers, and a storm that can be let loose on it."""
+"""The local stack with its handlers in containers, under injected faults."""
 
 import logging
 import random
@@ -33,8 +33,8 @@ from skein.adapters.twilio.sms import READ_SECONDS as TWILIO_SECONDS
 SIZES: dict[Kind, int] = {"door": 12, "worker": 16}
 MAX_CONCURRENCY = 8  # batches of one queue
 KILL_SECONDS = 5.0
-# The model is given up on sooner than deployed, or lost answers would take most of the three
-# minutes: each try of the SDK, of which there are two, has three seconds.
+# The model's time-out is shorter than deployed: three seconds for each of the SDK's two tries.
+# Otherwise, lost answers would take most of the three minutes.
 MODEL_SECONDS = 8
 MODEL_HANG_SECONDS = 3.5
 TWILIO_BUSY = json_response(
@@ -46,13 +46,13 @@ logger = logging.getLogger(__name__)
 
 
 class LoadStack(Stack):
-    """A local stack that is as mortal as the cloud.
+    """A local stack whose containers and requests can fail.
 
     Args:
-        config: How it is to be run.
-        storm: Decides what fails.
-        seed: Of what fails inside containers.
-        sizes: How many containers there are.
+        config: The configuration of the stack.
+        storm: Decides which faults are injected.
+        seed: The seed of the faults inside containers.
+        sizes: The number of containers of each kind.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class LoadStack(Stack):
         )
 
     def _wake(self) -> None:
-        """Look for what a container has sent and changed."""
+        """Look for jobs and changes of a container that has finished."""
         self.engine.wake()
         self.engine.changed()
 
@@ -119,11 +119,11 @@ class LoadStack(Stack):
         return super()._respond(request)
 
     def _over_the_air(self, request: Request) -> Response:
-        """The way between people and the gateway, on which requests and answers are lost."""
+        """Handle a person's request, unless a fault loses the request or its answer."""
         return lossy(super()._respond, self._storm, "people", request)
 
     def sms(self) -> list[Sms]:
-        """What has reached phones."""
+        """Return the SMS that have reached phones."""
         return SmsLog(self.config.data_dir / "texts.jsonl").find()
 
     def dead_letters(self) -> dict[str, int]:
@@ -138,10 +138,10 @@ def dead_letters_of(template: Template, engine: Engine) -> dict[str, int]:
 
 
 class ModelServer:
-    """The model behind HTTP; a context manager.
+    """The model behind HTTP, as a context manager.
 
     Args:
-        storm: Decides which of its answers are lost.
+        storm: Decides which answers of the model are lost.
     """
 
     def __init__(self, storm: Storm) -> None:
@@ -172,12 +172,12 @@ class ModelServer:
 
 
 class Killer:
-    """Kills a container that is at work every few seconds; a context manager.
+    """Context manager that kills a working container every few seconds.
 
     Args:
-        containers: Of which one dies.
-        seed: Of which one.
-        seconds: Between two deaths.
+        containers: The containers.
+        seed: The seed of the choices.
+        seconds: The time between two kills.
     """
 
     def __init__(self, containers: Containers, *, seed: int, seconds: float = KILL_SECONDS) -> None:
@@ -211,7 +211,7 @@ class Killer:
 def config_for(
     folder: Path, model_url: str, settings: dict[str, str], engine: EngineName
 ) -> Config:
-    """How the stack of a load run is run."""
+    """Return the configuration of a load run's stack."""
     chosen = {"SKEIN_MODEL_TIMEOUT_SECONDS": str(MODEL_SECONDS), **settings}
     return Config(
         port=0, data_dir=folder, openai_base_url=model_url, engine=engine, settings=chosen

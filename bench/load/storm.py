@@ -26,19 +26,19 @@ Fault = Literal["throttle", "reset", "lost before", "lost after"]
 FAULTS: tuple[Fault, ...] = ("throttle", "reset", "lost before", "lost after")
 
 SHARE = 0.05
-MAX_PAUSE_SECONDS = 1.0  # a lost call of AWS takes some time, though not its whole time-out
+MAX_PAUSE_SECONDS = 1.0  # of a lost call of AWS, less than its time-out
 READ_SECONDS = 5
-LATEST_SECONDS = 2.0  # by which a queue may hand out a message too late
+LATEST_SECONDS = 2.0  # the longest delay of a late message
 COPIED, LATE = 0.1, 0.5  # the shares of messages that come twice, and late
 
 Answer = Callable[[Request], Response]
 
 
 class Storm:
-    """Decides, call by call, what fails; quiet until it is told to rage.
+    """Source of injected faults, which injects none until `raging` is set.
 
     Args:
-        seed: Of what is drawn.
+        seed: The seed of the choices.
     """
 
     def __init__(self, seed: str) -> None:
@@ -48,11 +48,11 @@ class Storm:
         self.begin(seed)
 
     def begin(self, seed: str) -> None:
-        """Draw from the beginning, of another seed."""
+        """Start again with another seed."""
         self._random = random.Random(seed)
 
     def draw(self, whose: str) -> Fault | None:
-        """What becomes of a call of somebody's; None lets it pass."""
+        """Return the fault of a call; None for no fault."""
         with self._lock:
             if not self.raging or self._random.random() >= SHARE:
                 return None
@@ -61,19 +61,19 @@ class Storm:
             return fault
 
     def taken(self) -> dict[str, int]:
-        """What was drawn since this was last asked."""
+        """Return the faults since the last call of this method."""
         with self._lock:
             drawn = dict(self.drawn)
             self.drawn.clear()
             return drawn
 
     def chance(self, share: float) -> bool:
-        """Whether something happens that does in such a share of all cases."""
+        """Return whether an event with this probability happens."""
         with self._lock:
             return self.raging and self._random.random() < share
 
     def seconds(self, longest: float) -> float:
-        """Some time, no longer than that."""
+        """Return a random time up to a maximum."""
         with self._lock:
             return self._random.uniform(0, longest)
 
@@ -97,7 +97,7 @@ def lossy(answer: Answer, storm: Storm, whose: str, request: Request) -> Respons
 
 
 def shake_aws(client: Any, service: str, storm: Storm) -> None:
-    """Let calls of a client fail, as AWS and the network make them fail."""
+    """Let calls of an AWS client fail, as AWS and the network do."""
     wire = URLLib3Session(timeout=READ_SECONDS)
 
     def before_send(request: Any, **_: object) -> AWSResponse | None:
@@ -119,7 +119,7 @@ def shake_aws(client: Any, service: str, storm: Storm) -> None:
 
 
 def _throttled(request: Any, service: str) -> AWSResponse:
-    """What DynamoDB or SQS answers when it is asked too much."""
+    """Return the answer of DynamoDB or SQS to a throttled call."""
     operation = request.headers.get("X-Amz-Target", b"")
     name = operation.decode() if isinstance(operation, bytes) else str(operation)
     if service == "sqs":
@@ -137,10 +137,10 @@ def _throttled(request: Any, service: str) -> AWSResponse:
 
 
 class _Raw(io.BytesIO):
-    """A body as botocore reads it."""
+    """A body in the form that botocore reads."""
 
     def stream(self, **_: object) -> Any:
-        """All of it."""
+        """Yield the whole body."""
         yield self.read()
 
 
@@ -150,14 +150,14 @@ class _Raw(io.BytesIO):
 def shaken(
     answer: Answer, storm: Storm, *, name: str, throttled: Response, hang_seconds: float
 ) -> Answer:
-    """A server whose answers fail: 429, a closed connection, none in time, before or after.
+    """Return a server whose answers fail with 429, a closed connection or a time-out.
 
     Args:
-        answer: Does what is asked.
-        storm: Decides.
-        name: Whose it is.
-        throttled: What it says when it is asked too much.
-        hang_seconds: Longer than the caller waits.
+        answer: Answers a request.
+        storm: Decides which answers fail.
+        name: The name of the server, for the counts.
+        throttled: The answer to a throttled request.
+        hang_seconds: A time longer than the caller waits.
     """
 
     def respond(request: Request) -> Response:
@@ -179,7 +179,7 @@ def shaken(
 
 
 class UnreliableInbox:
-    """An inbox that gives some messages twice, and many late, so that others overtake them.
+    """An inbox that delivers some messages twice and many late, so that later ones overtake them.
 
     Args:
         inbox: The inbox that holds the messages.
@@ -245,7 +245,7 @@ class UnreliableInbox:
         return [held for held in self._inbox.take(source) if not self._delayed(held, now)]
 
     def succeed(self, held: Held) -> None:
-        """See `local.polling.inbox.Inbox`; a copy is done without the queue's knowing."""
+        """See `local.polling.inbox.Inbox`; the queue knows nothing of a copy."""
         if held.message.receipt_handle:
             self._inbox.succeed(held)
 

@@ -1,8 +1,9 @@
-"""How much of its prompts a provider with a prefix cache need not charge again.
+"""The share of prompts that a provider's prefix cache serves.
 
-A conversation of 200 turns by the script, at the settings as they are. Two prompts in a row share
-the tokens at which both begin, tools first, as they are sent. OpenAI's cache serves heads of 1,024
-tokens and more, in steps of 128 (platform.openai.com/docs/guides/prompt-caching).
+The conversations have 200 turns of the script, with the default settings. Two consecutive prompts
+share the tokens with which both begin; the tools come first, as they are sent. OpenAI's cache
+serves heads of 1,024 tokens and more, in steps of 128
+(platform.openai.com/docs/guides/prompt-caching).
 """
 
 import json
@@ -30,7 +31,7 @@ RULES = " Ask for the pulse at rest, and for pain, before you raise the load by 
 LONG_PROMPT = SYSTEM_PROMPT + RULES * 60
 CHAT_ID = "chat_01KHRDDVQ0EKCGHG6EF8EDHSKF"  # as long as those that Skein gives
 EVERY_TOOL: tuple[ToolName, ...] = get_args(ToolName)
-# Each with a name, the kind of chat, what the agent heeds, and what it may use.
+# Each with a name, the kind of chat, the system prompt and the tools.
 CONVERSATIONS: tuple[tuple[str, Kind, str, tuple[ToolName, ...]], ...] = (
     ("direct, short system prompt", "direct", SYSTEM_PROMPT, DEFAULT_TOOLS),
     ("direct, long system prompt", "direct", LONG_PROMPT, DEFAULT_TOOLS),
@@ -42,7 +43,7 @@ CONVERSATIONS: tuple[tuple[str, Kind, str, tuple[ToolName, ...]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class QuestionOutcome:
-    """What the model was asked in a turn, and the prompt that this was made from."""
+    """The request to the model in a turn, and the prompt that it was made from."""
 
     request: ModelRequest
     prompt: PromptRecord
@@ -58,7 +59,7 @@ def conversation(
     settings: Settings | None = None,
     indexed: bool = False,
 ) -> list[QuestionOutcome]:
-    """What the model was asked in each turn of one conversation, from its first message on.
+    """Yield the requests to the model in each turn of one conversation, from its first message on.
 
     Args:
         kind: The kind of chat.
@@ -66,7 +67,7 @@ def conversation(
         tokens: Counts tokens.
         tools: The agent's tools.
         turns: The number of turns.
-        settings: The defaults, if not given.
+        settings: The settings; None for the defaults.
         indexed: Whether messages are indexed, so that prompts have a section RECALLED.
     """
     stand = Stand(MemoryTable, tokens, settings=settings)
@@ -89,7 +90,7 @@ def conversation(
 
 
 def shares(asked: Iterable[QuestionOutcome], tokens: ModelTokens) -> dict[str, float]:
-    """The shares of all prompt tokens that need not be charged again: ideally, and by OpenAI."""
+    """Return the shares of all prompt tokens that a cache serves: ideally, and by OpenAI's rule."""
     total = ideal = openai = 0
     for earlier, later in pairwise(_pieces(one.request) for one in asked):
         same = _same(earlier, later)
@@ -103,21 +104,21 @@ def shares(asked: Iterable[QuestionOutcome], tokens: ModelTokens) -> dict[str, f
 
 
 def served(head: int) -> int:
-    """How many tokens of a head OpenAI's cache serves."""
+    """Return the number of tokens of a shared head that OpenAI's cache serves."""
     return head // STEP * STEP if head >= MIN_HEAD else 0
 
 
 def common(one: str, other: str) -> str:
-    """The head that two texts share."""
+    """Return the beginning that two texts share."""
     return one[: _same(one, other)]
 
 
 def _pieces(request: ModelRequest) -> list[str]:
-    """A request as its provider reads it: the tools, then message by message."""
+    """Return a request's parts as its provider reads them: the tools, then the messages."""
     tools = json.dumps([tool.model_dump() for tool in request.tools])
     return [tools, *(f"{one.role}\n{one.content}\n" for one in request.messages)]
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """At how many places two sequences begin alike."""
+    """Return the number of equal elements at the beginning of two sequences."""
     return sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False)))

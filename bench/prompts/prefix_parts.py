@@ -30,7 +30,7 @@ TOOLS = "tools"
 
 
 class Line(NamedTuple):
-    """A line of a prompt and what it is a part of; a message as a role is one, however long."""
+    """A line of a prompt, and the section or message that it belongs to."""
 
     part: str
     text: str
@@ -38,15 +38,15 @@ class Line(NamedTuple):
 
 @dataclass
 class Parts:
-    """What the prompts of one conversation hold, by part, in tokens.
+    """The tokens of one conversation's prompts, by part.
 
     Attributes:
-        turns: How many prompts had one before them.
-        held: All of them.
-        new: What the prompt before did not hold.
-        again: What it held, behind the end of the common head.
-        ends: In how many turns the head ended there.
-        openai: What OpenAI's rule serves.
+        turns: The number of prompts that follow another one.
+        held: All tokens.
+        new: The tokens that the prompt before did not have.
+        again: The tokens that it had, behind the end of the common head.
+        ends: The number of turns in which the common head ended in the part.
+        openai: The tokens that OpenAI's rule serves.
     """
 
     turns: int = 0
@@ -58,18 +58,18 @@ class Parts:
 
     @property
     def charged(self) -> int:
-        """What no cache serves."""
+        """The tokens that no cache serves."""
         return self.new.total() + self.again.total()
 
     def cost(self, discount: float, *, openai: bool = False) -> float:
-        """Tokens of a turn, those that the cache serves at a discount."""
+        """Return the cost of a turn in tokens; the cache serves its tokens at a discount."""
         whole = self.held.total()
         cached = self.openai if openai else whole - self.charged
         return (whole - discount * cached) / self.turns
 
 
 def parts(asked: Iterable[QuestionOutcome], tokens: TokenCounter) -> Parts:
-    """Where the tokens of consecutive prompts go."""
+    """Compare consecutive prompts, and add up their tokens by part."""
     found = Parts()
     for earlier, later in pairwise(list(lines(one)) for one in asked):
         found.turns += 1
@@ -102,7 +102,7 @@ def _alike(earlier: list[Line], later: list[Line]) -> Iterator[Line]:
 
 
 def lines(asked: QuestionOutcome) -> Iterator[Line]:
-    """A request as its provider reads it, line by line."""
+    """Yield the lines of a request in the order in which its provider reads them."""
     prompt = asked.prompt
     yield Line(TOOLS, json.dumps([tool.model_dump() for tool in asked.request.tools]))
     if prompt.turns is None:
@@ -125,7 +125,7 @@ def _of_sections(sections: Iterable[PromptSection]) -> Iterator[Line]:
 
 
 def cells(found: Parts) -> list[list[str]]:
-    """By part, in tokens a turn, in the order in which they first stood."""
+    """Return the table: tokens per turn by part, in the order of their first appearance."""
     counts = (found.held, found.new, found.again)
     rows = [
         [part, *(f"{one[part] / found.turns:,.1f}" for one in counts), str(found.ends[part])]
@@ -137,7 +137,7 @@ def cells(found: Parts) -> list[list[str]]:
 
 
 def told(found: Parts) -> str:
-    """What it comes to; in brackets, by OpenAI's rule."""
+    """Return the sums in words, with those by OpenAI's rule in brackets."""
     whole = found.held.total()
     costs = ", ".join(
         f"{found.cost(discount):,.0f} ({found.cost(discount, openai=True):,.0f}) with "
@@ -152,10 +152,10 @@ def told(found: Parts) -> str:
 
 
 def window(asked_for: str, tokens: ModelTokens) -> Parts:
-    """What a window would cost, e.g. `direct:10-20`, with a short system prompt.
+    """Measure a window such as `direct:10-20`, with a short system prompt.
 
     Raises:
-        ValueError: It says no kind of chat, or no two numbers.
+        ValueError: The text has no known kind of chat, or not two numbers.
     """
     kind, _, span = asked_for.partition(":")
     staying, most = map(int, span.split("-"))
@@ -169,7 +169,7 @@ def window(asked_for: str, tokens: ModelTokens) -> Parts:
 
 
 def main(asked_for: list[str]) -> None:
-    """Print it for each conversation, or for the windows that are asked for."""
+    """Print the parts of each conversation, or those of the given windows."""
     tokens = Tokens()
     for one in asked_for:
         print(f"{one}: {told(window(one, tokens))}", flush=True)

@@ -1,7 +1,7 @@
-"""Four situations in which an agent is asked, and the words of people and operators in each.
+"""Four situations in which an agent is asked, with the words of people and operators in each.
 
-They are played in memory: the chats, messages, runs and plans are made by Skein itself, and a
-scripted model answers. Ids are as long as those that Skein gives.
+They are played in memory: Skein itself makes the chats, messages, runs and plans, and a scripted
+model answers. Ids are as long as Skein's.
 """
 
 import json
@@ -115,7 +115,7 @@ HOUR, DAY = 3_600, 86_400
 
 @dataclass(frozen=True)
 class Situation:
-    """What a model was asked in one situation.
+    """The request to the model in one situation.
 
     Attributes:
         request: The request of the activation that the situation is about.
@@ -135,7 +135,7 @@ def sms_after_a_day() -> Situation:
 
 
 def plan_in_a_direct_chat() -> Situation:
-    """A plan fires that Coach set in Dana's chat the day before, when she asked for it."""
+    """A plan fires that the agent set in Dana's chat the day before, at her request."""
     plan = {"name": "Knee", "instruction": REMINDER, "run_after": "26 hours"}
     world = _direct_chat(calls(("set_plan", plan), "end_run"))
     world.clock.advance(2 * HOUR)  # past the quiet hours, which end at 8 in New York
@@ -241,7 +241,7 @@ _DIRECT_WORDS = (
 
 
 def _direct_chat(*last: Any) -> World:
-    """Dana and Coach have talked by SMS, and a day has gone by."""
+    """Let Dana and Coach talk by SMS, and advance the clock by a day."""
     answers = [*(answer for _, answer in TALK[: len(TALK) - len(last)]), *last]
     world = World(model=ScriptedModel.saying(*answers, default="Ice it, and no hills."))
     fields: dict[str, Any] = {"system_prompt": COACH_PROMPT, "time_zone": "America/New_York"}
@@ -277,7 +277,7 @@ def _summary(text: str) -> str:
 
 
 def _seen(world: World, chat_id: str, agent: NamedMember) -> None:
-    """Let an agent have been shown all messages of a chat so far."""
+    """Mark all messages of a chat as shown to an agent."""
     member = world.membership(agent, chat_id)
     seen = world.stored_chat(chat_id).last_seq
     world.table.write(Update(member.key, set={"seen_seq": seen}))

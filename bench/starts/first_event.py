@@ -1,8 +1,9 @@
 """One container: an interpreter that imports a function's module and handles a first event.
 
 `python -m bench.starts.first_event MODULE SCENE` prints one line of JSON: the processor time of
-both, and which modules were loaded by then. Every real port that the function uses is created with
-its client and called at an endpoint that does not answer; then a port in memory replaces it.
+both, and the modules that were loaded after each. For each port that the function uses, the real
+port is created with its client and called once, at an endpoint that does not answer. Then a port in
+memory replaces it.
 """
 
 import importlib
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 
 NOBODY = "http://127.0.0.1:9"  # nothing listens on the port of `discard`
 REMAINING_MILLISECONDS = 60_000
-REFUSED = 400  # and above: the statuses of refusals
+REFUSED = 400  # the lowest status of a refusal
 
 
 class Context:
-    """What Lambda tells a function about its invocation."""
+    """Lambda's context object of an invocation."""
 
     function_name = "bench"
     memory_limit_in_mb = 1_024
@@ -35,12 +36,12 @@ class Context:
     aws_request_id = "52fdfc07-2182-154f-163f-5f0f9a621d72"
 
     def get_remaining_time_in_millis(self) -> int:
-        """Until the time-out."""
+        """Return the milliseconds until the time-out."""
         return REMAINING_MILLISECONDS
 
 
 class TriedModel:
-    """A model that is asked in vain, and another that answers."""
+    """A model that calls an unreachable model first, and then answers by another one."""
 
     def __init__(self, real: "LanguageModel", answering: "LanguageModel") -> None:
         self._real, self._answering = real, answering
@@ -57,7 +58,7 @@ class TriedModel:
 
 
 class TriedSms:
-    """An SMS provider that is not reached, and another that takes the text."""
+    """An SMS provider that calls an unreachable one first, and then sends by another one."""
 
     def __init__(self, real: "Sms", taking: "Sms") -> None:
         self._real, self._taking = real, taking
@@ -83,7 +84,7 @@ def _in_vain(call: Any) -> None:
 
 
 def use_first_app(told: dict[str, Any]) -> None:
-    """Let the function use an app that makes every real port that it is asked for.
+    """Give the function an app that creates each real port that the function asks for.
 
     Args:
         told: The fields of a `bench.starts.first_events.Scene`.
@@ -154,22 +155,22 @@ def use_first_app(told: dict[str, Any]) -> None:
 
 
 def milliseconds() -> float:
-    """Processor time so far."""
+    """Return the processor time of this process so far, in milliseconds."""
     return time.process_time() * 1_000
 
 
 def check(answer: dict[str, Any]) -> None:
-    """See that the event was dealt with, since a refusal costs less.
+    """Check that the event was handled, because a refusal costs less.
 
     Raises:
-        AssertionError: It was not.
+        AssertionError: The event was not handled.
     """
     if answer.get("statusCode", REFUSED - 1) >= REFUSED or answer.get("batchItemFailures"):
         raise AssertionError(f"the event was not handled: {answer}")
 
 
 def main(module: str, path: str) -> None:
-    """Begin as a container begins."""
+    """Import the module and handle its event, as a new container does."""
     begun = milliseconds()
     function = importlib.import_module(module)
     import_ms, at_import = milliseconds() - begun, sorted(sys.modules)

@@ -1,7 +1,7 @@
-"""The first event of each function, and the table that it is handled on.
+"""The first event of each function, and the table that the event needs.
 
-Everything is made by Skein itself: a person has texted a line and has had an answer, has texted
-again, and now whatever follows from that is about to happen.
+Skein itself writes the table: a person has texted a line and got an answer, and has texted again.
+The events are those that follow.
 """
 
 import pickle
@@ -68,21 +68,21 @@ TWILIO, ACCOUNT = "twilio", {"account_sid": "AC" + "0" * 32, "auth_token": "0" *
 BASE_URL = "http://127.0.0.1:8787"
 SETTINGS = Settings(twilio_secret=TWILIO, public_base_url=BASE_URL)
 INVOCATION = timedelta(seconds=60)
-UNTIL_ANSWERED = 10  # seconds; more than any text is waited for
+UNTIL_ANSWERED = 10  # seconds; longer than any debounce
 
 J = TypeVar("J", bound=Job)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a function finds when it is called for the first time.
+    """The state of the deployment when a function handles its first event.
 
     Attributes:
-        now: The time, in ISO's form.
-        items: All of the table.
-        events: By the function's module.
-        settings: Of the deployment; all that is outside is where nobody answers.
-        secrets: By name.
+        now: The time, in ISO 8601.
+        items: All items of the table.
+        events: The events by the function's module.
+        settings: The settings of the deployment; all endpoints outside are unreachable.
+        secrets: The secrets by name.
     """
 
     now: str
@@ -92,12 +92,12 @@ class Scene:
     secrets: Mapping[str, Mapping[str, str]]
 
     def write(self, path: Path) -> None:
-        """Put it down for the process that `bench.starts.first_event` is."""
+        """Write the scene to a file for the process of `bench.starts.first_event`."""
         path.write_bytes(pickle.dumps(asdict(self)))
 
 
 class _WrittenTable(MemoryTable):
-    """A table that knows all of its keys."""
+    """A table that knows the keys of all items that were written."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
@@ -115,7 +115,7 @@ class _WrittenTable(MemoryTable):
 
 
 def scene() -> Scene:
-    """Let it happen, up to the moment at which each function is called."""
+    """Play the story up to the moment at which each function is called."""
     story = _Story()
     items, events = story.told()
     settings = {

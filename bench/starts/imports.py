@@ -1,8 +1,8 @@
-"""What a cold start of each function costs, compiled, in an interpreter that just started.
+"""Cold starts: the processor time of a first import and a first event, with compiled code.
 
-It is processor time: that is nearly all of an import, and what else the machine does is not in it.
-Beside the import of the module, which is all that Lambda does before the first event, stands what
-the first event costs, so that deferring an import does not look like a gain.
+Processor time is nearly all of an import, and excludes other work on the machine. Lambda only
+imports the module before the first event. The first event is measured too, so that deferring an
+import to it does not look like a gain.
 """
 
 import json
@@ -24,13 +24,13 @@ SECONDS = 60
 
 @dataclass(frozen=True)
 class ColdStart:
-    """What a fresh container of a function does until its first event is handled.
+    """The cold start of a function, until its first event is handled.
 
     Attributes:
-        import_ms: Processor time of importing its module, in milliseconds.
-        event_ms: Of its first event, with all that it loads and makes.
-        at_import: The modules that are loaded by then.
-        in_all: Those that are loaded in the end.
+        import_ms: The processor time of importing the module, in milliseconds.
+        event_ms: The processor time of the first event, with everything that it loads.
+        at_import: The modules that are loaded after the import.
+        in_all: The modules that are loaded after the event.
     """
 
     import_ms: float
@@ -40,23 +40,23 @@ class ColdStart:
 
     @property
     def sum_ms(self) -> float:
-        """All of it."""
+        """The processor time of both, in milliseconds."""
         return self.import_ms + self.event_ms
 
 
 def modules() -> list[str]:
-    """The modules of all functions that are deployed."""
+    """Return the modules of all deployed functions."""
     return sorted({function.handler.rpartition(".")[0] for function in Template.load().functions})
 
 
 def cold_starts(names: Sequence[str], *, times: int = TIMES) -> dict[str, ColdStart]:
-    """The cheapest cold start of each; a first one, which compiles, is not counted."""
+    """Return the quickest cold start of each module, after one that compiles."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scene"
         scene().write(path)
         for name in names:
             cold_start(name, path)
-        # In turn, so that what else the machine does strikes all alike. It only ever adds.
+        # In turns, so that other work on the machine affects all modules. It only adds time.
         rounds = [{name: cold_start(name, path) for name in names} for _ in range(times)]
     return {
         name: min((one[name] for one in rounds), key=lambda start: start.sum_ms) for name in names
@@ -64,11 +64,11 @@ def cold_starts(names: Sequence[str], *, times: int = TIMES) -> dict[str, ColdSt
 
 
 def cold_start(name: str, scene_path: Path) -> ColdStart:
-    """One container of a function, and its first event.
+    """Start one container of a function and handle its first event.
 
     Args:
         name: The function's module.
-        scene_path: Where a `bench.starts.first_events.Scene` was written.
+        scene_path: The file of a `bench.starts.first_events.Scene`.
 
     Raises:
         subprocess.CalledProcessError: The function failed.
@@ -92,7 +92,7 @@ def cold_start(name: str, scene_path: Path) -> ColdStart:
 
 
 def environment(name: str) -> Mapping[str, str]:
-    """What Lambda gives to the function, as far as it is known before a deployment."""
+    """Return a function's environment variables, as far as they are known before a deployment."""
     functions = {one.handler.rpartition(".")[0]: one for one in Template.load().functions}
     given = functions[name].environment
     kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}

@@ -1,4 +1,4 @@
-"""What everything is measured on: DynamoDB Local with one table, and an S3 on this machine."""
+"""The engines of the benchmark: DynamoDB Local with one table, and an S3 on this machine."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ from skein.settings import Settings
 
 @contextmanager
 def engines() -> Iterator[tuple[str, str]]:
-    """The addresses of DynamoDB and of S3, for as long as they run."""
+    """Run DynamoDB Local and S3; yield their URLs."""
     os.environ |= CREDENTIALS
     with ExitStack() as stack:
         dynamodb = stack.enter_context(DynamoDbLocal())
@@ -44,7 +44,7 @@ def _s3(folder: Path) -> Iterator[str]:
             "STATE_DIR": str(folder / "state"),
             "TMPDIR": str(folder),
             "SERVICES": "s3",
-            # These would listen on every interface.
+            # These services would listen on every network interface.
             "IOT_MTLS_ENABLED": "0",
             "SFTP_ENABLED": "0",
             "LOG_LEVEL": "WARNING",
@@ -68,10 +68,10 @@ def _s3(folder: Path) -> Iterator[str]:
 
 
 def client_of(url: str | None) -> Any:
-    """A client as Skein's own table has it; None for one of AWS."""
+    """Return a client with the options of Skein's own; None as the URL means AWS."""
     return dynamo_client(Aws(Settings(aws_endpoint_url=url)))
 
 
 def make_table(client: Any, name: str) -> None:
-    """A table as it is deployed."""
+    """Create a table as it is deployed."""
     client.create_table(TableName=name, **Template.load().table[1])

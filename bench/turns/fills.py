@@ -1,4 +1,4 @@
-"""Fills tables with many items, by the bulk writes that they have."""
+"""Bulk writes that fill tables with many items."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,14 +18,14 @@ Fill = Callable[[Iterable[Item]], None]
 
 
 def in_batches(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """The items in lists of at most `size`."""
+    """Yield the items in lists of at most `size`."""
     source = iter(items)
     while batch := list(islice(source, size)):
         yield batch
 
 
 def filled_by_transactions(table: Table) -> Fill:
-    """Fills any table, a hundred items at a time."""
+    """Return a function that fills any table, a hundred items at a time."""
 
     def fill(items: Iterable[Item]) -> None:
         for batch in in_batches(items, ITEMS_OF_A_TRANSACTION):
@@ -35,7 +35,7 @@ def filled_by_transactions(table: Table) -> Fill:
 
 
 def filled_by_batches(client: Any, name: str) -> Fill:
-    """Fills a table by DynamoDB's own bulk writes."""
+    """Return a function that fills a table by DynamoDB's own bulk writes."""
 
     def write(batch: list[Item]) -> None:
         puts = [{"PutRequest": {"Item": marshal_item(_present(item))}} for item in batch]
@@ -46,7 +46,7 @@ def filled_by_batches(client: Any, name: str) -> Fill:
     def fill(items: Iterable[Item]) -> None:
         batches = in_batches(items, ITEMS_OF_A_BATCH)
         with ThreadPoolExecutor(WRITERS) as pool:
-            # Not all at once, or all items of a long chat would wait in memory.
+            # Some batches at a time: all items of a long chat would fill the memory.
             while several := list(islice(batches, BATCHES_AT_ONCE)):
                 list(pool.map(write, several))
 

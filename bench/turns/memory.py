@@ -1,4 +1,4 @@
-"""What a warm worker keeps: its memory after turns in many different chats.
+"""Memory of a warm worker after turns in many different chats.
 
 `python -m bench.turns.memory DYNAMODB` prints one line of JSON.
 """
@@ -20,14 +20,14 @@ from skein.settings import Settings
 
 TABLE = "skein-memory"
 CHATS = 1_000
-SETTLED = 50  # chats after which libraries have loaded all they load
+SETTLED = 50  # chats, after which all libraries are loaded
 MESSAGES = 20
 WORKER = "run_worker"
 MIB = 1_048_576
 
 
 def resident_bytes() -> int:
-    """The memory that this process holds now."""
+    """Return the resident memory of this process, in bytes."""
     gc.collect()
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     kib = next(line.split()[1] for line in lines if line.startswith("VmRSS:"))
@@ -35,10 +35,10 @@ def resident_bytes() -> int:
 
 
 def main(url: str) -> None:
-    """Turns in new chats, one after another, by one worker."""
+    """Carry out turns in new chats, one after another, with one worker."""
     client, tokens = client_of(url), Tokens()
     make_table(client, TABLE)
-    # All within a moment, so that nothing that is kept has expired.
+    # The clock hardly moves, so that nothing in the caches expires.
     moment = Settings(reply_debounce_seconds=0)
     stand = Stand(partial(DynamoTable, client, TABLE), tokens, settings=moment)
     worker, settings = stand.app, stand.settings

@@ -1,7 +1,7 @@
-"""What a turn costs with what people would use instead; runs in the bench's own environment.
+"""Cost of a turn with the alternatives to Skein; runs in the bench's own environment.
 
-`python -m bench.turns.peers NAME DYNAMODB S3` prints one line of JSON for each length of chat. A
-peer that cannot hold a chat is reported with its own error.
+`python -m bench.turns.peers NAME DYNAMODB S3` prints one line of JSON for each length of chat. If a
+peer cannot hold a chat, the line has the peer's own error.
 """
 
 import json
@@ -29,14 +29,14 @@ Turn = Callable[[int], None]
 
 
 def said(seq: int) -> BaseMessage:
-    """Message number `seq` in their words."""
+    """Return message number `seq` in the peers' form."""
     return HumanMessage(text(seq)) if seq % 2 else AIMessage(text(seq))
 
 
 def langchain(
     messages: int, thread: str, session: boto3.Session, wire: Wire, urls: Sequence[str]
 ) -> Turn:
-    """A history of LangChain's, read before the answer and added to after it, both at once."""
+    """Return the turns of a LangChain history: read before the answer, then two messages added."""
     history = DynamoDBChatMessageHistory(
         table_name="langchain",
         session_id=thread,
@@ -59,7 +59,7 @@ def langchain(
 def langgraph(
     messages: int, thread: str, session: boto3.Session, wire: Wire, urls: Sequence[str]
 ) -> Turn:
-    """A graph of one node whose state is kept by DynamoDBSaver, large states in S3."""
+    """Return the turns of a LangGraph graph with DynamoDBSaver, which puts large states in S3."""
 
     def answer(state: MessagesState) -> dict[str, Any]:
         prompt = [SystemMessage(SYSTEM_PROMPT), *state["messages"]]
@@ -102,16 +102,16 @@ class Peer:
         self._messages = messages
 
     def turn(self) -> None:
-        """One question and its answer."""
+        """Post one question and its answer."""
         self._turn(self._messages + 1)
 
     def settle(self) -> None:
-        """Go on after them."""
+        """Count the turn's two messages."""
         self._messages += 2
 
 
 def rows(name: str, urls: Sequence[str], lengths: Sequence[int] = LENGTHS) -> list[Row]:
-    """A row for each length."""
+    """Return one row for each length."""
     session = boto3.Session(region_name=os.environ["AWS_DEFAULT_REGION"])
     _make_places(name, session, urls)
     found = []
@@ -131,7 +131,7 @@ def rows(name: str, urls: Sequence[str], lengths: Sequence[int] = LENGTHS) -> li
 
 
 def _make_places(name: str, session: boto3.Session, urls: Sequence[str]) -> None:
-    """The table that the peer's documents ask for, and the bucket."""
+    """Create the table that the peer's documentation asks for, and the bucket."""
     keys = CHECKPOINT_KEYS if name == "langgraph" else ("SessionId",)
     session.client("dynamodb", endpoint_url=urls[0]).create_table(
         TableName=name,

@@ -1,4 +1,4 @@
-"""What is said in every chat that is measured: the same words for Skein and for its peers."""
+"""The texts of all measured chats, the same for Skein and for its peers."""
 
 LENGTHS = (10, 100, 1_000, 10_000, 100_000)
 TEXT_CHARACTERS = 190
@@ -14,6 +14,6 @@ _WORDS = _TALK.split()
 
 
 def text(seq: int) -> str:
-    """The text of message number `seq`, of 190 characters; no two are alike."""
+    """Return the text of message number `seq`: 190 characters, different for each number."""
     turned = [_WORDS[(seq * 7 + position) % len(_WORDS)] for position in range(2 * len(_WORDS))]
     return f"Number {seq}: {' '.join(turned)}"[: TEXT_CHARACTERS - 1] + "."

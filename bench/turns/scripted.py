@@ -5,15 +5,15 @@ from collections.abc import Callable
 from bench.turns.script import text
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
 
-FIRST_ANSWER = 1_000_000  # so that no answer is alike to a message of a filled chat
+FIRST_ANSWER = 1_000_000  # so that no answer equals a message of the chat
 NOTE = '{"lines": ["They train for a race.", "A hard week is over."], "summary": "They train."}'
 
 
 class Scripted:
-    """A model that answers each message at once with the next of the script.
+    """A model that answers each message at once with the next text of the script.
 
     Attributes:
-        last: The newest request, but for those for summaries.
+        last: The newest request, except requests for summaries.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""A chat of any length in Skein, and turns in it, through the doors that people and workers use."""
+"""A chat of any length in Skein, with turns made by the services of the API and the workers."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -29,21 +29,22 @@ Kind = Literal["direct", "group"]
 
 
 class TurnFailedError(RuntimeError):
-    """A turn did not come to its whole answer, so what it cost means nothing."""
+    """A turn did not produce a whole answer, so its cost means nothing."""
 
 
 class SkeinChat:
     """One chat of a person and an agent.
 
     Args:
-        stand: Where it is held.
+        stand: The services and the table.
         kind: A direct chat, or an open group in which the agent answers in text.
-        chat_id: Its id, which begins with `chat_`; the agent's and the person's follow from it.
-        system_prompt: The agent's.
-        tools: Those that it may use.
+        chat_id: The chat's id, which begins with `chat_`; the ids of the agent and the person are
+            derived from it.
+        system_prompt: The agent's system prompt.
+        tools: The agent's tools.
 
     Attributes:
-        said: How many messages the person has posted.
+        said: The number of messages that the person has posted.
     """
 
     def __init__(
@@ -65,12 +66,12 @@ class SkeinChat:
 
     @property
     def person(self) -> NamedMember:
-        """Who asks."""
+        """The person who asks."""
         return NamedMember(kind="user", id=f"usr_{self._suffix}", name="Husam")
 
     @property
     def agent(self) -> NamedMember:
-        """Who answers."""
+        """The agent that answers."""
         return NamedMember(kind="agent", id=f"agt_{self._suffix}", name="Coach")
 
     @property
@@ -80,11 +81,10 @@ class SkeinChat:
     # ------------------------------------------------------------------ how it comes to be
 
     def create(self, messages: int, fill: Fill) -> None:
-        """Put the chat there, with so many messages in it, the clock standing at its newest.
+        """Write the chat with a number of messages, and set the clock to the newest one.
 
-        Everything is written as Skein itself writes it: with its idempotency records, with a
-        summary that covers it, as a worker would have kept one, and that pinned as ingest would
-        have pinned it.
+        All items are as Skein itself writes them: with idempotency records, and with a pinned
+        summary that covers the messages.
         """
         self._stand.clock.set(max(self._stand.clock.now(), BEGUN + messages * BETWEEN_MESSAGES))
         begun = self._stand.clock.now() - messages * BETWEEN_MESSAGES
@@ -138,7 +138,7 @@ class SkeinChat:
         chat = Chat(
             tenant=TENANT,
             id=self._chat_id,
-            title="TrainingExport",
+            title="Training",
             kind=self._kind,
             visibility="private" if self._kind == "direct" else "open",
             roster=(self.person, self.agent),
@@ -167,10 +167,10 @@ class SkeinChat:
     # ------------------------------------------------------------------ turns
 
     def turn(self, *, fresh_worker: bool = False) -> RunJob:
-        """One message in, its context read, one answer posted; see `check`.
+        """Post one message and carry out its run; see `check`.
 
         Args:
-            fresh_worker: Whether the worker has never seen the chat; else it has kept what it may.
+            fresh_worker: Whether the worker has never seen the chat. Otherwise it has its caches.
         """
         job = self.ask()
         worker = self._stand.new_app() if fresh_worker else self._stand.app
@@ -178,10 +178,10 @@ class SkeinChat:
         return job
 
     def ask(self) -> RunJob:
-        """Post the person's next message.
+        """Post the person's next message, and return the job of its run.
 
         Raises:
-            TurnFailedError: It woke nobody.
+            TurnFailedError: The message started no run.
         """
         self.said += 1
         self._stand.app.app_messages.post(
@@ -200,11 +200,11 @@ class SkeinChat:
         return jobs[0]
 
     def check(self, job: RunJob) -> None:
-        """See to it that a turn was a whole one, or what it cost would mean nothing.
+        """Check that a turn was complete; otherwise its cost would mean nothing.
 
         Raises:
-            TurnFailedError: The run did not end well, was shown less than a whole context, or the
-                chat does not hold question and answer.
+            TurnFailedError: The run did not succeed, its prompt lacked context, or the chat does
+                not hold the question and the answer.
         """
         item = self._stand.table.get(Run.key_of(TENANT, job.run_id))
         run = Run.from_item(item) if item else None
@@ -217,7 +217,7 @@ class SkeinChat:
             raise TurnFailedError(f"message {expected} should be the answer: {chat}")
 
     def rest(self) -> None:
-        """Let time pass between two turns, and the work be done that nobody waits for."""
+        """Advance the clock between two turns, and do the background work."""
         stand = self._stand
         stand.clock.advance(SECONDS_BETWEEN_TURNS)
         for upkeep in stand.queues.ready("upkeep"):

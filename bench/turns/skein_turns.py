@@ -1,4 +1,4 @@
-"""What a turn costs with Skein at each length of chat, and what of it is Skein's own time.
+"""Cost of a turn with Skein at each length of chat, and Skein's own share of the time.
 
 `python -m bench.turns.skein_turns DYNAMODB` prints one line of JSON for each row.
 """
@@ -25,7 +25,7 @@ from skein.models.outbox.jobs import RunJob
 from tests.support.services import AllServices
 
 TABLE = "skein"
-WORKERS = {"skein": True, "skein-warm": False}  # whether each turn's has seen nothing yet
+WORKERS = {"skein": True, "skein-warm": False}  # whether each turn has a fresh worker
 TURNS = 9
 SECONDS_OF_A_LENGTH = 20.0
 CONTEXTS = 60
@@ -33,11 +33,11 @@ CONTEXT_MESSAGES = 1_000
 
 
 class _Watched:
-    """A part of the app, some of whose methods are measured.
+    """A service of the app with some methods replaced by timed ones.
 
     Args:
-        part: The part.
-        measured: The methods that take the place of its own.
+        part: The service.
+        measured: The timed methods, by name.
     """
 
     def __init__(self, part: object, **measured: Any) -> None:
@@ -50,15 +50,15 @@ class _Watched:
 
 @dataclass
 class Stopwatch:
-    """How long parts of a worker take, in seconds.
+    """Timing of a worker's services, in seconds.
 
-    What calls nobody is counted in processor time, which nothing else on the machine adds to.
+    Work without calls is measured in processor time, which excludes other work on the machine.
 
     Attributes:
-        reads: Each reading of a context, its calls included.
-        own_reads: The same without the time in which a call was under way.
-        builds: Each making of a prompt from what was read.
-        tokens: Counting tokens, since this was last set to 0.
+        reads: The duration of each reading, with its calls.
+        own_reads: The same without the time of the calls.
+        builds: The duration of each build of a prompt.
+        tokens: The time of counting tokens since it was last set to 0.
     """
 
     wire: Wire
@@ -68,7 +68,7 @@ class Stopwatch:
     tokens: float = 0.0
 
     def watch(self, app: AllServices) -> None:
-        """Measure a new worker's services."""
+        """Time the services of a new worker."""
         read, build, counter = (
             app.context_loader.fresh,
             app.prompt_builder.build,
@@ -111,7 +111,7 @@ def _timed(work: Callable[..., Any], note: Callable[[float], None]) -> Callable[
 
 
 class Talk:
-    """A chat of Skein's; see `bench.cost.Talk`."""
+    """A chat in Skein; see `bench.cost.Talk`."""
 
     def __init__(self, chat: SkeinChat, *, fresh_worker: bool) -> None:
         self._chat = chat
@@ -119,20 +119,20 @@ class Talk:
         self._job: RunJob | None = None
 
     def turn(self) -> None:
-        """By a worker that has kept nothing of the chat, or by one that has."""
+        """Carry out a turn with a fresh or a warm worker."""
         self._job = self._chat.turn(fresh_worker=self._fresh)
 
     def settle(self) -> None:
-        """See that it was a whole turn, and do what nobody waits for."""
+        """Check that the turn was complete, and do the background work."""
         if self._job is not None:
             self._chat.check(self._job)
         self._chat.rest()
 
 
 def rows_of_length(client: Any, wire: Wire, tokens: Tokens, messages: int) -> Iterator[Row]:
-    """Turns of workers that have never seen the chat, and of one that has."""
+    """Yield the rows of fresh workers and of a warm worker at one length."""
     stand = Stand(partial(DynamoTable, client, TABLE), tokens)
-    filled = dict[str, SkeinChat]()  # a long chat takes its time to fill, so both go on in one
+    filled = dict[str, SkeinChat]()  # filling a long chat is slow, so both workers share it
 
     def chat_of(messages: int, name: str) -> SkeinChat:
         if name not in filled:
@@ -155,7 +155,7 @@ def rows_of_length(client: Any, wire: Wire, tokens: Tokens, messages: int) -> It
 
 
 def own_time(client: Any, wire: Wire, tokens: Tokens, kind: Kind) -> dict[str, float]:
-    """What of a context is Skein's own time, in milliseconds: of fresh workers in a long chat."""
+    """Measure Skein's own time in a context, in milliseconds, for fresh workers in a long chat."""
     watch = Stopwatch(wire)
     stand = Stand(partial(DynamoTable, client, TABLE), tokens, watched=watch.watch)
     chat = SkeinChat(stand, chat_id=f"chat_{kind}", kind=kind)
@@ -181,7 +181,7 @@ def own_time(client: Any, wire: Wire, tokens: Tokens, kind: Kind) -> dict[str, f
 
 
 def p95(values: list[float]) -> float:
-    """The value that 95 of 100 do not exceed."""
+    """Return the 95th percentile."""
     return statistics.quantiles(values, n=20, method="inclusive")[-1]
 
 

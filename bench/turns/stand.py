@@ -1,4 +1,4 @@
-"""Skein on any table, with a clock that is turned, queues in memory and a scripted model."""
+"""Skein's services on any table, with a settable clock, queues in memory and a scripted model."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,16 +17,16 @@ BEGUN = datetime(2026, 2, 18, 12, tzinfo=UTC)
 
 
 class Stand:
-    """Skein on a table, with a clock that is turned, queues in memory and a scripted model.
+    """Skein's services on a table, with a settable clock, queues in memory and a scripted model.
 
     Args:
-        table: Makes the table that keeps everything, given the clock by which items expire.
+        table: Makes the table, given the clock by which items expire.
         tokens: Counts tokens.
-        settings: The defaults, if not given.
-        watched: Given each new worker, to measure parts of it.
+        settings: The settings; None for the defaults.
+        watched: Called with each new worker, to time its services.
 
     Attributes:
-        ports: What workers are made of.
+        ports: The ports of the workers.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Stand:
         self.app = self.new_app()
 
     def new_app(self) -> AllServices:
-        """A container that has seen no chat yet; its connections are there."""
+        """Return the app of a new container, whose caches are empty."""
         app = build_services(self.settings, **self.ports)
         self._watched(app)
         return app

@@ -1,7 +1,8 @@
-"""Counts what goes over the wire to DynamoDB and S3, whichever library sends it.
+"""Counter of the requests to DynamoDB and S3, whichever library sends them.
 
-It listens to botocore itself, so it sees every request that is really made, retries included, and
-asks DynamoDB on each what it consumed. It needs nothing of Skein: peers are measured with it, too.
+The counter hooks into botocore, so it sees each request that is really sent, retries included. It
+asks DynamoDB to report the consumed units of each request. It is independent of Skein, because
+peers are measured with it, too.
 """
 
 import threading
@@ -18,11 +19,11 @@ class WireCall:
     """One request and its answer.
 
     Attributes:
-        begun: When it was sent, in seconds of `time.perf_counter`.
-        ended: When its answer had been read.
-        sent: Bytes of its body.
-        received: Bytes of the answer's body.
-        units: Capacity units that DynamoDB says it consumed; 0 for S3.
+        begun: When the request was sent, in seconds of `time.perf_counter`.
+        ended: When the answer had been read.
+        sent: The bytes of the request's body.
+        received: The bytes of the answer's body.
+        units: The capacity units that DynamoDB reports; 0 for S3.
     """
 
     name: str
@@ -34,18 +35,18 @@ class WireCall:
 
 
 class Wire:
-    """Keeps every call of the clients that it listens to.
+    """Record of all calls of the clients that it listens to.
 
     Attributes:
-        calls: What was called since this list was last cleared, in the order of the answers.
+        calls: The calls since this list was last cleared, in the order of the answers.
     """
 
     def __init__(self) -> None:
         self.calls: list[WireCall] = []
-        self._sending = threading.local()  # a client sends and reads its answer in one thread
+        self._sending = threading.local()  # a request is sent and read in one thread
 
     def listen(self, client: Any) -> None:
-        """Count the calls of a boto3 client from now on."""
+        """Record the calls of a boto3 client from now on."""
         events = client.meta.events
         events.register("before-parameter-build.dynamodb", _ask_for_units)
         events.register("before-send", self._begin)
@@ -74,7 +75,7 @@ class Wire:
 
 
 def rounds(calls: Iterable[WireCall]) -> int:
-    """How many calls, at most, came one after another: those that overlap are one round."""
+    """Return the number of rounds: calls that overlap count as one round."""
     found, free_at = 0, 0.0
     for call in sorted(calls, key=lambda one: one.ended):
         if call.begun >= free_at:
@@ -83,7 +84,7 @@ def rounds(calls: Iterable[WireCall]) -> int:
 
 
 def seconds_on_wire(calls: Iterable[WireCall]) -> float:
-    """For how long at least one call was under way."""
+    """Return the seconds during which at least one call was waiting for its answer."""
     total, until = 0.0, 0.0
     for call in sorted(calls, key=lambda one: one.begun):
         total += max(call.ended - max(call.begun, until), 0.0)
@@ -97,7 +98,7 @@ def _ask_for_units(params: dict[str, Any], model: Any, **_: Any) -> None:
 
 
 def _sent(request: Any) -> int:
-    """The size of a body; that of a stream stands in the headers."""
+    """Return the size of a body; for a stream, the size in its header."""
     if isinstance(request.body, bytes | bytearray | str):
         return len(request.body)
     headers = {str(name).lower(): value for name, value in dict(request.headers).items()}
@@ -113,7 +114,7 @@ def _received(response: Mapping[str, Any]) -> int:
 
 
 def _units(consumed: Any) -> float:
-    """Of one answer; a batch and a transaction list theirs by table."""
+    """Return the units of one answer; a batch and a transaction list them by table."""
     if not consumed:
         return 0.0
     tables = consumed if isinstance(consumed, list) else [consumed]
