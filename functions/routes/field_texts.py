@@ -1,7 +1,7 @@
-"""Descriptions of fields in the OpenAPI document that mean the same in each schema.
+"""Descriptions in the OpenAPI document of enums, and of fields without one in their model.
 
 A field's own description in its model wins. `SCHEMA_FIELDS` has the fields whose meaning depends on
-the schema, and `FIELDS` has all others by name.
+the schema, and `FIELDS` has all others by name. `ENUMS` has the enums by name.
 """
 
 from collections.abc import Mapping
@@ -205,13 +205,64 @@ SCHEMA_FIELDS = {
     "SystemResource.model": "Whether the model's provider answers.",
 }
 
+ENUMS = {
+    "AnswerFault": "Why an answer cannot be used as it is: empty, cut off at its limit, refused by "
+    "the model, filtered by the provider, or text that reaches nobody.",
+    "AnswerMark": "A note on an answer: the model was asked again, it was told that its text "
+    "reaches nobody (`nudged`), or its last text reached nobody.",
+    "AuditKind": "The kind of item that a call reads or changes.",
+    "AuditScope": "The scope of the caller's token.",
+    "AuditVerb": "What a call does.",
+    "BacklogKind": "The kind of work that waits.",
+    "ChatKind": "A `direct` chat has one person and one agent; a `group` has any members.",
+    "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "
+    "`delivered` ones have reached the phone.",
+    "EndedThreadStatus": "How a thread ended: completed, or archived without a result.",
+    "ErasureStage": "The stage of a sweep, in this order. Between two sweeps, an erasure is "
+    "`resting`.",
+    "ErrorCode": "The kind of error, for programs. More may be added.",
+    "GoalStatus": "Whether a goal is active, reached or given up.",
+    "HistoryFormat": "How prompts show the history: as one list of messages with times "
+    "(`timeline`), or as messages with roles.",
+    "MadeBy": "What made a memory: consolidation of a chat, the agent with a tool, an operator "
+    "(`api`), or a reflection.",
+    "MemberKind": "Whether a member is a person (`user`) or an agent.",
+    "MemoryKind": "Core memories stay; journal entries fade.",
+    "MemoryState": "`live` memories are active; `ended` ones were removed, were replaced or faded.",
+    "MessageKind": "The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger "
+    "nobody.",
+    "PauseKind": "The kind of work that is paused: runs of agents, SMS to people (`texts`), or "
+    "summaries and memories (`background`).",
+    "PlanStatus": "Whether a plan is still due, has fired for the last time, or was canceled.",
+    "ProfileChangeMadeBy": "What changed the profile: consolidation, or the agent's tool.",
+    "PromptMark": "A note on how a prompt was built, for example that content was left out.",
+    "ReplyMode": "How an agent answers: only with the tool `send_message`, or with its text.",
+    "RespondMode": "Which messages the agents of a chat answer: every message, those that "
+    "mention them, or none until a person asks.",
+    "RunStatus": "The state of a run. A `waiting` run has asked something and waits for a reply.",
+    "SettingSource": "The level that set a value; `environment` is the deployment.",
+    "ThreadKind": "Whether a thread explores a subject or produces a deliverable.",
+    "ThreadStatus": "The state of a thread. An `archived` thread ended without a result.",
+    "ToolName": "A tool of agents.",
+    "ToolStatus": "How a tool call ended. After `correctable`, the model can try other arguments.",
+    "TriggerType": "What started a run: a message, a person's request (`manual`), a plan or a "
+    "webhook service.",
+    "TurnRole": "The role of a message in the chat-completion API.",
+    "UsageBy": "What each row of a usage report stands for.",
+    "Visibility": "Content of `open` chats may be shown to everyone in the tenant; content of "
+    "`private` chats only to people who were present.",
+    "WarningCode": "The kind of warning, for programs. More may be added.",
+}
+
 
 def describe_fields(schemas: Mapping[str, Any]) -> None:
-    """Give each field of the schemas a description, if its model has none.
+    """Give each enum, and each field without a description in its model, a description.
 
     Attributes that a schema's own description lists become descriptions of its fields.
     """
     for name, schema in schemas.items():
+        if name in ENUMS:
+            schema["description"] = ENUMS[name]
         listed = _split_attributes(schema)
         for field, described in schema.get("properties", {}).items():
             text = (

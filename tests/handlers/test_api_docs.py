@@ -11,7 +11,7 @@ import admin_api
 import api_docs
 import mobile_api
 from routes.examples import EXAMPLES
-from routes.field_texts import FIELDS, SCHEMA_FIELDS, describe_fields
+from routes.field_texts import ENUMS, FIELDS, SCHEMA_FIELDS, describe_fields
 from routes.openapi import BY_GATEWAY, ERRORS, TAGS, document
 from skein.errors import Rejected
 from tests.support.api_client import Client, operator, recorded
@@ -233,6 +233,14 @@ def test_each_field_and_parameter_has_a_description() -> None:
         if not parameter.get("description")
     ]
     assert bare == [], "describe the fields in their models, or in routes/field_texts.py"
+
+
+def test_each_schema_has_a_description() -> None:
+    schemas = document()["components"]["schemas"]
+    named = {name for name, schema in schemas.items() if "enum" in schema} - {"Reason"}
+    assert named == ENUMS.keys(), "describe the enums in routes/field_texts.py"
+    bare = {name for name, schema in schemas.items() if not schema.get("description")}
+    assert bare <= {"ReplayEditSections"}  # the field that has this map describes it
 
 
 def test_each_common_description_of_a_field_is_used() -> None:

@@ -4553,176 +4553,211 @@ export interface components {
         };
         /**
          * MemberKind
+         * @description Whether a member is a person (`user`) or an agent.
          * @enum {string}
          */
         MemberKind: "user" | "agent";
         /**
          * GoalStatus
+         * @description Whether a goal is active, reached or given up.
          * @enum {string}
          */
         GoalStatus: "active" | "completed" | "abandoned";
         /**
          * PlanStatus
+         * @description Whether a plan is still due, has fired for the last time, or was canceled.
          * @enum {string}
          */
         PlanStatus: "active" | "done" | "canceled";
         /**
          * MemoryKind
+         * @description Core memories stay; journal entries fade.
          * @enum {string}
          */
         MemoryKind: "core" | "journal";
         /**
          * MemoryState
+         * @description `live` memories are active; `ended` ones were removed, were replaced or faded.
          * @enum {string}
          */
         MemoryState: "live" | "ended";
         /**
          * PauseKind
+         * @description The kind of work that is paused: runs of agents, SMS to people (`texts`), or summaries and memories (`background`).
          * @enum {string}
          */
         PauseKind: "runs" | "texts" | "background";
         /**
          * ThreadStatus
+         * @description The state of a thread. An `archived` thread ended without a result.
          * @enum {string}
          */
         ThreadStatus: "open" | "completed" | "archived";
         /**
          * UsageBy
+         * @description What each row of a usage report stands for.
          * @enum {string}
          */
         UsageBy: "day" | "agent" | "user" | "model" | "tenant";
         /**
          * RespondMode
+         * @description Which messages the agents of a chat answer: every message, those that mention them, or none until a person asks.
          * @enum {string}
          */
         RespondMode: "every" | "mention" | "manual";
         /**
          * ChatKind
+         * @description A `direct` chat has one person and one agent; a `group` has any members.
          * @enum {string}
          */
         ChatKind: "group" | "direct";
         /**
          * Visibility
+         * @description Content of `open` chats may be shown to everyone in the tenant; content of `private` chats only to people who were present.
          * @enum {string}
          */
         Visibility: "open" | "private";
         /**
          * ErrorCode
+         * @description The kind of error, for programs. More may be added.
          * @enum {string}
          */
         ErrorCode: "invalid" | "unauthenticated" | "forbidden" | "not_found" | "conflict" | "too_large" | "unprocessable" | "rate_limited" | "unavailable" | "storage_full" | "internal";
         /**
          * TurnRole
+         * @description The role of a message in the chat-completion API.
          * @enum {string}
          */
         TurnRole: "user" | "assistant";
         /**
          * MessageKind
+         * @description The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger nobody.
          * @enum {string}
          */
         MessageKind: "text" | "keyword" | "notice" | "deleted" | "erased";
         /**
          * PromptMark
+         * @description A note on how a prompt was built, for example that content was left out.
          * @enum {string}
          */
         PromptMark: "core_memories_over_budget" | "context_unavailable" | "context_off" | "answered_without_model";
         /**
          * RunStatus
+         * @description The state of a run. A `waiting` run has asked something and waits for a reply.
          * @enum {string}
          */
         RunStatus: "queued" | "running" | "waiting" | "done" | "failed" | "canceled";
         /**
          * AnswerMark
+         * @description A note on an answer: the model was asked again, it was told that its text reaches nobody (`nudged`), or its last text reached nobody.
          * @enum {string}
          */
         AnswerMark: "answer_retried" | "nudged" | "unspoken_text";
         /**
          * AnswerFault
+         * @description Why an answer cannot be used as it is: empty, cut off at its limit, refused by the model, filtered by the provider, or text that reaches nobody.
          * @enum {string}
          */
         AnswerFault: "empty" | "cut_off" | "refused" | "filtered" | "unspoken";
         /**
          * ToolStatus
+         * @description How a tool call ended. After `correctable`, the model can try other arguments.
          * @enum {string}
          */
         ToolStatus: "done" | "correctable" | "failed";
         /**
          * TriggerType
+         * @description What started a run: a message, a person's request (`manual`), a plan or a webhook service.
          * @enum {string}
          */
         TriggerType: "chat_message" | "manual" | "plan" | "service";
         /**
          * ReplyMode
+         * @description How an agent answers: only with the tool `send_message`, or with its text.
          * @enum {string}
          */
         ReplyMode: "tools" | "text";
         /**
          * HistoryFormat
+         * @description How prompts show the history: as one list of messages with times (`timeline`), or as messages with roles.
          * @enum {string}
          */
         HistoryFormat: "timeline" | "roles";
         /**
          * ToolName
+         * @description A tool of agents.
          * @enum {string}
          */
         ToolName: "send_message" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
         /**
          * WarningCode
+         * @description The kind of warning, for programs. More may be added.
          * @enum {string}
          */
         WarningCode: "unlisted_model" | "no_tool_called";
         /**
          * AuditScope
+         * @description The scope of the caller's token.
          * @enum {string}
          */
         AuditScope: "chat" | "admin";
         /**
          * AuditVerb
+         * @description What a call does.
          * @enum {string}
          */
         AuditVerb: "read" | "create" | "change" | "delete";
         /**
          * AuditKind
+         * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
         AuditKind: "agent" | "audit" | "chat" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "usage" | "user";
         /**
          * BacklogKind
+         * @description The kind of work that waits.
          * @enum {string}
          */
         BacklogKind: "run" | "delivery" | "plan" | "chat" | "erasure" | "paused_run" | "paused_delivery";
         /**
          * DeliveryStatus
+         * @description The state of an SMS. `sent` SMS were accepted by the provider, and `delivered` ones have reached the phone.
          * @enum {string}
          */
         DeliveryStatus: "queued" | "sending" | "sent" | "delivered" | "failed" | "canceled";
         /**
          * SettingSource
+         * @description The level that set a value; `environment` is the deployment.
          * @enum {string}
          */
         SettingSource: "agent" | "line" | "tenant" | "stack" | "environment";
         /**
          * ErasureStage
+         * @description The stage of a sweep, in this order. Between two sweeps, an erasure is `resting`.
          * @enum {string}
          */
         ErasureStage: "find" | "close" | "chats" | "kept" | "runs" | "rest" | "resting" | "done";
         /**
          * MadeBy
+         * @description What made a memory: consolidation of a chat, the agent with a tool, an operator (`api`), or a reflection.
          * @enum {string}
          */
         MadeBy: "consolidation" | "tool" | "api" | "reflection";
         /**
          * ThreadKind
+         * @description Whether a thread explores a subject or produces a deliverable.
          * @enum {string}
          */
         ThreadKind: "exploratory" | "deliverable";
         /**
          * ProfileChangeMadeBy
+         * @description What changed the profile: consolidation, or the agent's tool.
          * @enum {string}
          */
         ProfileChangeMadeBy: "consolidation" | "update_profile";
         /**
          * EndedThreadStatus
+         * @description How a thread ended: completed, or archived without a result.
          * @enum {string}
          */
         EndedThreadStatus: "completed" | "archived";
