@@ -168,37 +168,33 @@ def test_metric_has_an_alarm(metric: str) -> None:
     assert any(metric in metrics_of(alarm) for alarm in ALARMS.values())
 
 
-@pytest.mark.parametrize("name", ALARMS)
-def test_alarm_needs_more_than_one_data_point(name: str) -> None:
-    alarm = ALARMS[name]
-    if name in PARTS or metrics_of(alarm) <= LIMITS:
-        return
-    assert alarm["DatapointsToAlarm"] >= 2
+def test_alarm_needs_more_than_one_data_point() -> None:
+    for name, alarm in ALARMS.items():
+        if name not in PARTS and not metrics_of(alarm) <= LIMITS:
+            assert alarm["DatapointsToAlarm"] >= 2, name
 
 
-@pytest.mark.parametrize("name", ALARMS)
-def test_alarm_on_own_metrics_reads_those_of_its_stack(name: str) -> None:
-    for found in stats_of(ALARMS[name]):
-        if found["Namespace"] == "Skein":
-            assert found["Dimensions"] == OWN_DIMENSION
+def test_alarm_on_own_metrics_reads_those_of_its_stack() -> None:
+    for name, alarm in ALARMS.items():
+        for found in stats_of(alarm):
+            if found["Namespace"] == "Skein":
+                assert found["Dimensions"] == OWN_DIMENSION, name
 
 
-@pytest.mark.parametrize("name", [*ALARMS, *COMPOSITES])
-def test_alarm_notifies_once_and_by_default_not_when_it_ends(name: str) -> None:
-    alarm = {**ALARMS, **COMPOSITES}[name]
-    if name in PARTS | GUARDS:  # the composite notifies
-        assert "AlarmActions" not in alarm
-        assert "OKActions" not in alarm
-        return
-    assert alarm["AlarmActions"] == [{"Ref": "AlarmTopic"}]
+def test_alarm_notifies_once_and_by_default_not_when_it_ends() -> None:
     topic = [{"Ref": "AlarmTopic"}]
-    assert alarm["OKActions"] == {"Fn::If": ["HasOkMails", topic, {"Ref": "AWS::NoValue"}]}
+    if_wanted = {"Fn::If": ["HasOkMails", topic, {"Ref": "AWS::NoValue"}]}
+    for name, alarm in {**ALARMS, **COMPOSITES}.items():
+        actions = {kind: alarm[kind] for kind in ("AlarmActions", "OKActions") if kind in alarm}
+        composite_notifies = name in PARTS | GUARDS
+        expected = {} if composite_notifies else {"AlarmActions": topic, "OKActions": if_wanted}
+        assert actions == expected, name
     assert TEMPLATE.parameters()["OkMails"] == "off"
 
 
-@pytest.mark.parametrize("name", ALARMS)
-def test_alarm_reads_at_most_ten_metrics(name: str) -> None:
-    assert len(stats_of(ALARMS[name])) <= 10  # CloudWatch refuses more
+def test_alarm_reads_at_most_ten_metrics() -> None:
+    for name, alarm in ALARMS.items():
+        assert len(stats_of(alarm)) <= 10, name  # CloudWatch refuses more
 
 
 @pytest.mark.parametrize(

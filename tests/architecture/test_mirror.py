@@ -1,8 +1,7 @@
 """Unit tests mirror the packages: each file names the module that it tests."""
 
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LAYER = ROOT / "shared" / "skein"
@@ -24,6 +23,7 @@ CROSS_MODULE = {
 FILES = sorted(path.relative_to(UNIT) for path in UNIT.rglob("test_*.py"))
 
 
+@cache
 def modules_of(subject: str) -> set[str]:
     """Return the modules of a subject in all layers, and the modules beside the layers."""
     layers = [LAYER, LAYER / "models", LAYER / "services", LAYER / "agent"]
@@ -32,18 +32,18 @@ def modules_of(subject: str) -> set[str]:
     return {path.stem for path in [*paths, *LAYER.glob("*.py")] if not path.stem.startswith("_")}
 
 
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_file_of_unit_tests_names_module_of_its_subject(path: Path) -> None:
+def test_file_of_unit_tests_names_module_of_its_subject() -> None:
     """`test_<module>.py`, or `test_<module>_<aspect>.py` for one aspect of a module."""
-    if path.as_posix() in CROSS_MODULE:
-        return
-    assert len(path.parts) == 2, "unit tests are in a folder of their subject"
-    name = path.stem.removeprefix("test_")
-    modules = modules_of(path.parts[0])
-    assert any(name == module or name.startswith(f"{module}_") for module in modules), (
-        f"tests/unit/{path} names no module of {path.parts[0]}: rename it to test_<module>.py or "
-        "test_<module>_<aspect>.py"
-    )
+    for path in FILES:
+        if path.as_posix() in CROSS_MODULE:
+            continue
+        assert len(path.parts) == 2, f"tests/unit/{path} is not in a folder of its subject"
+        name = path.stem.removeprefix("test_")
+        modules = modules_of(path.parts[0])
+        assert any(name == module or name.startswith(f"{module}_") for module in modules), (
+            f"tests/unit/{path} names no module of {path.parts[0]}: rename it to test_<module>.py "
+            "or test_<module>_<aspect>.py"
+        )
 
 
 def test_cross_module_suites_exist() -> None:
