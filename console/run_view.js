@@ -71,7 +71,23 @@ function sectionOf(section, most) {
     el("dl", { class: "origin" },
       el("dt", {}, said.source), el("dd", {}, section.source),
       el("dt", {}, said.mayBeShown), el("dd", {}, section.may_be_shown)),
-    verbatim(section.text, section.name));
+    verbatim(section.text, section.name),
+    section.entries.length === 0 ? null : entriesOf(section));
+}
+
+/** Where each entry of a section comes from, and why it may be shown here. */
+function entriesOf(section) {
+  return table(said.entriesOf(section.name), [said.entry, said.fromWhere, said.writtenAt, said.mayBeShown], section.entries.map((entry) => [
+    [said.entryKinds[entry.kind] ?? entry.kind, entry.id === null ? null : [" ", el("code", {}, entry.id)]],
+    entry.chat_id === null ? said.fromNoChat
+      : [el("a", { href: `#/transcripts/${part(entry.chat_id)}` }, entry.chat_id), messagesOf(entry)],
+    when(entry.at), entry.may_be_shown,
+  ]));
+}
+
+function messagesOf({ from_seq: first, to_seq: last }) {
+  if (first === null) return null;
+  return [" ", first === last ? said.message(first) : said.messages(first, last ?? first)];
 }
 
 // ---------------------------------------------------------------------- steps

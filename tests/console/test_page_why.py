@@ -25,6 +25,28 @@ def test_answer_in_a_chat_leads_to_its_prompt_and_cost(driver: Driver) -> None:
     driver.check_inert()
 
 
+def test_memory_in_a_prompt_shows_where_it_comes_from(driver: Driver) -> None:
+    client, token = driver.client, driver.operator()
+    agent = client.ok("POST", "/v1/agents", {**AGENT, "reply_mode": "text"}, token=token)["id"]
+    memory = {"kind": "core", "text": f"The pool is warm. {HOSTILE}"}
+    made = client.ok("POST", f"/v1/agents/{agent}/memories", memory, token=token)["id"]
+    ann = client.token("ann")
+    body = {"kind": "direct", "members": [{"kind": "agent", "id": agent}]}
+    chat = client.ok("POST", "/v1/chats", body, token=ann)["id"]
+    message = {"text": "Is the pool warm?", "client_id": "1"}
+    client.ok("POST", f"/v1/chats/{chat}/messages", message, token=ann)
+    client.ok("POST", "/local/drain")
+    driver.sign_in(f"#/why/{chat}/2")
+    section = driver.page.locator(".section").filter(has_text="CORE MEMORIES").first
+    section.locator("summary").click()
+    entries = section.get_by_role("region", name="Where the entries of CORE MEMORIES come from")
+    expect(entries).to_contain_text(made)
+    expect(entries).to_contain_text("no chat")
+    expect(entries).to_contain_text("everyone in the tenant may see it")
+    driver.check_looks()
+    driver.check_inert()
+
+
 def test_run_in_both_themes_and_narrow_has_no_accessibility_problem(driver: Driver) -> None:
     chat, _ = answered_chat(driver.client, ["One", "Two"], agent=AGENT)
     driver.sign_in(f"#/why/{chat}/4")

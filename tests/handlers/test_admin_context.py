@@ -14,7 +14,7 @@ from tests.support.timeline_parser import timeline
 
 HUSAM, COACH = person(), bot()
 CONTEXT = "/v1/agents/agt_a/context"
-SECTION = {"name", "tokens", "text", "source", "may_be_shown", "cached_tokens"}
+SECTION = {"name", "tokens", "text", "source", "may_be_shown", "cached_tokens", "entries"}
 
 
 @pytest.fixture

@@ -1733,6 +1733,29 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * EntryResource
+         * @description Where one entry of a section comes from, and why it may be shown.
+         */
+        EntryResource: {
+            /** @description What the entry is; `borrowed` is the context of a chat. */
+            kind: components["schemas"]["EntryKind"];
+            /** @description The memory or the document; null for messages. */
+            id: string | null;
+            /** @description The chat of the words; null if they come from no chat. */
+            chat_id: string | null;
+            /** @description The first message of the words. */
+            from_seq: number | null;
+            /** @description The last message of the words. */
+            to_seq: number | null;
+            /**
+             * Format: date-time
+             * @description When the words were written.
+             */
+            at: string | null;
+            /** @description Why the entry may be shown here. */
+            may_be_shown: string;
+        };
+        /**
          * ErrorDetail
          * @description The error of a failed request.
          */
@@ -2282,6 +2305,8 @@ export interface components {
             may_be_shown: string;
             /** @description How many of the tokens the provider's prefix cache served, estimated from the count of the whole request; null in a preview. */
             cached_tokens: number | null;
+            /** @description Recalled messages, memories, documents and borrowed context, in the order of the text; empty for other sections and for runs from before this list. */
+            entries: components["schemas"]["EntryResource"][];
         };
         /**
          * ServiceTrigger
@@ -4617,6 +4642,11 @@ export interface components {
          * @enum {string}
          */
         Visibility: "open" | "private";
+        /**
+         * EntryKind
+         * @enum {string}
+         */
+        EntryKind: "message" | "memory" | "document" | "borrowed";
         /**
          * ErrorCode
          * @description The kind of error, for programs. More may be added.

@@ -142,8 +142,14 @@ class Replays:
             raise NotFound("run not found")
         steps = [Step.from_item(item) for item in items[1:]]
         newest = max((step.activation for step in steps), default=0)
-        packed = next((s.prompt for s in steps if s.activation == newest and s.prompt), None)
-        prompt = PromptRecord.unpacked(packed) if packed is not None else None
+        prompt = next(
+            (
+                PromptRecord.unpacked(step.prompt, step.entries)
+                for step in steps
+                if step.activation == newest and step.prompt
+            ),
+            None,
+        )
         if prompt is None or not prompt.sections:
             raise Conflict(PROMPT_GONE)
         return Run.from_item(items[0]), prompt

@@ -20,6 +20,7 @@ from skein.agent.tools.runs import end_run
 from skein.errors import KeyRefused, ModelUnknown, Transient
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import ModelRequest, TokenUsage
+from skein.models.runs.provenance import packed_entries
 from skein.models.runs.recordable import (
     MAX_ANSWER_BYTES,
     MAX_ANSWER_TEXT,
@@ -166,7 +167,7 @@ class ModelSteps:
             self.metrics.count("CoreMemoriesOverBudget")
         return recording(
             activation.claim,
-            step.model_copy(update={"prompt": prompt.packed(step.prompt_bytes_left)}),
+            with_prompt(step, prompt),
             shown=ShownHistory(chat_id=chat.id, seq=reading.history.shown_seq) if chat else None,
             held=held_by(reading, activation.run),
             borrowed=borrowed.shown if borrowed is not None else None,
@@ -255,8 +256,14 @@ def ended_in(step: Step) -> bool:
     return end_run.name in done
 
 
+def with_prompt(step: Step, prompt: PromptRecord) -> Step:
+    """Return the first step of an activation with its packed prompt."""
+    traced = step.model_copy(update={"entries": packed_entries(prompt.entries)})
+    return traced.model_copy(update={"prompt": prompt.packed(traced.prompt_bytes_left)})
+
+
 def recorded_prompt(steps: Sequence[Step]) -> PromptRecord | None:
     """Return the prompt that an earlier attempt recorded for this activation, if any."""
     if not steps or steps[0].prompt is None:
         return None
-    return PromptRecord.unpacked(steps[0].prompt)
+    return PromptRecord.unpacked(steps[0].prompt, steps[0].entries)

@@ -129,19 +129,6 @@ class RespondNow(TypedDict):
     all: NotRequired[Literal[True]]
 
 
-class SectionResource(TypedDict):
-    """
-    One section of a prompt.
-    """
-
-    name: str
-    tokens: int
-    text: str
-    source: str
-    may_be_shown: str
-    cached_tokens: int | None
-
-
 class ServiceTrigger(TypedDict):
     """
     The webhook service that triggered a run.
@@ -857,6 +844,9 @@ ChatKind: TypeAlias = Literal['group', 'direct']
 Visibility: TypeAlias = Literal['open', 'private']
 
 
+EntryKind: TypeAlias = Literal['message', 'memory', 'document', 'borrowed']
+
+
 ErrorCode: TypeAlias = Literal['invalid', 'unauthenticated', 'forbidden', 'not_found', 'conflict', 'too_large', 'unprocessable', 'rate_limited', 'unavailable', 'storage_full', 'internal']
 
 
@@ -955,6 +945,20 @@ class DirectoryPage(TypedDict):
 
     items: list[ListedAgent]
     next_cursor: str | None
+
+
+class EntryResource(TypedDict):
+    """
+    Where one entry of a section comes from, and why it may be shown.
+    """
+
+    kind: EntryKind
+    id: str | None
+    chat_id: str | None
+    from_seq: int | None
+    to_seq: int | None
+    at: str | None
+    may_be_shown: str
 
 
 class ErrorDetail(TypedDict):
@@ -1085,21 +1089,6 @@ class OwnChange(TypedDict):
     strangers_may_add: NotRequired[bool | None]
 
 
-class PromptResource(TypedDict):
-    """
-    The prompt of an activation.
-    """
-
-    sections: list[SectionResource]
-    total_tokens: int
-    stable: int
-    turns: list[HistoryTurn] | None
-    current: int
-    nudge: str
-    marks: list[PromptMark]
-    cached_share: float | None
-
-
 class ReadingMember(TypedDict):
     """
     A member of a chat with the read mark.
@@ -1122,6 +1111,20 @@ class RecalledMessage(TypedDict):
     text: str
     created_at: str
     score: float
+
+
+class SectionResource(TypedDict):
+    """
+    One section of a prompt.
+    """
+
+    name: str
+    tokens: int
+    text: str
+    source: str
+    may_be_shown: str
+    cached_tokens: int | None
+    entries: list[EntryResource]
 
 
 class ToolResult(TypedDict):
@@ -1586,23 +1589,6 @@ class ReplayEdit(TypedDict):
     sections: NotRequired[ReplayEditSections | None]
 
 
-class ReplayResource(TypedDict):
-    """
-    The answer to a replayed prompt; no tool was carried out and nothing was stored.
-    """
-
-    run_id: str
-    model: str
-    text: str
-    tool_calls: list[ToolCall]
-    fault: AnswerFault | None
-    prompt: PromptResource
-    usage: TokenUsage
-    money: Money | None
-    started_at: str
-    ended_at: str
-
-
 class RunReasonResource(TypedDict):
     """
     A run of a message.
@@ -1800,6 +1786,21 @@ class OwnChatResource(TypedDict):
     last_message: LastMessageResource | None
 
 
+class PromptResource(TypedDict):
+    """
+    The prompt of an activation.
+    """
+
+    sections: list[SectionResource]
+    total_tokens: int
+    stable: int
+    turns: list[HistoryTurn] | None
+    current: int
+    nudge: str
+    marks: list[PromptMark]
+    cached_share: float | None
+
+
 class StepResource(TypedDict):
     """
     One answer of the model in a run, with the results of the called tools.
@@ -1982,6 +1983,23 @@ class ProfileChangeResource(TypedDict):
     source: ProfileSourceResource | None
     at: str
     undone_at: str | None
+
+
+class ReplayResource(TypedDict):
+    """
+    The answer to a replayed prompt; no tool was carried out and nothing was stored.
+    """
+
+    run_id: str
+    model: str
+    text: str
+    tool_calls: list[ToolCall]
+    fault: AnswerFault | None
+    prompt: PromptResource
+    usage: TokenUsage
+    money: Money | None
+    started_at: str
+    ended_at: str
 
 
 class ThreadPage(TypedDict):

@@ -371,4 +371,5 @@ def _record(parts: Sequence[Section], *, nudge: str) -> PromptRecord:
         total_tokens=sum(part.tokens for part in parts),
         nudge=nudge,
         marks=tuple(prompt_mark for part in parts for prompt_mark in part.marks),
+        entries=tuple(entry for part in parts for entry in part.entries),
     )

@@ -8,6 +8,7 @@ a document can imitate them.
 import re
 from collections.abc import Callable, Sequence
 
+from skein.agent.prompt.provenance import of_document
 from skein.agent.prompt.section import SEPARATOR, Section
 from skein.agent.reading.workspace import ShownDocument
 from skein.models.workspace.document import DEFAULT_MEDIA_TYPE, Document
@@ -82,7 +83,7 @@ def global_documents(
         return "\n".join(parts)
 
     priority = DOCUMENTS_GIVE_WAY
-    return documents_section("GLOBAL DOCUMENTS", render, limit, counter, priority=priority)
+    return documents_section("GLOBAL DOCUMENTS", render, shown, limit, counter, priority=priority)
 
 
 def texts_of(shown: Sequence[ShownDocument], characters: int) -> list[str]:
@@ -96,13 +97,20 @@ def texts_of(shown: Sequence[ShownDocument], characters: int) -> list[str]:
 
 
 def documents_section(
-    name: str, render: Callable[[int], str], limit: int, counter: TokenCounter, *, priority: int
+    name: str,
+    render: Callable[[int], str],
+    shown: Sequence[ShownDocument],
+    limit: int,
+    counter: TokenCounter,
+    *,
+    priority: int,
 ) -> Section:
     """Make a section with documents, which are cut further when there is no room.
 
     Args:
         name: The name of the section.
         render: Renders the section with so many characters of each document.
+        shown: The documents.
         limit: The token limit of the section.
         counter: The exact token counter.
         priority: See `Section`.
@@ -114,8 +122,9 @@ def documents_section(
             size = counter.count(text + SEPARATOR)
             if size <= tokens:
                 break
-        return Section(name, text, size, priority, shorter)
+        return Section(name, text, size, priority, shorter, entries=entries)
 
+    entries = tuple(of_document(name, each.document) for each in shown if each.document is not None)
     return shorter(limit)
 
 

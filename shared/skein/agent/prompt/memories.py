@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from skein.agent.prompt.provenance import of_memory
 from skein.agent.prompt.section import SEPARATOR, Section
 from skein.models.memory.memory import Memory
+from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import PromptMark
 from skein.ports import TokenCounter
 from skein.services.memory.search import newest_first
@@ -57,6 +59,9 @@ def remembered(
             lines[-1] + SEPARATOR
         )
 
+    def entries_of(shown: Sequence[Memory]) -> tuple[EntryProvenance, ...]:
+        return tuple(of_memory(name, memory) for memory in newest_first(shown))
+
     def within(tokens: int) -> Section:
         lines = [f"{name}:"]
         lines += [line_of(memory, dated=dated) for memory in newest_first(memories)]
@@ -68,8 +73,9 @@ def remembered(
             missing = len(memories) - len(shown)
             omissions = [_left_out(missing)] if missing else []
             lines = [f"{name}:", *map(line_of, newest_first(shown)), *omissions]
-            return Section(name, "\n".join(lines), size_of(lines), priority, within, marks=over)
-        return Section(name, "\n".join(lines), size, priority, within)
+            text, size = "\n".join(lines), size_of(lines)
+            return Section(name, text, size, priority, within, over, entries_of(shown))
+        return Section(name, "\n".join(lines), size, priority, within, (), entries_of(memories))
 
     return within(limit)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from skein.agent.prompt.names import Names
+from skein.agent.prompt.provenance import of_borrowed
 from skein.agent.prompt.section import SEPARATOR, Section, around, listing
 from skein.agent.reading.other_chats import LastSession, OwnChat, newest_first
 from skein.models.chats.borrowed import BorrowedContext
@@ -140,6 +141,7 @@ def borrowed_context(
     """
     if borrowed is None:
         return None
+    entries = (of_borrowed("BORROWED CONTEXT", borrowed),)
     source = f"  from {_name(borrowed.source_title, borrowed.source_chat_id, with_id)}"
     source += f", {ago(now - (borrowed.last_message_at or borrowed.created_at))}"
     quotes = [
@@ -158,7 +160,7 @@ def borrowed_context(
         ]
         text = "\n".join(lines)
         size = counter.count(text + SEPARATOR)
-        return Section("BORROWED CONTEXT", text, size, BORROWED_GIVES_WAY, shorter)
+        return Section("BORROWED CONTEXT", text, size, BORROWED_GIVES_WAY, shorter, entries=entries)
 
     def shorter(tokens: int) -> Section:
         fitting = (made for n in range(len(quotes)) if (made := without(n)).tokens <= tokens)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from skein.agent.prompt.names import Names
+from skein.agent.prompt.provenance import of_recalled
 from skein.agent.prompt.section import SEPARATOR, Section
 from skein.ports import TokenCounter
 from skein.prompts import render
@@ -37,7 +38,9 @@ def recalled(
         lines = recalled_lines(kept, here, zone, names.__getitem__)
         text = "\n".join([head, *lines])
         size = counter.count(text + SEPARATOR)
-        return Section("RECALLED", text, size, RECALLED_GIVES_WAY, shorter)
+        shown = sorted(kept, key=lambda entry: (entry.message.created_at, entry.message.seq))
+        found = tuple(of_recalled("RECALLED", entry) for entry in shown)
+        return Section("RECALLED", text, size, RECALLED_GIVES_WAY, shorter, entries=found)
 
     def shorter(tokens: int) -> Section:
         return within(tokens - counter.count(head + SEPARATOR))

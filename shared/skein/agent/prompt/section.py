@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from skein.agent.prompt.budget import Frame, shortened
+from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import PromptMark
 from skein.ports import TokenCounter
 
@@ -22,6 +23,7 @@ class Section:
         priority: Sections with the lowest priority are shortened first when a prompt is too long.
         shorter: Renders the section again in at most so many tokens, or in as few as possible.
         marks: Marks on the run about how the section came about, for operators.
+        entries: Where the entries of the section come from, for operators.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Section:
     priority: int = FIXED
     shorter: Callable[[int], "Section"] | None = field(default=None, compare=False)
     marks: tuple[PromptMark, ...] = ()
+    entries: tuple[EntryProvenance, ...] = ()
 
     def within(self, tokens: int) -> "Section":
         """Return the section in at most `tokens` tokens, or in as few as possible."""

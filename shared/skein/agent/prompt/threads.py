@@ -33,7 +33,8 @@ def active_thread(
     if threads.active is None:
         return None
     render = thread_text(threads.active, documents, pinned=threads.of_chat)
-    return documents_section("ACTIVE THREAD", render, limit, counter, priority=ACTIVE_GIVES_WAY)
+    priority = ACTIVE_GIVES_WAY
+    return documents_section("ACTIVE THREAD", render, documents, limit, counter, priority=priority)
 
 
 def thread_text(

@@ -1,5 +1,6 @@
 """Resources of the HTTP API: prompts as operators inspect them, and replays."""
 
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field
@@ -9,6 +10,7 @@ from skein.models.common.base import Instant
 from skein.models.directory.agent import SystemPrompt
 from skein.models.quotas.prices import Money
 from skein.models.runs.completion import AnswerFault, TokenUsage, ToolCall
+from skein.models.runs.provenance import EntryKind, EntryProvenance
 from skein.models.runs.run import PromptMark
 from skein.models.runs.step import HistoryTurn, PromptRecord, PromptSection
 
@@ -56,6 +58,32 @@ PROVENANCES: dict[str, Provenance] = {
 ELSEWHERE = Provenance("The agent's data.", PRESENT)
 
 
+HERE = "It is from this chat, or everyone who reads this chat was present where it was said."
+EVERYONE = "It is open, so everyone in the tenant may see it."
+
+
+class EntryResource(Resource):
+    """Where one entry of a section comes from, and why it may be shown."""
+
+    kind: Annotated[
+        EntryKind, Field(description="What the entry is; `borrowed` is the context of a chat.")
+    ]
+    id: Annotated[str | None, Field(description="The memory or the document; null for messages.")]
+    chat_id: Annotated[
+        str | None, Field(description="The chat of the words; null if they come from no chat.")
+    ]
+    from_seq: Annotated[int | None, Field(description="The first message of the words.")]
+    to_seq: Annotated[int | None, Field(description="The last message of the words.")]
+    at: Annotated[Instant | None, Field(description="When the words were written.")]
+    may_be_shown: Annotated[str, Field(description="Why the entry may be shown here.")]
+
+    @classmethod
+    def of(cls, entry: EntryProvenance) -> Self:
+        """Build the resource of an entry."""
+        own = entry.model_dump(exclude={"section", "open"})
+        return cls(may_be_shown=EVERYONE if entry.open else HERE, **own)
+
+
 class SectionResource(Resource):
     """One section of a prompt."""
 
@@ -71,13 +99,36 @@ class SectionResource(Resource):
             "the count of the whole request; null in a preview."
         ),
     ]
+    entries: Annotated[
+        tuple[EntryResource, ...],
+        Field(
+            description="Recalled messages, memories, documents and borrowed context, in the order "
+            "of the text; empty for other sections and for runs from before this list."
+        ),
+    ]
 
     @classmethod
-    def of(cls, section: PromptSection, cached_tokens: int | None = None) -> Self:
-        """Build the resource of a section."""
+    def of(
+        cls,
+        section: PromptSection,
+        entries: Sequence[EntryProvenance],
+        cached_tokens: int | None = None,
+    ) -> Self:
+        """Build the resource of a section.
+
+        Args:
+            section: The section.
+            entries: The entries of the whole prompt.
+            cached_tokens: How many tokens came from the cache; None in a preview.
+        """
         source, why = PROVENANCES.get(section.name, ELSEWHERE)
+        own = (entry for entry in entries if entry.section == section.name)
         return cls(
-            **section.model_dump(), source=source, may_be_shown=why, cached_tokens=cached_tokens
+            **section.model_dump(),
+            source=source,
+            may_be_shown=why,
+            cached_tokens=cached_tokens,
+            entries=tuple(map(EntryResource.of, own)),
         )
 
 
@@ -114,7 +165,7 @@ class PromptResource(Resource):
         for section in prompt.sections:
             cached = None if left is None else min(section.tokens, left)
             left = None if left is None or cached is None else left - cached
-            sections.append(SectionResource.of(section, cached))
+            sections.append(SectionResource.of(section, prompt.entries, cached))
         share = None
         if first is not None and first.input_tokens:
             share = round(first.cached_tokens / first.input_tokens, 4)

@@ -27,7 +27,7 @@ class ContextResource(Resource):
     @classmethod
     def of(cls, prompt: PromptRecord) -> Self:
         """Build the resource of a prompt."""
-        sections = tuple(map(SectionResource.of, prompt.sections))
+        sections = tuple(SectionResource.of(each, prompt.entries) for each in prompt.sections)
         return cls(sections=sections, total_tokens=prompt.total_tokens, marks=prompt.marks)
 
 

@@ -2,6 +2,7 @@
 
 __all__ = [
     "completion",
+    "provenance",
     "recordable",
     "run",
     "step",

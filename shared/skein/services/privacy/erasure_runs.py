@@ -71,7 +71,9 @@ class RunEraser:
         sweep.unsaved.stopped += sweep.to_stop(run)
         for step in steps:
             if step.prompt is not None:
-                self.table.write(Update(step.key, set={"prompt": None}, condition=Exists()))
+                self.table.write(
+                    Update(step.key, set={"prompt": None, "entries": None}, condition=Exists())
+                )
 
     def _steps(self, run: Run) -> list[Step]:
         page = self.table.query(Query.under(run.key.pk, Step.prefix_of(run.key)))
@@ -159,7 +161,13 @@ class RunEraser:
         self.table.transact([origin_removed, epoch_raised(sweep.tenant, chat_id)])
 
 
-BARE_STEP: dict[str, Any] = {"text": "", "tool_calls": [], "results": None, "prompt": None}
+BARE_STEP: dict[str, Any] = {
+    "text": "",
+    "tool_calls": [],
+    "results": None,
+    "prompt": None,
+    "entries": None,
+}
 
 
 def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:

@@ -68,8 +68,10 @@ class RunViews:
             raise NotFound("run not found")
         run = Run.from_item(page.items[0])
         steps = tuple(Step.from_item(item) for item in page.items[1:])
-        packed = next((step.prompt for step in reversed(steps) if step.prompt is not None), None)
-        prompt = PromptRecord.unpacked(packed).readable() if packed is not None else None
+        first = next((step for step in reversed(steps) if step.prompt is not None), None)
+        prompt = None
+        if first is not None and first.prompt is not None:
+            prompt = PromptRecord.unpacked(first.prompt, first.entries).readable()
         member = self._membership(run)
         reason = reason_now(run, member, self.clock.now())
         return RunView(run=_as_queued(run, member), steps=steps, prompt=prompt, reason=reason)

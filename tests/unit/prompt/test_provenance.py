@@ -1,0 +1,142 @@
+"""Where the entries of a prompt come from, as the step stores it and operators read it."""
+
+import json
+import zlib
+from typing import Any
+
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Update
+from skein.models.runs.provenance import MOST, EntryProvenance, packed_entries, unpacked_entries
+from skein.models.runs.step import PromptRecord, Step
+from skein.models.workspace.document import DocumentReach, Folder
+from skein.settings import Settings
+from tests.support.api_client import everything, operator
+from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.erasure import erase, plant
+from tests.support.fakes import ScriptedModel
+from tests.support.recalling import indexed
+
+HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()
+DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
+OLDER_FIELDS = {"sections", "total_tokens", "stable", "turns", "current", "nudge", "marks"}
+
+
+def answered(settings: Settings | None = None, memories: int = 1) -> World:
+    """An answer in Lena's own chat, to whose prompt an open group has added."""
+    world = World(settings or Settings(), model=ScriptedModel.saying(default="Fine"))
+    world.agent()
+    world.known(HUSAM, LENA)
+    world.chat(HUSAM, LENA, COACH, chat_id="chat_open", title="Flat", respond="manual")
+    world.chat(LENA, COACH, chat_id="chat_own", title="Notes", visibility="private")
+    world.post(DEPOSIT, HUSAM, chat_id="chat_open")
+    indexed(world, "chat_open")
+    everyone = Owner(tenant=TENANT, agent_id=COACH.id)
+    for number in range(memories):
+        world.app.memories.add(everyone, f"Flat {number} is in Hafen", "core", made_by="tool")
+    own = everyone.model_copy(
+        update={
+            "scope": "chat:chat_own",
+            "audience": Audience(open=False, people=(LENA.id,)),
+            "source_chat_id": "chat_own",
+        }
+    )
+    world.app.memories.add(own, "Lena likes lakes", "journal", made_by="tool", span=(1, 3))
+    folder = Folder(tenant=TENANT, agent_id=COACH.id)
+    world.app.documents.write(
+        DocumentReach(folders=(folder,)), "plan.md", "Ask for the keys", new_in=folder, on_show=True
+    )
+    world.post("How high was the deposit for the flat?", LENA, chat_id="chat_own")
+    world.drain()
+    return world
+
+
+def entries_of(world: World) -> dict[str, list[dict[str, Any]]]:
+    """Return the entries of the run's sections that have any."""
+    [run] = world.runs("chat_own")
+    sections = operator(world).get(f"/v1/runs/{run.id}").body["prompt"]["sections"]
+    return {each["name"]: each["entries"] for each in sections if each["entries"]}
+
+
+def steps_of(world: World) -> list[Step]:
+    return [Step.from_item(item) for key, item in everything(world).items() if "#STEP#" in key.sk]
+
+
+def test_recalled_message_shows_its_chat_and_that_it_is_open() -> None:
+    [entry] = entries_of(answered())["RECALLED"]
+    assert (entry["kind"], entry["chat_id"]) == ("message", "chat_open")
+    assert (entry["from_seq"], entry["to_seq"]) == (1, 1)
+    assert entry["at"].startswith("2026-02-18T12:00")
+    assert "open" in entry["may_be_shown"]
+
+
+def test_memories_and_documents_show_their_ids_and_sources() -> None:
+    found = entries_of(answered())
+    [core] = found["CORE MEMORIES"]
+    assert (core["kind"], core["chat_id"], core["from_seq"]) == ("memory", None, None)
+    [private] = found["JOURNAL"]
+    assert private["id"].startswith("mem_")
+    assert (private["chat_id"], private["from_seq"], private["to_seq"]) == ("chat_own", 1, 3)
+    assert "was present" in private["may_be_shown"]
+    [document] = found["GLOBAL DOCUMENTS"]
+    assert (document["kind"], document["id"][:4]) == ("document", "doc_")
+
+
+def test_memories_that_were_left_out_of_the_section_are_no_entries() -> None:
+    world = answered(Settings(core_memory_tokens=100), memories=30)
+    [run] = world.runs("chat_own")
+    sections = operator(world).get(f"/v1/runs/{run.id}").body["prompt"]["sections"]
+    [core] = [section for section in sections if section["name"] == "CORE MEMORIES"]
+    shown = [line for line in core["text"].splitlines() if "is in Hafen" in line]
+    assert 0 < len(shown) == len(core["entries"]) < 30
+
+
+def test_preview_shows_the_entries_of_its_sections() -> None:
+    world = answered()
+    body = operator(world).get("/v1/agents/agt_a/context", chat_id="chat_own").body
+    [core] = [section for section in body["sections"] if section["name"] == "CORE MEMORIES"]
+    assert len(core["entries"]) == 1
+
+
+def test_replay_shows_the_entries_of_the_prompt() -> None:
+    world = answered()
+    [run] = world.runs("chat_own")
+    body = operator(world).post(f"/v1/runs/{run.id}/replay", {}).body
+    [core] = [each for each in body["prompt"]["sections"] if each["name"] == "CORE MEMORIES"]
+    assert len(core["entries"]) == 1
+
+
+def test_stored_prompt_has_only_the_fields_that_older_versions_know() -> None:
+    [step] = [step for step in steps_of(answered()) if step.prompt is not None]
+    assert step.prompt is not None
+    assert set(json.loads(zlib.decompress(step.prompt))) == OLDER_FIELDS
+    assert step.entries is not None
+    assert PromptRecord.unpacked(step.prompt).entries == ()
+
+
+def test_step_without_entries_is_read_as_a_prompt_without_them() -> None:
+    world = answered()
+    for step in steps_of(world):
+        world.table.write(Update(step.key, set={"entries": None}))
+    assert entries_of(world) == {}
+
+
+def test_entries_name_no_people() -> None:
+    for step in steps_of(answered()):
+        told = zlib.decompress(step.entries).decode() if step.entries else ""
+        assert LENA.id not in told
+        assert HUSAM.id not in told
+
+
+def test_erasure_takes_the_entries_with_the_prompt() -> None:
+    world = plant()
+    assert any(step.entries for step in steps_of(world))
+    erase(world)
+    assert all(step.prompt is not None for step in steps_of(world) if step.entries is not None)
+
+
+def test_number_of_stored_entries_is_bounded() -> None:
+    entry = EntryProvenance(section="JOURNAL", kind="memory", id="mem_1", at=NOON, open=True)
+    packed = packed_entries([entry] * (MOST + 5))
+    assert unpacked_entries(packed) == (entry,) * MOST
+    assert packed_entries([]) is None
