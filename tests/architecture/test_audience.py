@@ -71,6 +71,7 @@ OTHERS = {
     "agent/turn_steps.py": "the run's own recorded prompt",
     "agent/replay.py": "a run's recorded prompt, for operators",
     "services/runs/current_work.py": "the agents at work, for operators",
+    "services/outbox/backlogs.py": "how many runs have which status, for operators",
     "services/runs/tool_warnings.py": "whether a run called a tool, for operators",
     "agent/training_export.py": "a completed thread, for operators",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
