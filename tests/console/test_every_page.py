@@ -1,6 +1,7 @@
 """What holds for every page: access, width, themes, keyboard, scripts in content, and speed."""
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from datetime import date, timedelta
@@ -33,6 +34,7 @@ PICTURES = (
     "transcripts-light",
 )  # of docs/console.md
 
+API = re.compile(r"/v1/|/local/due")
 every_page = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.address)
 
 
@@ -91,11 +93,11 @@ def test_page_shows_an_error_of_the_api_as_text(driver: Driver, place: Place) ->
     place.open(driver)
     driver.page.evaluate("location.hash = '#/none'")
     expect(driver.page.get_by_role("alert")).to_contain_text("no such page")
-    driver.page.route("**/v1/**", lambda route: route.fulfill(status=500, json=error))
+    driver.page.route(API, lambda route: route.fulfill(status=500, json=error))
     driver.page.evaluate(f"location.hash = '{place.address}'")
     expect(driver.page.get_by_role("alert")).to_contain_text(HOSTILE)
     driver.errors.clear()  # the console logs the error itself
-    driver.page.unroute("**/v1/**")
+    driver.page.unroute(API)
     driver.page.get_by_role("button", name="Try again").click()
     driver.ready()
     expect(driver.page.get_by_role("alert")).to_have_count(0)
