@@ -20,8 +20,8 @@ async function show(main, _args, context) {
     card(said.status, el("ul", { class: "plain" }, status(system, context.config, names), paused(pauses))),
     card(said.today, el("dl", { class: "figures" }, figures(system.today))),
     card(said.work, el("ul", { class: "plain" }, work(system.runs, names))),
-    card(said.backlog, backlogOf(backlog), queues === null ? null : queuesOf(queues)),
     card(said.lines, lineList(lines, names)),
+    wideCard(said.backlog, backlogOf(backlog), queues === null ? null : queuesOf(queues)),
     newAgent(context));
 }
 
@@ -108,7 +108,12 @@ function newAgent(context) {
     made.reset();
     return told;
   });
-  return el("section", { class: "card wide" }, el("h2", {}, said.newAgent), made);
+  return wideCard(said.newAgent, made);
+}
+
+/** A card over all columns. */
+function wideCard(title, ...children) {
+  return el("section", { class: "card wide" }, el("h2", {}, title), children);
 }
 
 /** Create an agent and, with a number, its line; return what to say. */

@@ -15,6 +15,7 @@ from local.template import ROOT
 from tests.console.driver import HOSTILE, NARROW, OPERATOR, Driver, answered_chat
 from tests.console.places import PLACES, Place
 from tests.e2e.client import Client
+from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 IMAGES = ROOT / "docs" / "images"
 SECONDS = 1.0
@@ -121,7 +122,10 @@ def test_page_appears_within_a_second_with_a_thousand_chats(
 
 @pytest.mark.skipif("SKEIN_SCREENSHOTS" not in os.environ, reason="only `make screenshots` writes")
 @pytest.mark.parametrize("picture", PICTURES)
-def test_screenshot_of_the_page(browser: Browser, client: Client, picture: str) -> None:
+def test_screenshot_of_the_page(
+    browser: Browser, client: Client, model: ScriptedOpenAI, picture: str
+) -> None:
+    model.default = Answer("Try the plank, three times a minute.", usage=(400, 12), cached=300)
     name, _, theme = picture.rpartition("-")
     [place] = [each for each in PLACES if each.address[2:].replace("/", "-") == name]
     with browser.new_context(
@@ -145,7 +149,7 @@ def test_pictures_of_the_docs_are_those_that_are_written() -> None:
 def fill_page(driver: Driver, place: Place) -> None:
     """Do something on a page, so that its picture shows something."""
     page = driver.page
-    if place.name in {"home", "settings", "audit"}:
+    if place.name in {"home", "settings"}:
         return
     if place.name in FILL:
         FILL[place.name](driver)
@@ -158,6 +162,14 @@ def fill_page(driver: Driver, place: Place) -> None:
     if page.locator(".bubble").count() == 0:
         driver.send("What is a good exercise for my back?")
     expect(page.locator(".bubble.theirs").first).to_be_visible(timeout=20_000)
+
+
+def fill_audit(driver: Driver) -> None:
+    """Show what an operator has read and changed."""
+    driver.client.ok("PUT", "/v1/pauses/background", token=driver.operator())
+    driver.client.ok("DELETE", "/v1/pauses/background", token=driver.operator())
+    driver.go("Settings")
+    driver.go("Audit")
 
 
 def fill_why(driver: Driver) -> None:
@@ -254,6 +266,7 @@ def fill_time(driver: Driver) -> None:
 
 
 FILL = {
+    "audit": fill_audit,
     "agent": fill_agent,
     "why": fill_why,
     "usage": fill_usage,
