@@ -2,6 +2,7 @@
 
 from datetime import date
 from fnmatch import fnmatchcase
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tools.deployment.permissions import BEGIN, END, PAGE, MissingMarkersError, 
 
 TEMPLATE = deployed_template()
 FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
+LOGICAL_ID = attrgetter("logical_id")
 PERMISSIONS = {name: permissions_of(TEMPLATE, name) for name in FUNCTIONS}
 ROLES = dict(TEMPLATE.resources("AWS::IAM::Role"))
 STREAM = {
@@ -58,7 +60,7 @@ def test_role_may_have_a_permissions_boundary(name: str) -> None:
     assert ROLES[name]["PermissionsBoundary"] == condition
 
 
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=str)
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=LOGICAL_ID)
 def test_function_receives_and_deletes_on_its_own_queue_only(function: Function) -> None:
     own = {source.queue for source in function.queues}
     for action in RECEIVE:
@@ -96,7 +98,7 @@ def test_only_the_feed_reads_the_stream_and_it_reads_nothing_else() -> None:
     assert granted == {(action, "Table/stream") for action in STREAM}
 
 
-@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.streams], ids=str)
+@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.streams], ids=LOGICAL_ID)
 def test_function_may_send_to_its_queue_for_failures(function: Function) -> None:
     failures = {source.failures for source in function.streams}
     assert failures <= queues_on(function.logical_id, SEND)

@@ -5,6 +5,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.support.template import deployed_template
 TEMPLATE = deployed_template()
 GLOBALS = TEMPLATE.document["Globals"]["Function"]
 FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
+LOGICAL_ID = attrgetter("logical_id")
 QUEUES = {queue.logical_id: queue for queue in TEMPLATE.queues}
 WORK_QUEUES = [queue for queue in TEMPLATE.queues if queue.dead_letters]
 PERMISSIONS = {name: permissions_of(TEMPLATE, name) for name in FUNCTIONS}
@@ -49,7 +51,7 @@ def test_every_queue_of_work_has_a_queue_for_dead_letters_of_its_own() -> None:
     assert set(dead) | given_up | work == set(QUEUES)
 
 
-@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.streams], ids=str)
+@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.streams], ids=LOGICAL_ID)
 def test_function_on_the_stream_reports_failures_and_gives_up_in_time(function: Function) -> None:
     [source] = function.streams
     assert source.partial_failures
@@ -86,7 +88,7 @@ def test_a_queue_is_encrypted(logical_id: str) -> None:
     assert properties(logical_id)["SqsManagedSseEnabled"] is True
 
 
-@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.queues], ids=str)
+@pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.queues], ids=LOGICAL_ID)
 def test_a_worker_reports_which_messages_failed(function: Function) -> None:
     assert all(source.partial_failures for source in function.queues)
 
