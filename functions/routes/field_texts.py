@@ -218,6 +218,7 @@ ENUMS = {
     "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "
     "`delivered` ones have reached the phone.",
     "EndedThreadStatus": "How a thread ended: completed, or archived without a result.",
+    "EntryKind": "What an entry of a prompt comes from.",
     "ErasureStage": "The stage of a sweep, in this order. Between two sweeps, an erasure is "
     "`resting`.",
     "ErrorCode": "The kind of error, for programs. More may be added.",

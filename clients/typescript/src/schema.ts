@@ -4644,6 +4644,7 @@ export interface components {
         Visibility: "open" | "private";
         /**
          * EntryKind
+         * @description What an entry of a prompt comes from.
          * @enum {string}
          */
         EntryKind: "message" | "memory" | "document" | "borrowed";
