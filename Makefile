@@ -79,7 +79,7 @@ test-e2e: $(DEVELOPMENT) $(FILES) $(if $(filter dynamodb,$(ENGINE)),engine) ## R
 	@$(BIN)/python -m pytest tests/e2e -m "not slow" $(or $(ARGS),-n 2)
 
 .PHONY: test-console
-test-console: $(DEVELOPMENT) $(FILES) ## Run the console's tests in Chromium (two minutes; needs Debian's package chromium)
+test-console: $(DEVELOPMENT) $(FILES) ## Run the console's tests in Chromium (five minutes; needs Debian's package chromium)
 	@$(BIN)/python -m pytest tests/console $(or $(ARGS),-n 2)
 
 .PHONY: screenshots

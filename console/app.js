@@ -15,7 +15,7 @@ class App {
 
   constructor(config) {
     this.config = config;
-    this.session = new Session(config, () => this.#sessionChanged());
+    this.session = new Session(config, () => this.#sessionChanged(), () => this.frame.warn(words.session.ending));
     this.api = new Api(() => this.session.token, () => this.session.end({ expired: true }));
     const shown = pages.filter((page) => page.needs !== "local" || config.local);
     this.frame = new Frame(shown, (page) => page.needs === "local" || this.session.token === null || this.session.may(page.needs),

@@ -16,6 +16,7 @@ export class Frame {
     this.main = el("main", { id: "main", tabindex: -1 });
     this.live = el("p", { class: "hidden", "aria-live": "polite", id: "announcer" });
     this.who = el("div", { class: "who" });
+    this.warning = el("div", { class: "warning", role: "status" });
     this.signIn = signIn;
     this.signOut = signOut;
     this.links = new Map(pages.map((page) =>
@@ -31,6 +32,7 @@ export class Frame {
         el("nav", { "aria-label": words.navigation },
           el("ul", {}, [...this.links.values()].map((link) => el("li", {}, link)))),
         el("div", { class: "tools" }, this.who, themeSwitch())),
+      this.warning,
       this.main,
       this.live,
     );
@@ -39,6 +41,7 @@ export class Frame {
   /** Show who is signed in, and links to the pages that they may see. */
   showSession(session) {
     for (const page of this.pages) this.links.get(page.name).parentElement.hidden = !this.open(page);
+    fill(this.warning);
     const name = session.claims.name ?? session.claims.sub ?? "";
     if (session.token === null) {
       fill(this.who, el("button", { type: "button", class: "quiet", on: { click: this.signIn } }, words.session.signIn));
@@ -55,6 +58,11 @@ export class Frame {
       else link.removeAttribute("aria-current");
     }
     document.title = words.title(words.pages[name]?.name ?? words.errors.heading);
+  }
+
+  /** Show a warning above the page, with a way to sign in again. */
+  warn(text) {
+    fill(this.warning, el("p", { class: "notice" }, text, " ", button(words.session.signIn, this.signIn, { class: "link" })));
   }
 
   /** Say a text to screen readers. */

@@ -4,22 +4,26 @@ import { words } from "./words.js";
 
 const KEY = "skein-sign-in";
 const EARLY_MS = 5_000; // a token that ends within this time is over
+const WARN_MS = 120_000; // before the end, the person is told
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const SCOPE_CLAIMS = ["scope", "scp", "permissions", "roles"];
 
 export class Session {
   #token = null;
-  #timer = null;
+  #timers = [];
   #config;
   #onchange;
+  #onending;
 
   /**
    * @param {object} config The answer of `/console/config`.
-   * @param {(reason: string|null) => void} onchange Called when the token ends; with a reason.
+   * @param {() => void} onchange Called when the token ends.
+   * @param {() => void} onending Called two minutes before the token expires.
    */
-  constructor(config, onchange) {
+  constructor(config, onchange, onending) {
     this.#config = config;
     this.#onchange = onchange;
+    this.#onending = onending;
     this.claims = {};
     this.ended = false;
   }
@@ -87,7 +91,7 @@ export class Session {
   /** Forget the token; `expired` asks the person to sign in again. */
   end({ expired = false } = {}) {
     if (this.#token === null) return;
-    clearTimeout(this.#timer);
+    for (const timer of this.#timers) clearTimeout(timer);
     this.#token = null;
     this.claims = {};
     this.ended = expired;
@@ -100,7 +104,8 @@ export class Session {
     this.claims = claimsOf(token);
     const left = seconds ? 1000 * seconds : 1000 * (this.claims.exp ?? Infinity) - Date.now();
     const wait = Math.min(Math.max(0, left - EARLY_MS), MAX_TIMER_MS);
-    this.#timer = setTimeout(() => this.end({ expired: true }), wait);
+    this.#timers = [setTimeout(() => this.end({ expired: true }), wait)];
+    if (wait > WARN_MS) this.#timers.push(setTimeout(() => this.#onending(), wait - WARN_MS));
   }
 
   async #discover() {

@@ -27,7 +27,7 @@ async function showList(main, { api }) {
       return "";
     }
     const found = await find(api, wanted);
-    fill(place, people(found));
+    fill(place, people(found, said.none));
     return found.length < MOST_FOUND ? said.found(number(found.length)) : said.manyFound(number(MOST_FOUND));
   });
 
@@ -35,7 +35,7 @@ async function showList(main, { api }) {
     const page = await api.get(withQuery("/v1/users", { limit: PAGE, cursor }));
     const items = [...before, ...page.items];
     const failure = outcome();
-    fill(place, people(items), page.next_cursor === null ? null
+    fill(place, people(items, said.nobody), page.next_cursor === null ? null
       : action(words.parts.more, () => first(page.next_cursor, items), failure), failure);
   }
 
@@ -73,10 +73,10 @@ async function find(api, text) {
   return [...new Map(found.map((user) => [user.id, user])).values()].slice(0, MOST_FOUND);
 }
 
-function people(users) {
+function people(users, none) {
   return table(said.list, [said.person, said.id, said.phones, said.zone], users.map((user) => [
     el("a", { href: `#/people/${part(user.id)}` }, user.name || user.id), user.id, user.phones.join(", "), user.time_zone ?? "",
-  ]), said.none);
+  ]), none);
 }
 
 // ---------------------------------------------------------------------- a person

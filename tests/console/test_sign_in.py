@@ -43,6 +43,25 @@ def test_token_that_the_api_refuses_asks_to_sign_in_and_keeps_the_place(driver: 
     expect(driver.page.locator("h1")).to_have_text("Home")
 
 
+def test_token_that_is_about_to_expire_is_told_on_the_page(driver: Driver) -> None:
+    def shorten(route: object) -> None:
+        answer = route.fetch()  # type: ignore[attr-defined]
+        route.fulfill(json={**answer.json(), "expires_in": 127})  # type: ignore[attr-defined]
+
+    driver.page.route("**/local/oauth/token", shorten)
+    driver.sign_in("#/settings")
+    warning = driver.page.locator(".warning")
+    expect(warning).to_contain_text("ends in two minutes", timeout=10_000)
+    expect(driver.page.locator("h1")).to_have_text("Settings")
+    driver.check_looks()
+    driver.page.unroute("**/local/oauth/token")
+    warning.get_by_role("button", name="Sign in").click()
+    driver.page.locator(".choices button").first.click()
+    driver.ready()
+    assert driver.page.url.endswith("#/settings")
+    expect(warning).to_be_empty()
+
+
 def test_token_that_expires_asks_to_sign_in_without_a_call(driver: Driver) -> None:
     def shorten(route: object) -> None:
         answer = route.fetch()  # type: ignore[attr-defined]
