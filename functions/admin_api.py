@@ -4,30 +4,13 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from routes import (
-    agents,
-    audit,
-    consolidations,
-    documents,
-    goals_and_plans,
-    lines,
-    memories,
-    pauses,
-    privacy,
-    reasons,
-    recall,
-    reflections,
-    runs,
-    services,
-    settings,
-    skills,
-    system,
-    threads,
-    transcripts,
-    usage,
-    users,
-)
+from routes.agents import agents, lines, services, skills
 from routes.app import Api
+from routes.chats import transcripts
+from routes.memory import consolidations, memories, recall, reflections
+from routes.operations import audit, pauses, reasons, runs, settings, system, usage
+from routes.people import privacy, users
+from routes.workspace import documents, goals_and_plans, threads
 from skein.logs import logged
 
 api = Api(scope="admin").including(

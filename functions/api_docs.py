@@ -5,9 +5,9 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from routes import docs_page
 from routes.app import check_query
-from routes.openapi import document
+from routes.document import docs_page
+from routes.document.openapi import document
 from skein.errors import Unprocessable
 from skein.http import JSON_HEADERS, error_response
 from skein.logs import logged

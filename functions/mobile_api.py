@@ -4,8 +4,11 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from routes import agent_directory, chats, health, live, me, messages
+from routes.agents import agent_directory
 from routes.app import Api
+from routes.chats import chats, live, messages
+from routes.operations import health
+from routes.people import me
 from skein.logs import logged
 
 api = Api(scope="chat", public=frozenset({"/healthz"})).including(

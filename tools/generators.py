@@ -205,7 +205,7 @@ def write_types() -> None:
 
 def document() -> Mapping[str, Any]:
     """Return the OpenAPI document; `functions` must be importable."""
-    openapi = importlib.import_module("routes.openapi")
+    openapi = importlib.import_module("routes.document.openapi")
     described: Mapping[str, Any] = openapi.document()
     return described
 

@@ -1,1 +1,1 @@
-"""The routes of the two HTTP APIs, one module per subject."""
+"""The routes of the two HTTP APIs, one package per subject, and the document about them."""

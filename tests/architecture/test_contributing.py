@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 import skein
-from routes import openapi
+from routes.document import openapi
 from tools import notices
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
         ("shared/skein/agent/turn.py", "agent"),
         ("shared/skein/adapters/dynamodb/table.py", "adapters"),
         ("shared/skein/errors.py", "skein"),
-        ("functions/routes/chats.py", "functions"),
+        ("functions/routes/chats/chats.py", "functions"),
     ],
 )
 def test_coverage_of_file_counts_for_its_package(path: str, package: str) -> None:

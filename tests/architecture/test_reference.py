@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.template import ROOT
-from routes import openapi
+from routes.document import openapi
 from skein.models.common.reason import Reason
 from tests.support.template import deployed_template
 from tools.reference import alarms, calls, reasons

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import skein
-from routes.openapi import document
+from routes.document.openapi import document
 from tests.e2e.client import Client
 from tests.support.scripted_openai import ScriptedOpenAI
 from tools import generators

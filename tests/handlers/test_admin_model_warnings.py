@@ -2,7 +2,7 @@
 
 import pytest
 
-from routes import openapi
+from routes.document import openapi
 from tests.support.api_client import Client, operator
 from tests.support.builders import World
 

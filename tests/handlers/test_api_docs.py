@@ -10,9 +10,9 @@ import pytest
 import admin_api
 import api_docs
 import mobile_api
-from routes.examples import EXAMPLES
-from routes.field_texts import ENUMS, FIELDS, SCHEMA_FIELDS, describe_fields
-from routes.openapi import BY_GATEWAY, ERRORS, TAGS, document
+from routes.document.examples import EXAMPLES
+from routes.document.field_texts import ENUMS, FIELDS, SCHEMA_FIELDS, describe_fields
+from routes.document.openapi import BY_GATEWAY, ERRORS, TAGS, document
 from skein.errors import Rejected
 from tests.support.api_client import Client, operator, recorded
 from tests.support.builders import World
@@ -232,14 +232,16 @@ def test_each_field_and_parameter_has_a_description() -> None:
         for parameter in operation.get("parameters", [])
         if not parameter.get("description")
     ]
-    assert bare == [], "describe the fields in their models, or in routes/field_texts.py"
+    assert bare == [], "describe the fields in their models, or in routes/document/field_texts.py"
 
 
 def test_each_schema_has_a_description() -> None:
     schemas = document()["components"]["schemas"]
     named = {name for name, schema in schemas.items() if "enum" in schema} - {"Reason"}
     differing = sorted(named ^ ENUMS.keys())
-    assert not differing, f"add {differing} to ENUMS of routes/field_texts.py, or remove them"
+    assert not differing, (
+        f"add {differing} to ENUMS of routes/document/field_texts.py, or remove them"
+    )
     bare = {name for name, schema in schemas.items() if not schema.get("description")}
     assert bare <= {"ReplayEditSections"}  # the field that has this map describes it
 

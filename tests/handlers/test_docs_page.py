@@ -7,8 +7,8 @@ from copy import deepcopy
 from typing import Any, cast
 
 import api_docs
-from routes.docs_page import page, render
-from routes.openapi import ERRORS, METHODS, document
+from routes.document.docs_page import page, render
+from routes.document.openapi import ERRORS, METHODS, document
 from tests.support.api_client import Client, Context, recorded
 from tests.support.builders import World
 

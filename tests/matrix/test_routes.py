@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from routes import openapi
+from routes.document import openapi
 from skein.models.outbox.jobs import RecallJob
 from tests.matrix.calls import ROUTES, Request, Route
 from tests.matrix.households import STRANGER, TWIN, Household, Neighbours

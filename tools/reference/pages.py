@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from local.template import Template
-from routes import openapi
+from routes.document import openapi
 from tools.reference import alarms, calls, reasons
 
 PAGES: Mapping[str, Callable[[], str]] = {

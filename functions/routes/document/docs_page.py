@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from routes.html import Content, Html, element, inline, join, paragraphs
-from routes.openapi import ERRORS, METHODS, document
+from routes.document.html import Content, Html, element, inline, join, paragraphs
+from routes.document.openapi import ERRORS, METHODS, document
 
 Json = Mapping[str, Any]
 

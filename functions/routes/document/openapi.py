@@ -17,8 +17,8 @@ import admin_api
 import mobile_api
 import skein
 from routes.app import STATUSES, Api
-from routes.examples import ERROR_EXAMPLES, EXAMPLES
-from routes.field_texts import describe_fields
+from routes.document.examples import ERROR_EXAMPLES, EXAMPLES
+from routes.document.field_texts import describe_fields
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 
 TITLE = "Skein"

@@ -1,0 +1,1 @@
+"""The routes of agents, their lines, skills and webhook services."""

@@ -1,0 +1,1 @@
+"""The routes of chats, their messages and the live channel."""

@@ -1,0 +1,1 @@
+"""The routes of what agents remember, and of recall."""

@@ -1,0 +1,1 @@
+"""The routes of people: their records, their profiles and their privacy."""

@@ -1,0 +1,1 @@
+"""The routes of agents' goals, plans, documents and threads."""
