@@ -80,7 +80,7 @@ async function jsonOf(answer) {
 
 function messageOf(status, error) {
   const reasons = (error.details?.reasons ?? []).map((reason) =>
-    typeof reason === "string" ? reason : JSON.stringify(reason));
+    typeof reason === "string" ? reason : words.errors.field(reason.where.join("."), reason.why));
   const said = [error.message, ...reasons].filter(Boolean).join("; ");
   if (said) return said;
   if (status === 429) return words.errors.busy;

@@ -13,6 +13,7 @@ export const words = {
     status: (status) => `The API answered with status ${status}.`,
     busy: "The API has had too many calls. Try again in a moment.",
     down: (status) => `The API has a problem (status ${status}). Try again in a moment.`,
+    field: (name, why) => `${name}: ${why}`,
     unreadable: "The API's answer cannot be read.",
     notFound: "There is no such page.",
     localOnly: "This page exists on a local stack only.",

@@ -11,16 +11,17 @@ import { words } from "../words.js";
 const PARTS = { prompt: systemPrompt, tools, memories, goals, plans, threads, documents, skills, preview };
 const OF_SOMEONE = new Set(["memories", "goals", "plans", "threads", "documents"]);
 const FIRST = "prompt";
+const KINDS = [null, "user", "chat"]; // for everyone, of a person, or of a chat
 const said = words.pages.agent;
 
 async function show(main, [agentId, name = FIRST, kind = null, id = ""], { api }) {
   if (agentId === undefined) return showList(main, api);
+  if (!Object.hasOwn(PARTS, name) || !KINDS.includes(kind)) throw new Error(words.errors.notFound);
   const agent = await api.get(`/v1/agents/${part(agentId)}`);
   const address = `#/agent/${part(agentId)}`;
   const place = el("div", { class: "stack" });
   const scope = kind === null ? {} : { [`${kind}_id`]: id };
   const again = async () => fill(place, await PARTS[name](api, agent, scope, again));
-  if (!Object.hasOwn(PARTS, name)) throw new Error(words.errors.notFound);
   fill(main,
     el("h1", {}, agent.name),
     tabs(said.parts, Object.keys(PARTS).map((each) => [each, `${address}/${each}`, said.tabs[each]]), name),
@@ -40,11 +41,11 @@ async function showList(main, api) {
 
 /** Choose whose items to show: those that everyone may know, or those of a person or a chat. */
 function whose(address, kind, id) {
-  const name = el("input", { value: id, autocomplete: "off" });
+  const name = el("input", { value: id, autocomplete: "off", required: kind !== null });
   const named = field(said.id, name);
   named.hidden = kind === null;
   const choice = select([["", said.open], ["user", said.ofPerson], ["chat", said.ofChat]], kind ?? "",
-    (value) => { named.hidden = value === ""; });
+    (value) => { named.hidden = value === ""; name.required = value !== ""; });
   return form(el("div", { class: "row" }, field(said.whose, choice), named), said.show, () => {
     location.hash = choice.value === "" ? address : `${address}/${choice.value}/${part(name.value.trim())}`;
   }, { class: "filter" });

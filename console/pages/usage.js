@@ -10,6 +10,7 @@ const KINDS = ["day", "agent", "user", "model"];
 const said = words.pages.usage;
 
 async function show(main, [by = "day", from = null, to = null], { api }) {
+  if (!KINDS.includes(by)) throw new Error(words.errors.notFound);
   const place = el("div", { class: "stack" });
   fill(main, el("h1", {}, said.name), place);
   const last = to ?? (await api.get("/v1/usage?by=tenant")).to; // the API's day: a local clock may be ahead

@@ -86,6 +86,24 @@ def test_answer_of_a_gateway_is_told_and_can_be_tried_again(
     expect(page.locator("h1")).to_have_text("Settings")
 
 
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("#/usage/constructor", "There is no such page."),
+        ("#/agent/x/constructor", "There is no such page."),
+        ("#/agent/x/goals/planet/mars", "There is no such page."),
+        ("#/usage/day/bad/worse", "query.from: the day must look like"),
+        ("#/people/nobody", "user not found"),
+        ("#/%", "There is no such page."),
+    ],
+)
+def test_address_of_nothing_is_told_in_words(driver: Driver, address: str, told: str) -> None:
+    driver.sign_in("#/home")
+    driver.page.evaluate(f"location.hash = '{address}'")
+    expect(driver.page.get_by_role("alert")).to_contain_text(told)
+    driver.errors.clear()  # the console logs the error itself
+
+
 def test_slow_network_shows_that_the_page_is_loading(driver: Driver) -> None:
     driver.sign_in("#/home")
 
