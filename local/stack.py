@@ -17,7 +17,7 @@ from typing import IO, Self
 
 from local.config import LOOPBACK, Config
 from local.demo import LINE, TENANT, make_demo
-from local.engine import Engine, engine_of
+from local.engine import Adapters, Engine, engine_of
 from local.environment import AUDIENCE, LocalSecrets, StackEnvironment, lambda_environment
 from local.errors import DataInUseError
 from local.events import Request, Response
@@ -205,39 +205,10 @@ class Stack:
         clock = self._clock = TurnableClock(folder / "clock")
         settings = environment.settings(template)
         self.model = settings.default_model
-        adapters = engine.adapters(settings, clock)
-        key = self.config.openai_api_key or NO_KEY
-        model = OpenAIModel(
-            api_key=lambda: key,
-            base_url=settings.openai_base_url,
-            reasoning_tokens=settings.reasoning_tokens,
+        adapters, account = engine.adapters(settings, clock), engine.twilio_account()
+        use_new_app = self._app_maker(
+            parts, settings, clock, adapters, account["account_sid"], live_server
         )
-        parts.callback(model.close)
-        api = ModelApi(settings.openai_base_url, settings.default_model, settings.light_model)
-        if not self.config.uses_local_model:
-            self._check = ModelCheck(model, api)
-            parts.callback(self._check.stop)
-        account = engine.twilio_account()
-        permissions = Permissions.of(template)
-        table = PermittedTable(MessageLog(adapters.table, account["account_sid"]), permissions)
-        secrets = LocalSecrets(adapters.secrets, key)
-        reporting = ReportingModel(model, api)
-
-        def use_new_app() -> None:
-            app = bootstrap.build_app(
-                settings,
-                clock=clock,
-                table=table,
-                erasure_register=PermittedTable(adapters.erasure_register, permissions, REGISTER),
-                vectors=PermittedVectors(adapters.vectors, permissions),
-                queues=PermittedQueues(adapters.queues, permissions),
-                secrets=secrets,
-                model=reporting,
-                model_list=model,
-                sockets=self._sockets(live_server),
-            )
-            bootstrap.use(app)
-
         use_new_app()
         parts.callback(bootstrap.use, None)
 
@@ -261,13 +232,7 @@ class Stack:
         sandbox = TwilioSandbox(
             sms_log, account=account, webhooks=webhooks, clock=clock, on_sms=show_sms_sent
         )
-        poller = Poller(
-            self._inbox(engine.inbox(_sources(template, environment.names), clock), clock),
-            functions=functions,
-            clock=clock,
-            max_concurrency=self._max_concurrency,
-        )
-        engine.wake = poller.wake
+        poller = self._poller(engine, environment, functions, clock)
         feed = _feed(engine, template, functions, clock)
         due_index = DueIndex(adapters.table)
         schedules = Schedules(
@@ -297,25 +262,10 @@ class Stack:
             clock=clock,
             clock_control=clock_control,
             due_events=DueEvents(adapters.table, due_index),
-            queues=QueueDepths(
-                sources=poller.sources,
-                messages=poller.waiting,
-                running=poller.running,
-                dead_letters=engine.dead_letters,
-                now=clock.now,
-            ).read,
-            config={
-                "twilio_account_sid": account["account_sid"],
-                "twilio_auth_token": account["auth_token"],
-                "public_base_url": self.url,
-                "issuer": authorizer.issuer,
-                "audience": authorizer.audience,
-                "line": LINE,
-                "model": self.model,
-            },
+            queues=_queue_depths(poller, engine, clock).read,
+            config=self._config_response(account, authorizer),
             on_sms=show_sms_received,
         )
-
         issuer = LocalIssuer(authorizer, origins=own_origins(self.url), people=_people)
 
         self._answer = _answers(sandbox, issuer, developer_api, gateway)
@@ -330,6 +280,80 @@ class Stack:
         poller.start()
         feed.start()
         schedules.start()
+
+    def _app_maker(
+        self,
+        parts: ExitStack,
+        settings: Settings,
+        clock: TurnableClock,
+        adapters: Adapters,
+        twilio_account: str,
+        live_server: LiveServer,
+    ) -> Callable[[], None]:
+        """Return a function that gives the handlers a new app, whose caches are empty."""
+        key = self.config.openai_api_key or NO_KEY
+        model = OpenAIModel(
+            api_key=lambda: key,
+            base_url=settings.openai_base_url,
+            reasoning_tokens=settings.reasoning_tokens,
+        )
+        parts.callback(model.close)
+        api = ModelApi(settings.openai_base_url, settings.default_model, settings.light_model)
+        if not self.config.uses_local_model:
+            self._check = ModelCheck(model, api)
+            parts.callback(self._check.stop)
+        permissions = Permissions.of(self.template)
+        table = PermittedTable(MessageLog(adapters.table, twilio_account), permissions)
+        secrets = LocalSecrets(adapters.secrets, key)
+        reporting = ReportingModel(model, api)
+
+        def use_new_app() -> None:
+            app = bootstrap.build_app(
+                settings,
+                clock=clock,
+                table=table,
+                erasure_register=PermittedTable(adapters.erasure_register, permissions, REGISTER),
+                vectors=PermittedVectors(adapters.vectors, permissions),
+                queues=PermittedQueues(adapters.queues, permissions),
+                secrets=secrets,
+                model=reporting,
+                model_list=model,
+                sockets=self._sockets(live_server),
+            )
+            bootstrap.use(app)
+
+        return use_new_app
+
+    def _poller(
+        self,
+        engine: Engine,
+        environment: StackEnvironment,
+        functions: Invoker,
+        clock: TurnableClock,
+    ) -> Poller:
+        """Create the poller of the queues, which each sent message wakes."""
+        poller = Poller(
+            self._inbox(engine.inbox(_sources(self.template, environment.names), clock), clock),
+            functions=functions,
+            clock=clock,
+            max_concurrency=self._max_concurrency,
+        )
+        engine.wake = poller.wake
+        return poller
+
+    def _config_response(
+        self, account: Mapping[str, str], authorizer: Authorizer
+    ) -> dict[str, str]:
+        """Return the response of `GET /local/config`, without the time."""
+        return {
+            "twilio_account_sid": account["account_sid"],
+            "twilio_auth_token": account["auth_token"],
+            "public_base_url": self.url,
+            "issuer": authorizer.issuer,
+            "audience": authorizer.audience,
+            "line": LINE,
+            "model": self.model,
+        }
 
 
 def _provider(settings: Settings, environment: StackEnvironment) -> IdentityProvider | None:
@@ -373,6 +397,16 @@ def _lock(path: Path, parts: ExitStack) -> None:
         raise DataInUseError(
             f"another stack uses {path.parent}: stop it, or set SKEIN_DATA_DIR to another folder"
         ) from error
+
+
+def _queue_depths(poller: Poller, engine: Engine, clock: Clock) -> QueueDepths:
+    return QueueDepths(
+        sources=poller.sources,
+        messages=poller.waiting,
+        running=poller.running,
+        dead_letters=engine.dead_letters,
+        now=clock.now,
+    )
 
 
 def _feed(engine: Engine, template: Template, functions: Invoker, clock: Clock) -> FeedPoller:

@@ -8,7 +8,6 @@ from bench.scale.traffic import Activity
 from local.template import Template
 
 MILLION = 1_000_000
-MINUTES_OF_A_MONTH = 30 * 24 * 60
 GIB = 1024**3
 MIB_OF_A_GIB = 1_024
 

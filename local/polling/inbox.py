@@ -38,11 +38,6 @@ class Held:
     failures: int = 0
 
     @property
-    def has_failed(self) -> bool:
-        """Whether the message waits because its function failed."""
-        return self.failures > 0
-
-    @property
     def is_last_attempt(self) -> bool:
         """Whether the message goes to the dead-letter queue if its function fails now."""
         queue = self.source.queue

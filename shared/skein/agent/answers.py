@@ -1,7 +1,7 @@
 """The review of a model's answer: use it, ask the model again, or end the run without it.
 
-An answer that is empty, cut off, refused or filtered is never posted, and never ends a run as if
-nothing had happened. The model is asked once more. The same holds for text that reaches nobody
+An answer that is empty, cut off, refused or filtered is never posted, and never ends a run as
+done. The model is asked once more. The same holds for text that reaches nobody
 although someone expects an answer: the model is nudged once. The decision is recorded with the
 answer (`Step.fault`, `Step.follow_up`), so that a worker that takes over asks neither twice nor
 posts the first answer.

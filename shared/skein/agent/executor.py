@@ -62,19 +62,19 @@ class ToolExecutor:
                 results[position] = _cut(result, bytes_left)
 
         asked = _CallPositions.of(step, reading)
-        looking_at = (activation.run.active_chat_id, activation.enter_chat_failed)
+        before_wait = (activation.run.active_chat_id, activation.enter_chat_failed)
         for position in asked.first:
             if position == asked.waits:
-                looking_at = (activation.run.active_chat_id, activation.enter_chat_failed)
+                before_wait = (activation.run.active_chat_id, activation.enter_chat_failed)
             else:
                 carry(position, may_wait=False)
         if asked.waits is not None:
-            moved_on = activation.run.active_chat_id
-            active, activation.enter_chat_failed = looking_at
+            after_others = activation.run.active_chat_id
+            active, activation.enter_chat_failed = before_wait
             activation.claim = activation.claim.with_run(active_chat_id=active)
             carry(asked.waits, may_wait=True)
             if activation.run.activation == step.activation and not activation.over:
-                activation.claim = activation.claim.with_run(active_chat_id=moved_on)
+                activation.claim = activation.claim.with_run(active_chat_id=after_others)
         if asked.ends is not None:
             carry(asked.ends, may_wait=False)
         return tuple(

@@ -1,4 +1,4 @@
-"""Replay of a run's prompt with edits: one call to the model, without tools and without a trace."""
+"""Replay of a run's prompt with edits: one call to the model, which changes nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

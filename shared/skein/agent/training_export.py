@@ -79,7 +79,7 @@ class TrainingExport:
             if may_show(audience, thread.audience)
         }
         steps = [step for step in view.steps if step.activation in shown]
-        return [_message(message) for message in _said(steps)]
+        return [_message(message) for message in _messages_of(steps)]
 
 
 def _activations(
@@ -105,7 +105,7 @@ def _activations(
         yield 1, thread.audience
 
 
-def _said(steps: Sequence[Step]) -> Iterator[ModelMessage]:
+def _messages_of(steps: Sequence[Step]) -> Iterator[ModelMessage]:
     """Yield the messages of a run, without steps that were erased or not carried out."""
     shown = 0  # the activation whose prompt is still stored
     for step in steps:

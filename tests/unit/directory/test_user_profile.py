@@ -219,7 +219,7 @@ def test_null_takes_a_field_away() -> None:
     world = talking(notes("goals", None))
     known(world, profile={"goals": ["run"], "pets": "a cat"})
     run = asked(world)
-    assert outcomes(world, run)[0] == ("done", "goals taken away")
+    assert outcomes(world, run)[0] == ("done", "goals cleared")
     assert stored(world).profile == {"pets": "a cat"}
 
 

@@ -1,4 +1,4 @@
-"""Texts on their way in: whose they are, which chat they belong to, and what they ask for."""
+"""Inbound SMS: the sender, the chat, the stored message and the keywords."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +11,7 @@ from skein.models.chats.chat import Chat, Media, Membership, SmsAddress
 from skein.models.common.storage import Put, Update, Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.line import Line
+from skein.models.directory.name_index import NameWord
 from skein.models.directory.phone import PhoneChat, PhoneOwner
 from skein.models.directory.user import User
 from skein.services.chats.post_message import PostedMessage
@@ -41,10 +42,10 @@ def membership_of(in_: World, posted: PostedMessage) -> Membership:
     return in_.membership(posted.message.sender.ref, posted.message.chat_id)
 
 
-# ---------------------------------------------------------------------- whose it is
+# ---------------------------------------------------------------------- sender and chat
 
 
-def test_a_first_text_makes_the_person_their_chat_and_the_message() -> None:
+def test_first_sms_creates_the_person_their_chat_and_the_message() -> None:
     here = world()
 
     posted = receive(here, "Good morning")
@@ -58,6 +59,8 @@ def test_a_first_text_makes_the_person_their_chat_and_the_message() -> None:
     item = here.table.get(User.key_of(TENANT, message.sender.id))
     assert item is not None
     assert User.from_item(item).phones == (PHONE,)
+    for word in ("caller", "0100"):
+        assert here.table.get(NameWord.key_of(TENANT, word, message.sender.id)), word
     assert membership_of(here, posted).sms == SmsAddress(line=LINE, phone=PHONE)
     assert statuses(here.runs(message.chat_id)) == ["queued"]
 
@@ -138,7 +141,7 @@ def test_one_phone_is_two_people_in_two_tenants() -> None:
     assert here.texts(ours.message.chat_id) == ["hi"]
 
 
-# ---------------------------------------------------------------------- which chat it is
+# ---------------------------------------------------------------------- chats of a line
 
 
 def test_a_line_that_leads_to_another_agent_starts_a_new_chat() -> None:
@@ -240,7 +243,7 @@ def test_sms_from_invalid_phone_number_is_refused(sender: str) -> None:
         receive(here, sender=sender)
 
 
-# ---------------------------------------------------------------------- what it asks for
+# ---------------------------------------------------------------------- media and keywords
 
 
 def test_media_are_kept_as_references() -> None:

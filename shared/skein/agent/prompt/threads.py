@@ -16,7 +16,7 @@ PENDING_TOKENS = 60  # the limit of a pending thread's line
 MAX_PART = 200  # the most characters of each text in that line
 MIN_PART = 8  # with fewer characters per text, the line shows no text
 
-SAID = ("concern", "goal", "deliverable", "approach", "progress", "blocking")
+FIELDS = ("concern", "goal", "deliverable", "approach", "progress", "blocking")
 
 
 def active_thread(
@@ -52,7 +52,7 @@ def thread_text(
         facts.append(f"tags: {', '.join(tags)}")
     suffix = " [pinned to this chat]" if pinned else ""
     lines = [f"ACTIVE THREAD: {quoted_id(thread.id)}{suffix}", f"  ({', '.join(facts)})"]
-    lines += [f"  {name}: {quoted(text)}" for name in SAID if (text := getattr(thread, name))]
+    lines += [f"  {name}: {quoted(text)}" for name in FIELDS if (text := getattr(thread, name))]
     return lambda characters: "\n".join([*lines, *texts_of(documents, characters)])
 
 

@@ -23,7 +23,7 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
     )
 
 
-def said_by_others(messages: Iterable[Message], audience: Audience) -> bool:
+def written_by_others(messages: Iterable[Message], audience: Audience) -> bool:
     """Return whether a person outside the audience wrote any of the messages."""
     known = set(audience.people)
     return any(one.sender.kind == "user" and one.sender.id not in known for one in messages)
@@ -35,7 +35,7 @@ def _is_of_one_person(reading: Reading, run: Run) -> bool:
     private = [entry.message for entry in reading.recalled if not entry.audience.open]
     if readers.open or len(readers.people) != 1:
         return False
-    if said_by_others([*messages, *private], readers):
+    if written_by_others([*messages, *private], readers):
         return False
     return all(audience.open or audience == readers for audience in _audiences(reading, run))
 

@@ -8,12 +8,14 @@ not grow with the length of a chat or the number of chats.
 Recall adds its calls to round two, and a round of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
+from typing import NamedTuple
 
 from skein.agent.reading.cache import ContextCache, KeptReads
 from skein.agent.reading.history import (
@@ -26,7 +28,12 @@ from skein.agent.reading.history import (
     zone_of_entries,
 )
 from skein.agent.reading.listeners import found_listeners, keys_of_listeners
-from skein.agent.reading.other_chats import OwnChat, found_other_chats, own_chats
+from skein.agent.reading.other_chats import (
+    OtherChats,
+    OwnChat,
+    found_other_chats,
+    own_chats,
+)
 from skein.agent.reading.reading import (
     Reading,
     found_configuration,
@@ -37,9 +44,10 @@ from skein.agent.reading.reading import (
 )
 from skein.agent.reading.recalled import PromptRecall
 from skein.agent.reading.trigger import found_trigger, keys_of_trigger, shown_trigger
-from skein.agent.reading.workspace import open_threads, workspace_keys
+from skein.agent.reading.workspace import WorkspaceKeys, open_threads, workspace_keys
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Chat, Membership, Message, member_relation
+from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import scopes_at
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, META, Item, Key, Page, Query
@@ -162,43 +170,36 @@ class Reader:
         prefetched: PrefetchedItems,
         began: datetime | None,
     ) -> Reading:
+        """Read the items that the run and the first round name, and make the reading.
+
+        Args:
+            run: The run.
+            chat: The active chat.
+            member: The agent's membership in the active chat.
+            first: The items of the first round.
+            prefetched: The items that were just read together with the run.
+            began: When the reading began; None recalls no old messages.
+        """
         scope, destination = scope_of(chat), destination_of(chat)
         own_scope = own_scope_of(run, chat)
         messages = self._windowed(first.newest, chat)
         threads = open_threads(run, chat, member, own_scope, first.owned, destination)
         workspace = workspace_keys(run.tenant, run.agent_id, scope, chat, first.owned, threads)
-        borrowed_keys = [BorrowedContext.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
-        person_keys = keys_of_person(chat)
-        named = [
-            *keys_of_configuration(run, chat),
-            *person_keys,
-            *keys_of_trigger(run, chat, messages),
-            *keys_of_runs_at_work(run, chat, member),
-            *borrowed_keys,
-            *workspace.keys,
-            *keys_of_snapshot(chat, member),
-            *keys_of_listeners(run, chat, prefetched),
-        ]
-        here = chat.key.pk if chat else None
-        others = [pk for pk in first.chat_partitions if pk != here]
-        fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
-        member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
-        keys = [Key(pk, sk) for pk in fitting for sk in (META, member_sk)]
-        found = {key: item for key, item in prefetched.items() if item is not None and key in named}
-        wanted = [key for key in [*named, *keys] if key not in prefetched]
-        pool = ThreadPoolExecutor(PARALLEL_READS)
-        try:
-            started = None
+        keys = _keys_of_round(run, chat, member, first, prefetched, messages, workspace)
+        found = {
+            key: item for key, item in prefetched.items() if item is not None and key in keys.named
+        }
+        recalling = None
+        with _read_pool() as pool:
             if began is not None:
-                started = self.recall.start(
+                recalling = self.recall.start(
                     run, chat, member, messages, prefetched, first.joined, pool
                 )
-            if started is None:
+            wanted = [key for key in [*keys.named, *keys.chats] if key not in prefetched]
+            if recalling is None:
                 found |= self.table.get_many(wanted)
             else:
                 found |= pool.submit(copy_context().run, self.table.get_many, wanted).result()
-        finally:
-            pool.shutdown(wait=False)
         more = workspace.more_keys(found)
         found |= self.table.get_many(more) if more else {}
         agent, config = found_configuration(run, chat, found, self.settings)
@@ -208,22 +209,15 @@ class Reader:
         home, trigger = found_trigger(run, chat, messages, found)
         if trigger is not None and home is chat and trigger not in messages:
             messages.insert(0, trigger)
-        first_seq = messages[0].seq if messages else 1
         now = self.clock.now()
+        person_keys = keys_of_person(chat)
         person = next((User.from_item(found[k]) for k in person_keys if k in found), None)
-        recalled = self.recall.finish(
-            started,
-            found,
-            tokens=config.effective.recall_tokens,
-            zone=zone_of_entries(person, agent.time_zone),
-            began=began or now,
-        )
         return Reading(
             agent=agent,
             chat=chat,
             member=member,
             destination=destination,
-            audience=audience_of(chat, since_seq=first_seq) if chat else run.audience,
+            audience=_audience_of_history(run, chat, messages),
             scope=own_scope,
             now=now,
             config=config,
@@ -233,19 +227,17 @@ class Reader:
                 fuller=fuller_summary(chat),
             ),
             trigger=shown_trigger(run, chat, home, trigger),
-            other_chats=found_other_chats(
-                [OwnChat(chat, member)] if chat is not None and member is not None else [],
-                own_chats(found, keys),
-                first.owned,
-                next((found[key] for key in borrowed_keys if key in found), None),
-                destination,
-                person=person_at(chat),
-                all_read=first.all_rows and fitting == others,
-            ),
+            other_chats=_other_chats(run, chat, member, first, keys, found),
             items=found_items(first.owned, destination, now),
             workspace=workspace.found(found, destination),
             person=person,
-            recalled=recalled,
+            recalled=self.recall.finish(
+                recalling,
+                found,
+                tokens=config.effective.recall_tokens,
+                zone=zone_of_entries(person, agent.time_zone),
+                began=began or now,
+            ),
             listeners=found_listeners(chat, found, now) if config.effective.streaming else (),
             snapshot=found_snapshot(chat, member, found),
         )
@@ -253,3 +245,86 @@ class Reader:
     @staticmethod
     def _windowed(newest: Sequence[Item], chat: Chat | None) -> list[Message]:
         return [chat.as_now(Message.from_item(item)) for item in newest] if chat else []
+
+
+class _SecondKeys(NamedTuple):
+    """The keys of the second round.
+
+    Attributes:
+        named: The keys that the run, the active chat and the first round name.
+        chats: The key of another chat, the key of the agent's membership, and so on in pairs.
+        all_chats: Whether `chats` has all other chats of the first round.
+    """
+
+    named: list[Key]
+    chats: list[Key]
+    all_chats: bool
+
+
+def _keys_of_round(
+    run: Run,
+    chat: Chat | None,
+    member: Membership | None,
+    first: _FirstRound,
+    prefetched: PrefetchedItems,
+    messages: Sequence[Message],
+    workspace: WorkspaceKeys,
+) -> _SecondKeys:
+    """Return the keys of the second round, with as many other chats as fit in one batch."""
+    named = [
+        *keys_of_configuration(run, chat),
+        *keys_of_person(chat),
+        *keys_of_trigger(run, chat, messages),
+        *keys_of_runs_at_work(run, chat, member),
+        *_borrowed_keys(run, chat),
+        *workspace.keys,
+        *keys_of_snapshot(chat, member),
+        *keys_of_listeners(run, chat, prefetched),
+    ]
+    here = chat.key.pk if chat else None
+    others = [pk for pk in first.chat_partitions if pk != here]
+    fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
+    member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
+    chats = [Key(pk, sk) for pk in fitting for sk in (META, member_sk)]
+    return _SecondKeys(named, chats, all_chats=fitting == others)
+
+
+def _borrowed_keys(run: Run, chat: Chat | None) -> list[Key]:
+    return [BorrowedContext.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
+
+
+def _audience_of_history(run: Run, chat: Chat | None, messages: Sequence[Message]) -> Audience:
+    """Return the people who were present for all shown messages; without a chat, the run's."""
+    if chat is None:
+        return run.audience
+    return audience_of(chat, since_seq=messages[0].seq if messages else 1)
+
+
+def _other_chats(
+    run: Run,
+    chat: Chat | None,
+    member: Membership | None,
+    first: _FirstRound,
+    keys: _SecondKeys,
+    found: Mapping[Key, Item],
+) -> OtherChats:
+    borrowed = next((found[key] for key in _borrowed_keys(run, chat) if key in found), None)
+    return found_other_chats(
+        [OwnChat(chat, member)] if chat is not None and member is not None else [],
+        own_chats(found, keys.chats),
+        first.owned,
+        borrowed,
+        destination_of(chat),
+        person=person_at(chat),
+        all_read=first.all_rows and keys.all_chats,
+    )
+
+
+@contextmanager
+def _read_pool() -> Iterator[ThreadPoolExecutor]:
+    """Yield threads for parallel reads; a recall that is still running is not waited for."""
+    pool = ThreadPoolExecutor(PARALLEL_READS)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False)

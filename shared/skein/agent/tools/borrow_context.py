@@ -1,7 +1,7 @@
 """The tool `borrow_context`, which shows another chat's last messages for one activation."""
 
 from skein.agent.prompt.timeline import attached
-from skein.agent.reading.held_content import said_by_others
+from skein.agent.reading.held_content import written_by_others
 from skein.agent.tools.arguments import Id
 from skein.agent.tools.base import tool
 from skein.agent.tools.chats import own_chat
@@ -31,7 +31,7 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
     messages, audience = call.tool_services.own_chats.newest_messages(
         chat, MAX_MESSAGES, readers=readers
     )
-    call.activation.add_held(audience, by_others=said_by_others(messages, audience))
+    call.activation.add_held(audience, by_others=written_by_others(messages, audience))
     if not messages:
         raise Failed("that chat has no messages yet")
     borrowed = BorrowedContext(

@@ -7,7 +7,7 @@ from pydantic import Field
 from skein.agent.prompt.history import dated, history_zone
 from skein.agent.prompt.names import askers, legend, names_in, participants_of
 from skein.agent.prompt.timeline import EntryContext, timeline_entry
-from skein.agent.reading.held_content import said_by_others
+from skein.agent.reading.held_content import written_by_others
 from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext
@@ -71,7 +71,7 @@ def _shown(
     messages, audience = call.tool_services.own_chats.newest_messages(
         chat, limit, readers=readers, before=before
     )
-    call.activation.add_held(audience, by_others=said_by_others(messages, audience))
+    call.activation.add_held(audience, by_others=written_by_others(messages, audience))
     names = names_in(call.reading).joined([*chat.roster, *(each.sender for each in messages)])
     names = names.joined(askers(messages, names.agent, call.reading.destination))
     context = EntryContext(

@@ -47,7 +47,7 @@ def update_profile(
         )
     except Unprocessable as error:
         raise Correctable(str(error)) from None
-    return f"{field} noted" if value is not None else f"{field} taken away"
+    return f"{field} noted" if value is not None else f"{field} cleared"
 
 
 def _source(call: ToolContext, person: NamedMember) -> ProfileSource:

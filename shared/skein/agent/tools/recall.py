@@ -6,7 +6,7 @@ from pydantic import Field
 
 from skein.agent.prompt.history import history_zone
 from skein.agent.prompt.names import names_in
-from skein.agent.reading.held_content import said_by_others
+from skein.agent.reading.held_content import written_by_others
 from skein.agent.tools.arguments import Id, Moment, Query
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, readers_of
@@ -58,7 +58,7 @@ def recall(
         )
     )
     for entry in found.entries:
-        by_others = not entry.audience.open and said_by_others([entry.message], entry.audience)
+        by_others = not entry.audience.open and written_by_others([entry.message], entry.audience)
         call.activation.add_held(entry.audience, by_others=by_others)
     names = names_in(reading).joined(entry.message.sender for entry in found.entries)
     here = reading.chat.id if reading.chat is not None else None

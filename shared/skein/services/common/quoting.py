@@ -11,7 +11,6 @@ from skein.models.common.base import to_utc
 PLAIN_NAME = re.compile(r"[^\W_]+(?:[ '.\-][^\W_]+)*")
 PLAIN_ID = re.compile(r"[A-Za-z0-9_.@|\-]+")
 BAR = "|"
-BRACKETS = str.maketrans({"[": "\\u005b", "]": "\\u005d"})
 
 
 def quoted(text: str) -> str:
@@ -76,11 +75,6 @@ def label(name: str) -> str:
     """
     plain = PLAIN_NAME.fullmatch(name) is not None and name.casefold() != "you"
     return name if plain else quoted(name)
-
-
-def bracketed(name: str) -> str:
-    """Return a label for use in square brackets, with brackets in the name escaped."""
-    return label(name).translate(BRACKETS)
 
 
 def quoted_id(identifier: str) -> str:

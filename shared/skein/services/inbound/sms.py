@@ -1,6 +1,7 @@
 """Inbound SMS: find the sender and the chat, detect keywords, and post the message."""
 
 import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -237,7 +238,6 @@ class SmsReceiver:
         direct = _fitting(lookup, line=line, instead_of=instead_of)
         if direct is not None:
             return direct
-        now = self.clock.now()
         direct = _DirectChat(
             owner.user_id if owner else f"usr_{self.ids.ulid()}",
             f"chat_{self.ids.ulid()}",
@@ -246,27 +246,14 @@ class SmsReceiver:
         agent, user, former_membership = self._people(line, direct, former)
         writes: list[Write] = []
         if user is None:
-            user = User(
-                tenant=line.tenant,
-                id=direct.user_id,
-                name=caller_name(phone),
-                phones=(phone,),
-                by_phone=True,
-                created_at=now,
-            )
-            writes.extend([Put(user.key, user.to_item(), Missing()), *indexed(user)])
+            user = self._new_caller(line, direct.user_id, phone)
+            writes += [Put(user.key, user.to_item(), Missing()), *indexed(user)]
         if owner is None:
             owner = PhoneOwner(tenant=line.tenant, phone=phone, user_id=user.id)
             writes.append(Put(owner.key, owner.to_item(), Missing()))
         members = (user.as_member, agent.as_member)
         chat = self._new_chat(line, direct.chat_id, members, lookup.retention)
-        for member in members:
-            membership = Membership(tenant=line.tenant, chat_id=chat.id, member=member)
-            if member.kind == "user" and former_membership is not None:
-                # The carrier blocks the pair of numbers, so an opt-out applies to every agent.
-                opted_out_at = former_membership.sms_opted_out_at
-                membership = membership.model_copy(update={"sms_opted_out_at": opted_out_at})
-            writes.append(Put(membership.key, membership.to_item(chat), Missing()))
+        writes += _memberships_of(chat, former_membership)
         writes.append(Put(chat.key, chat.to_item(), Missing()))
         pointer = PhoneChat(
             tenant=line.tenant,
@@ -304,6 +291,17 @@ class SmsReceiver:
             there[0] if there else None,
         )
 
+    def _new_caller(self, line: Line, user_id: str, phone: str) -> User:
+        """Return the record of a person of whom only the phone number is known."""
+        return User(
+            tenant=line.tenant,
+            id=user_id,
+            name=caller_name(phone),
+            phones=(phone,),
+            by_phone=True,
+            created_at=self.clock.now(),
+        )
+
     def _new_chat(
         self,
         line: Line,
@@ -323,6 +321,22 @@ class SmsReceiver:
             retention=retention,
             created_at=now,
         )
+
+
+def _memberships_of(chat: Chat, former: Membership | None) -> Iterator[Write]:
+    """Yield the writes of a new chat's memberships.
+
+    Args:
+        chat: The chat.
+        former: The person's membership in the former chat of the same two phone numbers. Its
+            opt-out stays in force: the carrier blocks the pair of numbers, whichever the agent.
+    """
+    for member in chat.roster:
+        membership = Membership(tenant=chat.tenant, chat_id=chat.id, member=member)
+        if member.kind == "user" and former is not None:
+            opted_out_at = former.sms_opted_out_at
+            membership = membership.model_copy(update={"sms_opted_out_at": opted_out_at})
+        yield Put(membership.key, membership.to_item(chat), Missing())
 
 
 def _number(text: str) -> str:

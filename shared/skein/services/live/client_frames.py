@@ -68,7 +68,7 @@ class ClientFrames:
             self._typing(connection, frame.chat_id)
 
     def _typing(self, connection: Connection, chat_id: str) -> None:
-        """Tell the others in a chat, at most once in 3 seconds for each connection."""
+        """Tell the other members that a person types, at most every 3 seconds per connection."""
         person = MemberRef(kind="user", id=connection.user_id)
         item = self.table.get(Membership.key_of(connection.tenant, chat_id, person))
         if item is None or not Membership.from_item(item).active:

@@ -30,7 +30,7 @@ from skein.services.outbox.dispatch import Dispatch
 
 ALL_SHARDS = tuple(range(DUE_SHARDS))
 PAGE = 400  # due pointers of a kind and shard per query; about 100 KB
-# Small enough that two pages, all that a tick reads if one kind piles up, keep all threads busy.
+# If items of one kind pile up, a tick reads two pages of them. These keep all threads busy.
 BATCH = 50
 
 Handle = Callable[[DueKind, Item, datetime], Job | None]

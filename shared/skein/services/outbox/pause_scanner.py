@@ -1,8 +1,8 @@
 """Pause scanner: resume work whose pause has ended, and count forgotten pauses.
 
-A worker that meets a pause moves the due pointer of its run or delivery out of the tick's way. So
-paused work costs nothing until the pause ends. The items of the pauses themselves are due when a
-pause has ended, and each hour once a pause is a day old.
+A worker that meets a pause changes the kind of its run's or delivery's due pointer, so that the
+tick does not find the work. So paused work costs nothing until the pause ends. The items of the
+pauses themselves are due when a pause has ended, and each hour once a pause is a day old.
 """
 
 import logging
@@ -121,7 +121,7 @@ class PauseScanner:
         return DeliveryJob(tenant=tenant, chat_id=delivery.chat_id, delivery_id=delivery.id)
 
     def _forget(self, item: Item, started: datetime) -> None:
-        """Forget an ended pause once no worker can hold work of it back."""
+        """Delete an ended pause once no worker can hold work back any more."""
         pauses = pauses_of(item)
         if pauses.ended_at is None or started < pauses.ended_at + RESUMING:
             return

@@ -44,7 +44,7 @@ from skein.settings import Settings
 
 TICK_SLACK = timedelta(minutes=2)
 A_MOMENT = timedelta(seconds=1)
-AWAKE = timedelta(hours=1)  # so long after a message, its author is taken to be awake
+AWAKE = timedelta(hours=1)  # after a message, its author counts as awake for this time
 MOVED = ("next_at", "active_at", "deferred_from", "reason", "version", "gsi2pk", "gsi2sk")
 GENERATIONS = 4  # generations of one name that one batch reads
 
@@ -206,8 +206,8 @@ class Plans:
     ) -> Plan:
         """Create a plan, or replace the one of the same name.
 
-        A plan of this name that may not be shown there stays as it is. The new plan is then another
-        item.
+        A plan of this name that may not be shown there stays unchanged. The new plan is then a
+        second item.
 
         Args:
             owner: The agent, and the chat and audience in which the plan is made.
@@ -220,8 +220,8 @@ class Plans:
             time_zone: The name of an IANA time zone.
             set_by: The person whose run sets the plan.
             asked: Whether a message of that person triggered the run. Then the time counts as the
-                person's own choice, except for a `run_after` of more than an hour: it names no hour
-                of the day, which the person or the agent may not have had in mind.
+                person's own choice, so quiet hours do not apply. The exception is a `run_after` of
+                more than an hour, because it names no hour of the day.
             effect: The id of a run's effect; repeating the same effect changes nothing.
             guard: A check on the run that sets the plan.
 

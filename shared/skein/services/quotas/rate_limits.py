@@ -166,7 +166,7 @@ class RateLimiter:
             raise refusal
 
     def admit_change(self, tenant: str, user_id: str) -> None:
-        """Take one change of chats, members or the own record from a person's bucket.
+        """Take one change of chats, members or their own record from a person's bucket.
 
         A change is a chat opened, a member added or removed, or the own record changed.
 
@@ -176,9 +176,11 @@ class RateLimiter:
         optimistic(self.clock, lambda: self._admit_change_once(tenant, user_id))
 
     def _admit_change_once(self, tenant: str, user_id: str) -> None:
-        said_key, own_key, _ = admission_keys(tenant, user_id)
-        found = self.table.get_many([said_key, own_key])
-        rate = rates_of(TenantSettings.from_optional(found.get(said_key)), self.settings).changes
+        settings_key, own_key, _ = admission_keys(tenant, user_id)
+        found = self.table.get_many([settings_key, own_key])
+        rate = rates_of(
+            TenantSettings.from_optional(found.get(settings_key)), self.settings
+        ).changes
         if not rate.limited:
             return
         allowance = Allowance.from_optional(found.get(own_key), tenant, owner_of_user(user_id))
@@ -274,8 +276,8 @@ class RateLimiter:
     def _ask_person(
         self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_sms: bool
     ) -> tuple[OverLimit | ExceededLimit | None, Rates]:
-        said_key, own_key, _ = admission_keys(tenant, user_id)
-        rates = rates_of(TenantSettings.from_optional(found.get(said_key)), self.settings)
+        settings_key, own_key, _ = admission_keys(tenant, user_id)
+        rates = rates_of(TenantSettings.from_optional(found.get(settings_key)), self.settings)
         allowance = Allowance.from_optional(found.get(own_key), tenant, owner_of_user(user_id))
         over = allowance.over
         if by_sms and over is not None and self.clock.now() < over.until:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from skein.correlation import follow
 from skein.models.chats.chat import Membership
@@ -170,44 +170,20 @@ class RunLeases:
     def _take(
         self, found: Claim, membership: Membership | None, now: datetime, lease_until: datetime
     ) -> Claim:
+        """Write the claim: raise the fencing token, fill the running slot, merge a queued run."""
         run, member = found.run, found.member
-        changes: dict[str, Any] = {
+        start = _start_of(run, member, membership, now)
+        changes = {
             "status": "running",
             "fence": run.fence + 1,
             "attempts": run.attempts + 1,
             "lease_until": lease_until,
             "started_at": run.started_at or now,
             "active_chat_id": run.active_chat_id or run.own_chat_id,
+            **start.run_changes,
         }
-        change: dict[str, Any] = {"running_run": run.id}
-        writes: list[Write] = []
-        joined = RunMerge({}, {}, ())
-        slot = member.queued_run if member else None
-        if run.status == "queued":
-            changes["activation"] = run.activation + 1
-        if slot is not None and slot.run_id == run.id:
-            change["queued_run"] = None
-            changes |= {
-                "trigger": slot.trigger,
-                "chain_depth": slot.depth,
-                "audience": slot.audience,
-                "then": slot.then,
-            }
-        elif run.status == "queued" and run.activation:
-            joined = merge_queued_run(run, membership, now=now)
-            changes |= joined.run_changes
-            if membership is not None and (member is None or member.key != membership.key):
-                writes.extend(joined.all_writes(membership))
-            else:
-                writes.extend(joined.writes)
-                change |= joined.membership_changes
-        elif member is not None and run.put_offs and not run.steps_taken:
-            joined = merge_queued_run(run, member, widen=True, now=now)
-            changes |= joined.run_changes
-            change |= joined.membership_changes
-            writes.extend(joined.writes)
-        if member is not None and member.burst is not None and run.status == "queued":
-            change["burst"] = None
+        change = {"running_run": run.id, **start.membership_changes}
+        writes = list(start.writes)
         taken = run.model_copy(update=changes | {"reason": None})
         stored = {name: value for name, value in taken.attributes().items() if name in changes}
         claimed = stored | run.due(lease_until) | {"due_tries": None, "reason": None}
@@ -220,7 +196,7 @@ class RunLeases:
             writes.append(here)
             member = member.model_copy(update=change | {"resuming": tuple(left or ())})
         self.table.transact(writes)
-        joined.log()
+        start.merge.log()
         record_start(self.metrics, run, now)
         logger.info("run claimed", extra={"run_id": run.id, "attempt": taken.attempts})
         return replace(found, run=taken, member=member)
@@ -303,6 +279,66 @@ class RunLeases:
         write_claimed(self.table, claim, change | due | leased)
         logger.info("run postponed", extra={"run_id": run.id, "reason": reason})
         self.dispatch.send([claim.job], delay_seconds=policy.queue_delay(wait_seconds))
+
+
+class _Start(NamedTuple):
+    """How a claim starts a run, besides the claim itself.
+
+    Attributes:
+        run_changes: The changes of the run.
+        membership_changes: The changes of the agent's membership in the run's own chat.
+        writes: Further writes of the transaction.
+        merge: The merge of a queued run; empty if there is none.
+    """
+
+    run_changes: dict[str, Any]
+    membership_changes: dict[str, Any]
+    writes: tuple[Write, ...]
+    merge: RunMerge
+
+
+def _start_of(
+    run: Run, member: Membership | None, membership: Membership | None, now: datetime
+) -> _Start:
+    """Return how a run starts: from its slot, after a wait, or after a deferral.
+
+    A run that starts for the first time takes the trigger that its slot has collected. A resumed
+    run, and a deferred run without a step, merge the queued run of the chat that they will show.
+
+    Args:
+        run: The run before the claim.
+        member: The agent's membership in the run's own chat.
+        membership: The agent's membership in the chat that the run will show.
+        now: The current time.
+    """
+    run_changes: dict[str, Any] = {}
+    membership_changes: dict[str, Any] = {}
+    merge, writes = RunMerge({}, {}, ()), tuple[Write, ...]()
+    slot = member.queued_run if member is not None else None
+    if run.status == "queued":
+        run_changes["activation"] = run.activation + 1
+    if slot is not None and slot.run_id == run.id:
+        membership_changes["queued_run"] = None
+        run_changes |= {
+            "trigger": slot.trigger,
+            "chain_depth": slot.depth,
+            "audience": slot.audience,
+            "then": slot.then,
+        }
+    elif run.status == "queued" and run.activation:
+        merge = merge_queued_run(run, membership, now=now)
+        if membership is not None and (member is None or member.key != membership.key):
+            writes = merge.all_writes(membership)
+        else:
+            writes = merge.writes
+            membership_changes |= merge.membership_changes
+    elif member is not None and run.put_offs and not run.steps_taken:
+        merge = merge_queued_run(run, member, widen=True, now=now)
+        writes = merge.writes
+        membership_changes |= merge.membership_changes
+    if member is not None and member.burst is not None and run.status == "queued":
+        membership_changes["burst"] = None
+    return _Start(run_changes | merge.run_changes, membership_changes, writes, merge)
 
 
 def _why_idle(run: Run, now: datetime) -> Reason | None:

@@ -178,8 +178,8 @@ def revised_text(text: str, revision: Revision) -> str:
             raise Unprocessable(
                 "the text to replace was not found; it must match the document exactly"
                 if count == 0
-                else f"what is to be replaced stands in the document {count:,} times; "
-                "give more of what stands around it"
+                else f"the text to replace occurs {count:,} times in the document; "
+                "include more of the text around it"
             )
         text = text.replace(revision.find, revision.replace or "")
     return text + (revision.append or "")
@@ -238,7 +238,7 @@ def check_listed(
     if len(after) <= max(most, len(before)):
         return
     if shown(before) >= most:
-        raise Conflict(f"there are {most} {what} already; take one away first")
+        raise Conflict(f"there are already {most} {what}; remove one first")
     if len(after) > 2 * most:
         raise Conflict(FULL)
 
