@@ -158,11 +158,11 @@ def test_live_without_answer_to_a_ping_connects_again(
 ) -> None:
     listener = listen(ping_seconds=0.1)
     listener.wait_until(lambda: api.pings > 1)
-    assert api.connected == 1
+    before = api.connected
     api.answers_pings = False
-    listener.wait_for_connections(2)
-    [lost] = [event for event in listener.seen if isinstance(event, Lost)]
-    assert "no answer to a ping" in str(lost.error)
+    listener.wait_until(lambda: api.connected > before)
+    errors = [str(event.error) for event in listener.seen if isinstance(event, Lost)]
+    assert "no answer to a ping" in errors[-1]
 
 
 def test_live_after_slow_handling_of_an_event_keeps_the_connection(api: ScriptedApi) -> None:

@@ -17,6 +17,7 @@ from websockets.sync.server import ServerConnection, serve
 
 AGENT = {"id": "agt_1", "name": "Coach"}
 PAGE = 2
+SECONDS = 20.0
 
 
 class ScriptedApi:
@@ -44,6 +45,8 @@ class ScriptedApi:
         self.pings = self.connected = self.expired_tickets = self.lost_responses = 0
         self._seqs: dict[str, int] = {}  # by client id
         self._sockets: list[ServerConnection] = []
+        self._admitted = 0
+        self._opened = threading.Condition()
         self._live = serve(self._serve, "127.0.0.1", 0, process_request=self._admit)
         api = self
 
@@ -122,22 +125,28 @@ class ScriptedApi:
         frame: dict[str, Any] = {"type": "resync", "chat_id": chat_id}
         if seq is not None:
             frame |= {"type": "message", "message": self.message(seq)}
-        self._sockets[-1].send(json.dumps(frame))
+        self._newest().send(json.dumps(frame))
 
     def push_words(self, n: int, text: str = "") -> None:
         """Send the n-th frame of words of an agent's answer; 0 for a `retract`."""
         frame = {"chat_id": "chat_1", "agent": AGENT}
         words = {"type": "delta", "n": n, "text": text} if n else {"type": "retract"}
-        self._sockets[-1].send(json.dumps(frame | words))
+        self._newest().send(json.dumps(frame | words))
 
     def push_end(self, status: str) -> None:
         """Send the frame of an agent's run that has ended."""
         frame = {"type": "run", "chat_id": "chat_1", "agent": AGENT, "status": status}
-        self._sockets[-1].send(json.dumps(frame))
+        self._newest().send(json.dumps(frame))
+
+    def _newest(self) -> ServerConnection:
+        """Return the newest connection, which the server may learn of after its client."""
+        with self._opened:
+            assert self._opened.wait_for(lambda: len(self._sockets) == self._admitted, SECONDS)
+            return self._sockets[-1]
 
     def drop(self) -> None:
         """Cut the newest connection, without a closing handshake."""
-        self._sockets[-1].socket.shutdown(socket.SHUT_RDWR)
+        self._newest().socket.shutdown(socket.SHUT_RDWR)
 
     def stop(self) -> None:
         """Close all connections and stop."""
@@ -151,13 +160,16 @@ class ScriptedApi:
 
     def _admit(self, _: ServerConnection, __: Request) -> Response | None:
         if self.expired_tickets == 0:
+            self._admitted += 1
             return None
         self.expired_tickets -= 1
         return Response(HTTPStatus.UNAUTHORIZED, "Unauthorized", Headers(), b"")
 
     def _serve(self, connection: ServerConnection) -> None:
-        self._sockets.append(connection)
-        self.connected += 1
+        with self._opened:
+            self._sockets.append(connection)
+            self.connected += 1
+            self._opened.notify_all()
         with suppress(ConnectionClosedError):
             for frame in connection:
                 assert json.loads(frame) == {"type": "ping"}
