@@ -74,6 +74,8 @@ class Stack:
 
     Args:
         config: The stack's configuration.
+        template: The template, if it is already loaded; by default, the stack loads the template
+            that `config` names.
         inbox: Wraps the inbox that holds the queues' messages.
         max_concurrency: The maximum number of batches of a queue that are handled at once.
     """
@@ -82,13 +84,14 @@ class Stack:
         self,
         config: Config,
         *,
+        template: Template | None = None,
         inbox: Callable[[Inbox, Clock], Inbox] = lambda inbox, _: inbox,
         max_concurrency: int = MAX_CONCURRENCY,
     ) -> None:
         self.config = config
         self._inbox = inbox
         self._max_concurrency = max_concurrency
-        self.template = Template.load(config.template)
+        self.template = template or Template.load(config.template)
         self.url = ""
         self.model = ""
         self._clock: TurnableClock | None = None

@@ -15,6 +15,7 @@ from local.stack import Stack
 from tests.e2e.client import Client
 from tests.e2e.process import running_stack
 from tests.support.scripted_openai import ScriptedOpenAI
+from tests.support.template import deployed_template
 
 StartStack = Callable[..., Client]
 HERE = Path(__file__).parent
@@ -92,6 +93,6 @@ def start(stop: ExitStack, model: ScriptedOpenAI, tmp_path: Path) -> StartStack:
             engine=ENGINE,
             settings={f"SKEIN_{name.upper()}": str(value) for name, value in settings.items()},
         )
-        return Client(stop.enter_context(Stack(config)).url)
+        return Client(stop.enter_context(Stack(config, template=deployed_template())).url)
 
     return started
