@@ -1,8 +1,8 @@
 """pytest plugin with the DynamoDB engine: one process of DynamoDB Local for all tests of a run.
 
 The engine needs two seconds to start. If all tests run in one process, the engine starts before the
-first test, and the other tests run meanwhile. A worker starts the engine at the first test that
-needs it.
+first test, and the tests that need the engine run last. A worker starts the engine at the first
+test that needs it.
 """
 
 import os
@@ -26,12 +26,17 @@ LAUNCHED = pytest.StashKey[DynamoDbLocal]()
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Launch the engine early if a selected test needs it."""
+    """Launch the engine early if a selected test needs it, and run such tests last."""
     in_worker = hasattr(session.config, "workerinput")
     if in_worker or session.config.option.collectonly or missing() is not None:
         return
-    if any(FIXTURE in getattr(item, "fixturenames", ()) for item in session.items):
+    if any(map(_needs_engine, session.items)):
         _launched(session.config)
+        session.items.sort(key=_needs_engine)
+
+
+def _needs_engine(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and FIXTURE in item.fixturenames
 
 
 @pytest.fixture(scope="session")
