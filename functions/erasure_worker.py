@@ -21,6 +21,8 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     """Continue the erasure of each job until the function's deadline."""
 
     def erase(job: ErasureJob) -> None:
-        app().get(build_eraser).carry_on(job, deadline=deadline_of(context, app().ports.clock))
+        app().get(build_eraser).continue_erasure(
+            job, deadline=deadline_of(context, app().ports.clock)
+        )
 
     return process(event, context, ErasureJob, erase)

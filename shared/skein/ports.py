@@ -292,6 +292,6 @@ class Metrics(Protocol):
     ) -> None:
         """Add `value` to a metric; `docs/metrics.md` lists the names.
 
-        With a `reason`, the metric counts all of them together, and each reason apart.
+        With a `reason`, `value` is also counted for this reason alone.
         """
         ...

@@ -40,7 +40,7 @@ def erase(world: World) -> Erasure:
     erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     while erasure.stage != "done":
         job = ErasureJob(tenant=TENANT, erasure_id=erasure.id)
-        world.app.eraser.carry_on(job, deadline=world.clock.now() + LONG_INVOCATION)
+        world.app.eraser.continue_erasure(job, deadline=world.clock.now() + LONG_INVOCATION)
         world.clock.advance(1_000)
         erasure = world.app.erasures.get(TENANT, erasure.id)
     return erasure

@@ -64,7 +64,9 @@ class StruckWorld(World):
             for job in self.queues.ready("erasures"):
                 assert isinstance(job, ErasureJob)
                 deadline = self.clock.now() + LONG_INVOCATION
-                self._survives(partial(self.app.eraser.carry_on, job, deadline=deadline), coming)
+                self._survives(
+                    partial(self.app.eraser.continue_erasure, job, deadline=deadline), coming
+                )
             self._survives(self.tick, coming)
             if self.done:
                 break

@@ -37,7 +37,7 @@ class Limited(SmsLine):
         assert item is not None
         known = Allowance.from_item(item)
         full_at = Rate(TOKENS, DAY).after(known.tokens_full_at, TOKENS, self.clock.now())
-        self.table.write(known.becoming(self.clock.now(), tokens_full_at=full_at)[1])
+        self.table.write(known.changed(self.clock.now(), tokens_full_at=full_at)[1])
 
     @property
     def said(self) -> list[tuple[str, str]]:

@@ -179,7 +179,7 @@ class TakingAway(World):
         assert posted is not None
         return posted
 
-    def take_away(self) -> None:
+    def detach_numbers(self) -> None:
         self.app.users.change(TENANT, ANN.id, UserChange(phones=()))
 
     @property
@@ -202,19 +202,19 @@ def test_unlinking_of_many_numbers_death_sends_nothing_and_retry_clears_the_rest
 ) -> None:
     monkeypatch.setattr(silence, "MAX_TRANSACTION_ITEMS", 6)
     undisturbed = TakingAway()
-    undisturbed.take_away()
+    undisturbed.detach_numbers()
     calls = len(undisturbed.fuse.calls)
     assert calls > 10
     for strike, after in share.of(before_and_after(calls)):
         world = TakingAway()
         world.fuse.arm(strike, after=after)
         with pytest.raises(Killed):
-            world.take_away()
+            world.detach_numbers()
         world.fuse.disarm()
         if world.taken_away:
             world.speak()
             assert len(world.sms.taken) == world.texted
-        world.take_away()
+        world.detach_numbers()
         assert world.taken_away
         assert {world.membership(ANN, chat_id).sms for chat_id in world.chats} == {None}
 

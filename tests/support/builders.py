@@ -232,7 +232,7 @@ class World:
             played += 1
         for erasure in self.queues.ready("erasures"):
             assert isinstance(erasure, ErasureJob)
-            self.app.eraser.carry_on(erasure, deadline=self.clock.now() + LONG_INVOCATION)
+            self.app.eraser.continue_erasure(erasure, deadline=self.clock.now() + LONG_INVOCATION)
             played += 1
         for recall in self.queues.ready("recall"):
             assert isinstance(recall, RecallJob)

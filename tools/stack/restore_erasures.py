@@ -127,7 +127,7 @@ class Restoration:
         if before is None:
             return False
         job = ErasureJob(tenant=entry.tenant, erasure_id=entry.erasure_id)
-        self._eraser.carry_on(job, deadline=self._ports.clock.now() + TURN)
+        self._eraser.continue_erasure(job, deadline=self._ports.clock.now() + TURN)
         after = self._erasure(entry)
         if after is not None and after != before:
             counts = json.dumps(after.sweeps[-1].counts, sort_keys=True)

@@ -31,6 +31,6 @@ def build_tick(ports: Ports) -> Tick:
             "plan": Firing(table=table, metrics=metrics, settings=settings).fire,
             "merge": PhoneLinks(
                 table=table, clock=clock, dispatch=dispatch, settings=settings
-            ).carry_on,
+            ).continue_merge,
         },
     )

@@ -285,7 +285,7 @@ class InFlight:
             for job in self.world.queues.ready("erasures"):
                 assert isinstance(job, ErasureJob)
                 deadline = self.world.clock.now().replace(year=2027)
-                self.world.app.eraser.carry_on(job, deadline=deadline)
+                self.world.app.eraser.continue_erasure(job, deadline=deadline)
             swept = self.world.app.erasures.get(TENANT, self.erasure.id)
             assert swept.stage == "resting"
         assert any(MARK in message.content for message in request.messages)

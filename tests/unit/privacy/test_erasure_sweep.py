@@ -125,9 +125,9 @@ def job_of(erasure: Erasure) -> ErasureJob:
     return ErasureJob(tenant=TENANT, erasure_id=erasure.id)
 
 
-def carry_on(world: World, erasure: Erasure) -> Erasure:
+def continue_erasure(world: World, erasure: Erasure) -> Erasure:
     deadline = world.clock.now() + LONG_INVOCATION
-    world.app.eraser.carry_on(job_of(erasure), deadline=deadline)
+    world.app.eraser.continue_erasure(job_of(erasure), deadline=deadline)
     return world.app.erasures.get(TENANT, erasure.id)
 
 
@@ -153,9 +153,9 @@ def test_erasure_claimed_by_a_worker_is_not_claimed_again(world: World) -> None:
     busy_until = erasure.model_copy(update={"busy_until": world.clock.now() + SECOND})
     change = {"busy_until": busy_until.attributes()["busy_until"]}
     world.table.write(Update(erasure.key, set=change))
-    assert carry_on(world, erasure).fence == 0
+    assert continue_erasure(world, erasure).fence == 0
     world.clock.advance(1)
-    assert carry_on(world, erasure).stage == "resting"
+    assert continue_erasure(world, erasure).stage == "resting"
 
 
 def test_worker_after_takeover_writes_nothing(
@@ -170,20 +170,20 @@ def test_worker_after_takeover_writes_nothing(
         world.table.write(Update(erasure.key, set={"fence": 7}))
 
     monkeypatch.setitem(stages, "find", taken_over)
-    left = carry_on(world, erasure)
+    left = continue_erasure(world, erasure)
     assert (left.fence, left.stage) == (7, "find")
     assert world.messages(OPEN)[0].text == "Good morning"
 
 
 def test_sweep_that_closed_a_membership_is_followed_by_another(world: World) -> None:
     erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
-    assert carry_on(world, erasure).stage == "resting"
-    assert carry_on(world, erasure).stage == "resting"  # its time has not come
+    assert continue_erasure(world, erasure).stage == "resting"
+    assert continue_erasure(world, erasure).stage == "resting"  # its time has not come
     chat = world.app.views.chat(TENANT, BEN.id, OPEN).chat
     membership = Membership(tenant=TENANT, chat_id=OPEN, member=ZOE)
     world.table.write(Put(membership.key, membership.to_item(chat)))
     for sweeps in (2, 3):
         world.clock.advance(1_000)
-        left = carry_on(world, erasure)
+        left = continue_erasure(world, erasure)
         assert len(left.sweeps) == sweeps
     assert left.stage == "done"

@@ -147,7 +147,7 @@ def test_a_count_that_meets_another_one_is_made_on_top_of_it() -> None:
         if not met:
             met.append(1)
             full_at = NOON + timedelta(seconds=30)
-            really(other.becoming(NOON, messages_full_at=full_at)[1])
+            really(other.changed(NOON, messages_full_at=full_at)[1])
         really(write)
 
     world.table.write = meets  # type: ignore[method-assign]
@@ -326,7 +326,7 @@ def test_redelivered_text_from_before_the_limit_causes_no_notice(over: bool) -> 
         text(world, "Two")
         told = allowance(world, first.sender.id)
         world.table.write(
-            told.becoming(
+            told.changed(
                 world.clock.now(), over=told.over and told.over.model_copy(update={"told": ()})
             )[1]
         )
@@ -391,7 +391,7 @@ def spent(world: World, tokens: int, user_id: str = "usr_husam") -> None:
     """Let a person have used so many of 100 tokens a day."""
     full_at = Rate(100, DAY).after(None, tokens, world.clock.now())
     fresh = Allowance(tenant=TENANT, owner=owner_of_user(user_id))
-    world.table.write(fresh.becoming(world.clock.now(), tokens_full_at=full_at)[1])
+    world.table.write(fresh.changed(world.clock.now(), tokens_full_at=full_at)[1])
 
 
 def asked_directly(**fields: Any) -> World:

@@ -36,7 +36,7 @@ from skein.adapters.aws.rules import (
     schema_of,
 )
 from skein.adapters.dynamodb.attributes import marshal, marshal_item, unmarshal_item
-from skein.adapters.dynamodb.expiry import living
+from skein.adapters.dynamodb.expiry import unexpired
 from skein.adapters.dynamodb.expressions import Expression, Request, request_for, spelled_key
 from skein.errors import Ambiguous, Contention, Throttled, Transient, Unavailable
 from skein.models.common.storage import (
@@ -108,7 +108,7 @@ class DynamoTable:
             )
         )
         found = [unmarshal_item(response["Item"])] if "Item" in response else []
-        return next(iter(living(found, self.clock.now())), None)
+        return next(iter(unexpired(found, self.clock.now())), None)
 
     def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
         """See `skein.ports.Table`."""
@@ -149,7 +149,7 @@ class DynamoTable:
             if query.limit is not None:
                 request["Limit"] = query.limit - len(items)
             response = self._read(lambda: self.client.query(**request))
-            items.extend(living(map(unmarshal_item, response["Items"]), self.clock.now()))
+            items.extend(unexpired(map(unmarshal_item, response["Items"]), self.clock.now()))
             next_start = response.get("LastEvaluatedKey")
             if not next_start:
                 return Page(tuple(items))
@@ -194,7 +194,7 @@ class DynamoTable:
             )
         )
         found = map(unmarshal_item, response["Responses"].get(self.table_name, ()))
-        items = living(found, self.clock.now())
+        items = unexpired(found, self.clock.now())
         left = response.get("UnprocessedKeys", {}).get(self.table_name)
         return items, left["Keys"] if left else []
 

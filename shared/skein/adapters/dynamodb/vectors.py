@@ -14,7 +14,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 from skein.adapters.aws.errors import AWS_ERRORS, meaning_of
 from skein.adapters.aws.rules import VECTORS, check_search
 from skein.adapters.dynamodb.attributes import marshal, unmarshal_item
-from skein.adapters.dynamodb.expiry import living
+from skein.adapters.dynamodb.expiry import unexpired
 from skein.adapters.dynamodb.expressions import Expression, Request
 from skein.adapters.dynamodb.table import BACKOFF
 from skein.errors import NoVectorIndex, Throttled, Unavailable
@@ -91,7 +91,7 @@ class DynamoVectorIndex:
             # The request is valid, so the index is missing or not ready.
             raise self._no_index(str(error)) from error
         items = [unmarshal_item(result["Item"]) for result in response["SearchResults"]]
-        kept = [item for item in living(items, self._clock.now()) if _overlaps(item, search)]
+        kept = [item for item in unexpired(items, self._clock.now()) if _overlaps(item, search)]
         return kept[: search.limit]
 
     def _call(self, request: Request) -> Any:

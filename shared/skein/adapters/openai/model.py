@@ -294,7 +294,7 @@ class OpenAIModel:
                 page = self._call(connection, lambda client: client.models.list(), seconds)
                 return frozenset(str(model.id) for model in page.data)
             except (AttributeError, TypeError) as error:  # the SDK does not validate it
-                raise Unavailable("the list of models has another form than it should") from error
+                raise Unavailable("the list of models has an unexpected form") from error
 
     def embeddings(
         self, model: str, texts: Sequence[str], *, dimensions: int, seconds: float

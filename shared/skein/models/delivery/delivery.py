@@ -122,8 +122,8 @@ class Delivery(Stored):
         """The time from which waits are counted: the creation or the end of a pause."""
         return max(self.created_at, self.unpaused_at or self.created_at)
 
-    def held_back(self) -> dict[str, Any]:
-        """Return the due pointer of this delivery during a pause; they sort by creation."""
+    def due_while_paused(self) -> dict[str, Any]:
+        """Return the due pointer of this delivery during a pause; these sort by creation."""
         return due_pointer("paused_delivery", self.key, self.created_at)
 
     def due(self, at: datetime) -> dict[str, Any]:

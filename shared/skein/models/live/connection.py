@@ -123,7 +123,7 @@ class PersonConnections(Stored):
         """Return the connections that have not ended, oldest first."""
         return tuple(each for each in self.connections if each.ends_at > now)
 
-    def becoming(self, connections: tuple[OpenConnection, ...], now: datetime) -> Put | Delete:
+    def replacement(self, connections: tuple[OpenConnection, ...], now: datetime) -> Put | Delete:
         """Return the write that replaces the connections (optimistic lock).
 
         An item that has expired counts as missing, as it does when it is read.

@@ -98,17 +98,17 @@ class Allowance(Stored):
 
     def to_item(self) -> Item:
         """Return the buckets as table attributes."""
-        return self.attributes() | {"expires_at": self.forgotten_at()}
+        return self.attributes() | {"expires_at": self.expiry()}
 
-    def forgotten_at(self) -> int:
-        """Return when the item equals a missing one, in seconds since 1970, for the TTL."""
+    def expiry(self) -> int:
+        """Return the expiry in seconds since 1970; the buckets are full again by then."""
         over_until = self.over.until if self.over else None
         buckets = (self.messages_full_at, self.tokens_full_at, self.changes_full_at)
         moments = (*buckets, over_until)
         last = max((moment for moment in moments if moment is not None), default=EPOCH)
         return int((last + DAY).timestamp())
 
-    def becoming(self, now: datetime, **changes: Any) -> tuple["Allowance", Put]:
+    def changed(self, now: datetime, **changes: Any) -> tuple["Allowance", Put]:
         """Return the changed buckets and their write, which has an optimistic lock.
 
         The write also replaces an expired item, which was read as missing.

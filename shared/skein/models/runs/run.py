@@ -276,8 +276,8 @@ class Run(Stored):
         """Return the due pointer by which the tick finds this run at `at`."""
         return due_pointer("run", self.key, at)
 
-    def held_back(self) -> dict[str, Any]:
-        """Return the due pointer of this run during a pause; such pointers sort by creation."""
+    def due_while_paused(self) -> dict[str, Any]:
+        """Return the due pointer of this run during a pause; these sort by creation."""
         return due_pointer("paused_run", self.key, self.created_at) | {"due_tries": None}
 
     def to_item(self, due_at: datetime) -> Item:

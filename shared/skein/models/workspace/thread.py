@@ -106,7 +106,7 @@ class Thread(OwnedItem):
         """The sort key for lists: the most important thread first, then the oldest."""
         return self.priority, self.started_at.isoformat(), self.id
 
-    def listing(self, names: Mapping[str, str]) -> Self:
+    def with_renamed_documents(self, names: Mapping[str, str]) -> Self:
         """Return the thread with documents renamed; `names` maps old names to new names."""
         return self.model_copy(
             update={"documents": tuple(names.get(each, each) for each in self.documents)}

@@ -250,7 +250,10 @@ def _index_moved(
     key, moving = Key(item["pk"], item["sk"]), ThreadIndex.from_item(item)
     there = Key(partition, item["sk"])
     index = ThreadIndex.from_optional(table.get(there))
-    threads = [_thread_renamed(thread, old, new, scope).listing(names) for thread in moving.threads]
+    threads = [
+        _thread_renamed(thread, old, new, scope).with_renamed_documents(names)
+        for thread in moving.threads
+    ]
     free = MAX_OPEN_THREADS - len(index.threads)
     merged = index.model_copy(
         update={

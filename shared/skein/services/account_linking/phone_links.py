@@ -43,7 +43,7 @@ from skein.services.common.name_index import unindexed
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
 from skein.services.common.profile_changes import kept_changes
-from skein.services.directory.number_detach import detach_elsewhere, take_away
+from skein.services.directory.number_detach import detach_elsewhere, detach_numbers
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
@@ -100,7 +100,7 @@ class PhoneLinks:
             detach_elsewhere(self.table, user, {phone})
         return user
 
-    def carry_on(self, item: Item, now: datetime) -> None:
+    def continue_merge(self, item: Item, now: datetime) -> None:
         """Complete a merge of users, for the tick.
 
         The merge stays due until 15 minutes after its creation, so that items of late writers move
@@ -155,7 +155,7 @@ class PhoneLinks:
 
     def _merge(self, user: User, former: User, phone: str) -> tuple[User, Merge]:
         """Merge the former user into `user`: move number, chats and record in one transaction."""
-        now, profile = self.clock.now(), _united(user.profile, former.profile)
+        now, profile = self.clock.now(), _merged_profiles(user.profile, former.profile)
         adopted = [
             made
             for made in former.profile_changes
@@ -207,7 +207,7 @@ class PhoneLinks:
         unlinked, write = revise(user, {"phones": left, "former_phones": former})
         owner = PhoneOwner.key_of(tenant, phone)
         theirs = any_of(Missing(), Is("user_id", user_id))
-        take_away(self.table, user, {phone}, [write, Delete(owner, theirs)])
+        detach_numbers(self.table, user, {phone}, [write, Delete(owner, theirs)])
         return unlinked
 
     def _move_rest(self, merge: Merge) -> None:
@@ -278,7 +278,7 @@ class PhoneLinks:
             yield from map(related_chat, rows)
 
 
-def _united(own: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
+def _merged_profiles(own: dict[str, Any], former: dict[str, Any]) -> dict[str, Any]:
     """Merge two profiles; `own` has precedence, and wins alone if the union is too large."""
     with suppress(ValidationError):
         return _PROFILE.validate_python(former | own)

@@ -14,7 +14,7 @@ from skein.settings import Settings
 CLOSING = " \t\r\n.,;:!?\u2026\u3002\uff01\uff1f"  # the last three: an ideographic stop, ! and ?
 
 
-def brought_up(
+def with_current_overrides(
     table: Table, snapshot: ChatSnapshot, sender: Membership, overrides: ChatOverrides | None
 ) -> ChatSnapshot:
     """Return the snapshot with current overrides, if a person posts in a direct chat.
@@ -92,6 +92,6 @@ def reset_in(chat: Chat) -> int:
     return chat.session.reset_seq if chat.session is not None else 0
 
 
-def summed_up_from(chat: Chat) -> int:
+def first_to_summarize(chat: Chat) -> int:
     """Return the seq of the first message that a summary of the chat may use."""
     return max(everybody_since(chat), reset_in(chat))

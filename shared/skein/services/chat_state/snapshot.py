@@ -26,7 +26,7 @@ class ChatSnapshot(NamedTuple):
                 return membership
         return None
 
-    def seen_by(self, ref: MemberRef) -> "ChatSnapshot":
+    def for_member(self, ref: MemberRef) -> "ChatSnapshot":
         """Return this snapshot, if `ref` is a member of the chat.
 
         Raises:

@@ -236,7 +236,7 @@ class ChatAdministration:
         member: MemberRef,
         admit: Callable[[], None],
     ) -> Chat:
-        snapshot = read_snapshot(self.table, tenant, chat_id, closed=True).seen_by(by.ref)
+        snapshot = read_snapshot(self.table, tenant, chat_id, closed=True).for_member(by.ref)
         _check_changeable(snapshot.chat)
         if snapshot.member(member) is not None:
             return snapshot.chat
@@ -311,7 +311,7 @@ class ChatAdministration:
         snapshot = read_snapshot(self.table, tenant, chat_id)
         if by == member and snapshot.member(by) is None and self._has_been_in(snapshot, by):
             return []
-        _check_changeable(snapshot.seen_by(by).chat)
+        _check_changeable(snapshot.for_member(by).chat)
         if snapshot.member(member) is None:
             return []
         if member != by:
@@ -369,7 +369,7 @@ class ChatAdministration:
         return next_in_chain(self.table, run, ids=self.ids, now=now, settings=self.settings)
 
     def _snapshot(self, tenant: str, chat_id: str, by: MemberRef) -> ChatSnapshot:
-        return read_snapshot(self.table, tenant, chat_id).seen_by(by)
+        return read_snapshot(self.table, tenant, chat_id).for_member(by)
 
 
 def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:

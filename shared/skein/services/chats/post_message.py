@@ -42,7 +42,7 @@ from skein.models.outbox.jobs import Job
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.audience import audience_of
-from skein.services.chat_state.sessions import brought_up, message_in_session
+from skein.services.chat_state.sessions import message_in_session, with_current_overrides
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
 from skein.services.common.optimistic import known_first, optimistic
@@ -243,7 +243,7 @@ class Chats:
             raise Unprocessable("reply_to is not a message of this chat")
 
         now = self.clock.now()
-        snapshot = brought_up(self.table, snapshot, sender, new.overrides)
+        snapshot = with_current_overrides(self.table, snapshot, sender, new.overrides)
         snapshot = snapshot.replacing(_after(new, sender, now))
         message = _numbered(new, message_id, snapshot.chat, sender, now)
         message = message_in_session(readable(message, snapshot), snapshot.chat, self.settings)

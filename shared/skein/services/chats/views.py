@@ -283,7 +283,7 @@ class ChatViews:
         """
         after = RowCursor.key_in(cursor, "members")
         reader = MemberRef(kind="user", id=user_id)
-        snapshot = read_snapshot(self.table, tenant, chat_id).seen_by(reader)
+        snapshot = read_snapshot(self.table, tenant, chat_id).for_member(reader)
         names = {member.ref: member for member in snapshot.chat.roster}
         members = [
             membership.model_copy(update={"member": names[membership.member.ref]})

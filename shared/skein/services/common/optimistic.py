@@ -141,7 +141,7 @@ def transact_guarded(table: Table, writes: Sequence[Write], guard: Check | None)
         raise
 
 
-def unfit(error: ValidationError) -> Unprocessable:
+def invalid_arguments(error: ValidationError) -> Unprocessable:
     """Return the error for a tool's arguments that failed validation."""
     reasons = [f"{reason['loc'][0]}: {reason['msg']}" for reason in error.errors()]
     return Unprocessable("; ".join(reasons))

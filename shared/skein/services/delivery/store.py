@@ -181,7 +181,7 @@ class DeliveryStore:
     def _due_change(self, delivery: Delivery) -> dict[str, Any]:
         at = next_attempt(delivery, self._grace())
         if at is not None and delivery.paused:
-            return delivery.held_back() | {"due_tries": None}
+            return delivery.due_while_paused() | {"due_tries": None}
         return dict(NOT_DUE) if at is None else delivery.due(at) | {"due_tries": None}
 
     def _grace(self) -> datetime:

@@ -24,7 +24,9 @@ from skein.ports import Table
 from skein.services.common.pagination import pages_of_relation
 
 
-def take_away(table: Table, user: User, phones: Collection[str], writes: Sequence[Write]) -> None:
+def detach_numbers(
+    table: Table, user: User, phones: Collection[str], writes: Sequence[Write]
+) -> None:
     """Commit `writes`, which detach numbers from a user, and clear the numbers' memberships.
 
     The transaction clears as many memberships as fit. The others follow one by one. After a crash

@@ -51,7 +51,7 @@ class NameCursor(Cursor):
 
     Attributes:
         row: The sort key of the last row of the name index; None at its start.
-        user: The id of the last person who was looked at outside of the index; None within it.
+        user: The id of the last searched person outside of the index; None within the index.
     """
 
     of: Literal["names"] = "names"
@@ -114,7 +114,7 @@ class PeopleSearch:
         if not wanted:
             return
         if at.user is not None:
-            yield from self._outside(tenant, wanted, at.user)
+            yield from self._unindexed_people(tenant, wanted, at.user)
             return
         for hits, row in self._in_index(tenant, wanted, at.row):
             if row is not None:
@@ -125,7 +125,7 @@ class PeopleSearch:
                 yield hits, None
                 return
             yield hits, NameCursor(user=state.after)
-            yield from self._outside(tenant, wanted, state.after)
+            yield from self._unindexed_people(tenant, wanted, state.after)
 
     # ------------------------------------------------------------------ within the index
 
@@ -181,15 +181,17 @@ class PeopleSearch:
 
     # ------------------------------------------------------------------ outside of the index
 
-    def _outside(self, tenant: str, wanted: Sequence[str], after: str) -> Iterator[Step]:
-        """Look at the people from before the index in the order of ids, and index them."""
+    def _unindexed_people(self, tenant: str, wanted: Sequence[str], after: str) -> Iterator[Step]:
+        """Search and index the people who were stored before the index, in the order of ids."""
         while True:
             rows = rows_after(
                 self.table, users_relation(tenant), after or None, limit=ROWS, newest_first=False
             )
             keys = [Key(row["pk"], row["sk"]) for row in rows]
             items = self.table.get_many(keys) if keys else {}
-            users = self._late([User.from_item(items[key]) for key in keys if key in items])
+            users = self._index_missing(
+                [User.from_item(items[key]) for key in keys if key in items]
+            )
             last = str(rows[-1]["gsi1sk"]) if len(rows) == ROWS else None
             self._advance(tenant, after, last)
             hits = [
@@ -202,8 +204,8 @@ class PeopleSearch:
                 return
             after = last
 
-    def _late(self, users: Sequence[User]) -> list[User]:
-        """Return the people from before the index, and index those who are not in it yet."""
+    def _index_missing(self, users: Sequence[User]) -> list[User]:
+        """Index the people who are missing in the index; return those stored before the index."""
         first = {
             NameWord.key_of(user.tenant, words[0], user.id): user
             for user in users

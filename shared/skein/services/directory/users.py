@@ -23,7 +23,7 @@ from skein.services.common.profile_changes import (
     undone,
 )
 from skein.services.directory.display_names import Renaming
-from skein.services.directory.number_detach import detach_elsewhere, take_away
+from skein.services.directory.number_detach import detach_elsewhere, detach_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ class Users:
         )
         writes.extend(reindexed(user, revised))
         try:
-            take_away(self.table, user, gone, writes)
+            detach_numbers(self.table, user, gone, writes)
         except ConditionFailed as failure:
             if any(0 < position <= len(new) for position in failure.failed) and (
                 0 not in failure.failed

@@ -73,7 +73,7 @@ class LiveConnections:
                 [
                     Delete(ticket.key, Exists()),
                     Put(connection.key, connection.to_item(), gone(now)),
-                    person.becoming((*kept, new), now),
+                    person.replacement((*kept, new), now),
                     *(Delete(Connection.key_of(each.id)) for each in dropped),
                 ]
             )
@@ -110,7 +110,7 @@ class LiveConnections:
         connection, now = Connection.from_item(item), self.clock.now()
         person = self._of(connection.tenant, connection.user_id)
         left = tuple(each for each in person.open_at(now) if each.id != connection_id)
-        self.table.transact([Delete(key), person.becoming(left, now)])
+        self.table.transact([Delete(key), person.replacement(left, now)])
 
     def close(self, connection_id: str, code: ClosingCode) -> None:
         """Close a connection after a last frame with the reason, and forget it (idempotent).

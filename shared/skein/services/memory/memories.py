@@ -14,7 +14,12 @@ from skein.models.common.ownership import Owner, Reach, owned_partition
 from skein.models.common.storage import Check, Is, Item, Key, Missing, Put, Update, Write
 from skein.models.memory.memory import MadeBy, Memory, MemoryKind, revision_key, touched
 from skein.ports import Clock, Ids, Table
-from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
+from skein.services.common.optimistic import (
+    check_change,
+    invalid_arguments,
+    optimistic,
+    transact_guarded,
+)
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_owned
 from skein.services.memory.store import searchable_memories
 from skein.services.memory.writes import double_of, gives_way, made, moved, normalised, superseded
@@ -104,7 +109,7 @@ class Memories:
                 constitutional=constitutional,
             )
         except ValidationError as error:
-            raise unfit(error) from None
+            raise invalid_arguments(error) from None
         return optimistic(self.clock, lambda: self._add_once(memory, reach or owner.reach, guard))
 
     def _add_once(self, memory: Memory, reach: Reach, guard: Check | None) -> AddedMemory:
@@ -208,7 +213,7 @@ class Memories:
             try:
                 new = Memory.model_validate({**dict(old), **changes})
             except ValidationError as error:
-                raise unfit(error) from None
+                raise invalid_arguments(error) from None
             change = touched(old.tenant, old.agent_id, old.scope)
             kept = Put(new.key, new.to_item(), Missing())
             self.table.transact([*superseded(old, new), kept, change])

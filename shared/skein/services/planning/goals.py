@@ -11,7 +11,12 @@ from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write
 from skein.models.planning.goal import MAX_GOALS, Goal, GoalStatus
 from skein.ports import Clock, Ids, Table
-from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
+from skein.services.common.optimistic import (
+    check_change,
+    invalid_arguments,
+    optimistic,
+    transact_guarded,
+)
 from skein.services.common.pagination import (
     DEFAULT_PAGE,
     Listing,
@@ -70,7 +75,7 @@ class Goals:
                 created_at=self.clock.now(),
             )
         except ValidationError as error:
-            raise unfit(error) from None
+            raise invalid_arguments(error) from None
         shown = (reach or owner.reach).model_copy(update={"scopes": (owner.scope,)})
         return optimistic(self.clock, lambda: self._set_once(goal, shown, guard))
 

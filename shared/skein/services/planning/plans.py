@@ -24,7 +24,12 @@ from skein.models.directory.agent import Agent
 from skein.models.outbox.due import NOT_DUE
 from skein.models.planning.plan import MAX_PLANS, Plan, PlanStatus
 from skein.ports import Clock, Table
-from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
+from skein.services.common.optimistic import (
+    check_change,
+    invalid_arguments,
+    optimistic,
+    transact_guarded,
+)
 from skein.services.common.pagination import (
     DEFAULT_PAGE,
     Listing,
@@ -260,7 +265,7 @@ class Plans:
                 created_at=now,
             )
         except ValidationError as error:
-            raise unfit(error) from None
+            raise invalid_arguments(error) from None
         shown = (reach or owner.reach).model_copy(update={"scopes": (owner.scope,)})
         return optimistic(self.clock, lambda: self._set_once(plan, shown, effect, guard))
 

@@ -82,7 +82,7 @@ class Eraser:
         }
         self._stages_of_message: dict[ErasureStage, Stage] = {FIRST_STAGE: messages.sweep}
 
-    def carry_on(self, job: ErasureJob, *, deadline: datetime) -> None:
+    def continue_erasure(self, job: ErasureJob, *, deadline: datetime) -> None:
         """Continue an erasure until 60 seconds before the deadline (idempotent).
 
         Nothing happens if the erasure is done, is not due or is claimed by another worker.

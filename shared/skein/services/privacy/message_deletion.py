@@ -79,7 +79,7 @@ class MessageDeletion:
         erasure_id: str,
         admit: Callable[[], None],
     ) -> Erasure | None:
-        snapshot = read_snapshot(self.table, tenant, chat_id).seen_by(by)
+        snapshot = read_snapshot(self.table, tenant, chat_id).for_member(by)
         chat, now = snapshot.chat, self.clock.now()
         item = self.table.get(Message.key_of(tenant, chat_id, seq))
         message = Message.from_item(item) if item else None

@@ -194,7 +194,7 @@ class RateLimiter:
             )
         full_at = rate.after(allowance.changes_full_at, 1, now)
         try:
-            self.table.write(allowance.becoming(now, changes_full_at=full_at)[1])
+            self.table.write(allowance.changed(now, changes_full_at=full_at)[1])
         except Ambiguous:
             logger.warning("outcome of counting a change against a rate limit unknown")
 
@@ -230,7 +230,7 @@ class RateLimiter:
         if allowance.over is not None and now < allowance.over.until:
             return allowance.over
         over = ExceededLimit(what=refusal.what, since=now, until=refusal.full_at)
-        self.table.write(allowance.becoming(now, over=over)[1])
+        self.table.write(allowance.changed(now, over=over)[1])
         return over
 
     def record_notice(self, tenant: str, user_id: str, over: ExceededLimit, chat_id: str) -> None:
@@ -243,7 +243,7 @@ class RateLimiter:
         if known is None or known.since != over.since or chat_id in known.told:
             return
         updated = known.model_copy(update={"told": (*known.told, chat_id)})
-        self.table.write(allowance.becoming(self.clock.now(), over=updated)[1])
+        self.table.write(allowance.changed(self.clock.now(), over=updated)[1])
 
     def _ask(
         self,
@@ -291,7 +291,7 @@ class RateLimiter:
         if refusal is None and rates.messages.limited:
             full_at = rates.messages.after(allowance.messages_full_at, 1, now)
             try:
-                self.table.write(allowance.becoming(now, messages_full_at=full_at)[1])
+                self.table.write(allowance.changed(now, messages_full_at=full_at)[1])
             except Ambiguous:
                 # A message that may not have been counted is admitted anyway.
                 logger.warning("outcome of counting a message against a rate limit unknown")

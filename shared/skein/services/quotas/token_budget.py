@@ -102,7 +102,7 @@ class TokenBudget:
         def take(known: Allowance) -> None:
             now = self.clock.now()
             full_at = bucket.rates.tokens.after(known.tokens_full_at, tokens, now)
-            bucket.allowance, write = known.becoming(now, tokens_full_at=full_at)
+            bucket.allowance, write = known.changed(now, tokens_full_at=full_at)
             self.table.write(write)
 
         def read() -> Allowance:

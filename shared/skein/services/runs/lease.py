@@ -151,7 +151,7 @@ class RunLeases:
             ConditionFailed: Another writer was faster.
         """
         run, now = found.run, self.clock.now()
-        change = run.held_back() | run.recording(Reason.PAUSED, now)
+        change = run.due_while_paused() | run.recording(Reason.PAUSED, now)
         self.table.write(Update(run.key, set=change, condition=found.fence_holds))
         _log_no_work(run, Reason.PAUSED)
 

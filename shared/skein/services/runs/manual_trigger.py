@@ -57,7 +57,7 @@ class ManualTrigger:
     def _enqueue_once(
         self, tenant: str, chat_id: str, by: MemberRef, agent_id: str | None
     ) -> EnqueuedRun:
-        snapshot = read_snapshot(self.table, tenant, chat_id).seen_by(by)
+        snapshot = read_snapshot(self.table, tenant, chat_id).for_member(by)
         if snapshot.chat.discarded_at is not None:
             raise Conflict("the chat is discarded")
         agents = sorted(snapshot.agents, key=lambda member: member.member.id)

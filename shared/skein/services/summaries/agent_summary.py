@@ -17,7 +17,7 @@ from skein.models.outbox.jobs import SummaryJob
 from skein.models.summaries.summary import Summary, SummaryState
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
-from skein.services.chat_state.sessions import summed_up_from
+from skein.services.chat_state.sessions import first_to_summarize
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.summaries import model as texts
 from skein.services.summaries.model import Summarizer
@@ -60,7 +60,7 @@ class AgentSummaries:
         at = agent_renewal_at(chat, member, self.settings)
         if not self.summarizer.may_renew(job.tenant, at, self.clock.now()):
             return
-        since = summed_up_from(chat)
+        since = first_to_summarize(chat)
         earlier = member.summary if member.summary and member.summary.from_seq >= since else None
         agent, messages = self._agent(job.tenant, ref), self._newest(chat, since)
         covered = earlier.seq if earlier else 0

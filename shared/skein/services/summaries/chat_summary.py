@@ -16,7 +16,7 @@ from skein.models.summaries.summary import Summary, SummaryState
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.history_window import pinned
-from skein.services.chat_state.sessions import summed_up_from
+from skein.services.chat_state.sessions import first_to_summarize
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic
 from skein.services.summaries import model as texts
@@ -51,7 +51,7 @@ class ChatSummaries:
             return
         if chat is None:
             return
-        since = summed_up_from(chat)
+        since = first_to_summarize(chat)
         earlier = chat.record if chat.record and chat.record.from_seq >= since else None
         state = chat.record_state or SummaryState()
         covered = max(earlier.seq if earlier else since - 1, state.tried_seq)

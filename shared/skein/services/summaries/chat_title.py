@@ -15,7 +15,7 @@ from skein.models.common.storage import Query
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.summaries.summary import MadeTitle, SummaryState
 from skein.ports import Clock, Table
-from skein.services.chat_state.sessions import summed_up_from
+from skein.services.chat_state.sessions import first_to_summarize
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.summaries import model as texts
@@ -51,7 +51,7 @@ class ChatTitles:
             return
         if chat is None:
             return
-        since = max(summed_up_from(chat), 1)
+        since = max(first_to_summarize(chat), 1)
         page = self.table.query(
             Query(
                 chat.key.pk,
@@ -96,7 +96,7 @@ class ChatTitles:
             fresh = read_chat(self.table, chat.tenant, chat.id)
             stored = chat.attributes().get("title_state")
             unchanged = fresh.attributes().get("title_state") == stored and not fresh.named
-            same_start = summed_up_from(fresh) == summed_up_from(chat)
+            same_start = first_to_summarize(fresh) == first_to_summarize(chat)
             if not unchanged or not same_start or fresh.title or fresh.epoch != chat.epoch:
                 logger.info("title discarded: the chat has changed", extra={"chat_id": chat.id})
                 return

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from skein.models.chats.chat import Chat, Membership
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.summaries.summary import Summary, SummaryState
-from skein.services.chat_state.sessions import reset_in, summed_up_from
+from skein.services.chat_state.sessions import first_to_summarize, reset_in
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings
@@ -86,7 +86,7 @@ def title_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
     settled = chat.title is not None or chat.named or state.failures >= TITLE_TRIES
     if not settings.auto_title or settled or chat.line is not None:
         return None
-    count = chat.last_seq - max(summed_up_from(chat), 1) + 1
+    count = chat.last_seq - max(first_to_summarize(chat), 1) + 1
     if chat.discarded_at is not None or count < TITLE_TEXTS or state.tried_seq >= chat.last_seq:
         return None
     if state.claimed_at is None:

@@ -35,7 +35,7 @@ from skein.models.workspace.document import (
     PinnedDocuments,
     listed_with,
 )
-from skein.services.common.optimistic import revise, unfit
+from skein.services.common.optimistic import invalid_arguments, revise
 from skein.services.common.pagination import FULL
 
 
@@ -120,7 +120,7 @@ def new_document(
             updated_at=stamp.now,
         )
     except ValidationError as error:
-        raise unfit(error) from None
+        raise invalid_arguments(error) from None
 
 
 def changed_document(
@@ -148,7 +148,7 @@ def changed_document(
     try:
         return Document.model_validate(dict(before) | changes)
     except ValidationError as error:
-        raise unfit(error) from None
+        raise invalid_arguments(error) from None
 
 
 def chats_of(before: tuple[str, ...], author: Author) -> tuple[str, ...]:

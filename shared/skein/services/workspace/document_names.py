@@ -57,7 +57,9 @@ def threads_renamed(
     key = ThreadIndex.key_of(folder.tenant, folder.agent_id, folder.scope)
     index = ThreadIndex.from_optional(table.get(key))
     threads = tuple(
-        each if may_show(each.audience, readers) else each.listing({before.name: after.name})
+        each
+        if may_show(each.audience, readers)
+        else each.with_renamed_documents({before.name: after.name})
         for each in index.threads
     )
     if threads == index.threads:

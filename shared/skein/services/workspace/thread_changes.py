@@ -13,7 +13,7 @@ from skein.models.workspace.document import Document, DocumentReach
 from skein.models.workspace.skill import MAX_SKILL_LABELS, SkillCatalog, SkillHead, SkillLabel
 from skein.models.workspace.thread import Thread, ThreadStatus
 from skein.ports import Table
-from skein.services.common.optimistic import unfit
+from skein.services.common.optimistic import invalid_arguments
 from skein.services.workspace.skill_selection import all_heads
 
 _LABEL: TypeAdapter[str] = TypeAdapter(SkillLabel)
@@ -174,7 +174,7 @@ def validated(thread: Thread, changes: Mapping[str, Any]) -> Thread:
     try:
         return Thread.model_validate(dict(thread) | given)
     except ValidationError as error:
-        raise unfit(error) from None
+        raise invalid_arguments(error) from None
 
 
 def document_keys(thread: Thread, names: Iterable[str]) -> list[Key]:

@@ -20,7 +20,12 @@ from skein.models.workspace.thread import (
     ThreadStatus,
 )
 from skein.ports import Clock, Ids, Table
-from skein.services.common.optimistic import check_change, optimistic, transact_guarded, unfit
+from skein.services.common.optimistic import (
+    check_change,
+    invalid_arguments,
+    optimistic,
+    transact_guarded,
+)
 from skein.services.common.pagination import DEFAULT_PAGE, FULL, Listing, RowCursor, list_owned
 from skein.services.workspace.document_edits import OPERATOR, Author
 from skein.services.workspace.thread_changes import (
@@ -180,7 +185,7 @@ class Threads:
                 updated_at=now,
             )
         except ValidationError as error:
-            raise unfit(error) from None
+            raise invalid_arguments(error) from None
 
     def _check_limit(self, index: ThreadIndex, reach: Reach) -> None:
         shown = sum(reach.shows(thread) for thread in index.threads)
