@@ -8,10 +8,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CODE := shared/skein functions local tools tests bench clients/python/src
-# One worker more than cores, at most 4, because some tests wait; idle workers steal tests. Starting
-# the workers takes longer than a few tests, so tests that ARGS selects run in one process.
+# One worker more than cores, at most 4, because some tests wait; idle workers steal tests.
 SIDE_BY_SIDE := --numprocesses $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1))) --maxprocesses 4 \
 	--dist worksteal
+# Tests that ARGS selects run in one process, because starting workers takes longer than a few tests.
+# `ARGS="-k name"` alone may select hundreds, which two workers run in three quarters of the time.
+SELECTED = $(ARGS) $(if $(filter 1 2,$(words $(ARGS))),$(if $(filter -k,$(ARGS)),-n 2 --dist worksteal))
 
 # The console's tests need a browser (`make test-console`), and importing their tools takes time.
 FAST := -m "not slow" --ignore tests/console
@@ -63,7 +65,7 @@ run: $(if $(filter dynamodb,$(ENGINE)),$(DYNAMODB),$(RUNNING)) $(LOCAL_MODEL) $(
 
 .PHONY: test
 test: $(DEVELOPMENT) $(FILES) ## Run the tests on all cores in random order (ARGS="-k name" selects some)
-	@$(BIN)/python -m pytest $(FAST) $(or $(ARGS),$(SIDE_BY_SIDE))
+	@$(BIN)/python -m pytest $(FAST) $(if $(ARGS),$(SELECTED),$(SIDE_BY_SIDE))
 
 .PHONY: test-engine
 test-engine: engine $(FILES) ## Run the tests that need the DynamoDB engine
