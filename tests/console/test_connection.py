@@ -7,6 +7,16 @@ from playwright.sync_api import WebSocketRoute, expect
 from tests.console.driver import Driver
 
 
+def open_app(driver: Driver) -> str:
+    """Open the phone's app as the page's first person, Ann; return the id of the shown chat."""
+    with driver.page.expect_response(
+        lambda answer: answer.request.method == "POST" and answer.url.endswith("/v1/chats")
+    ) as opened:
+        driver.open("#/phone/app")
+    chat_id: str = opened.value.json()["id"]
+    return chat_id
+
+
 def test_lost_connection_is_told_and_missed_messages_are_read(driver: Driver) -> None:
     page, client = driver.page, driver.client
     sockets: list[WebSocketRoute] = []
@@ -18,19 +28,14 @@ def test_lost_connection_is_told_and_missed_messages_are_read(driver: Driver) ->
     page.route_web_socket("**/live?*", connect)
     page.route("**/v1/live", lambda route: route.abort() if down else route.continue_())
     down: list[bool] = []
-    driver.open("#/phone/app")
+    chat_id = open_app(driver)
     state = page.locator(".state")
     expect(state).to_have_text("Live")
     down.append(True)
     sockets[-1].close()
     expect(state).to_contain_text("The connection was lost")
     token = client.token("ann")
-    [chat] = [
-        each
-        for each in client.ok("GET", "/v1/chats", token=token)["items"]
-        if each["kind"] == "direct"
-    ]
-    path = f"/v1/chats/{chat['id']}/messages"
+    path = f"/v1/chats/{chat_id}/messages"
     client.ok("POST", path, {"text": "while you were away", "client_id": "away"}, token=token)
     down.clear()
     expect(state).to_have_text("Live", timeout=20_000)
@@ -46,10 +51,8 @@ def test_frame_after_a_gap_reads_the_messages_between(driver: Driver) -> None:
         server.on_message(lambda text: None if "swallowed" in str(text) else socket.send(text))
 
     page.route_web_socket("**/live?*", swallow)
-    driver.open("#/phone/app")
+    path = f"/v1/chats/{open_app(driver)}/messages"
     expect(page.locator(".state")).to_have_text("Live")
-    chats = client.ok("GET", "/v1/chats", token=token)["items"]
-    path = f"/v1/chats/{chats[0]['id']}/messages"
     for text in ("swallowed", "arrives"):
         client.ok("POST", path, {"text": text, "client_id": text}, token=token)
     mine = page.locator(".window .mine")
