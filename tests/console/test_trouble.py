@@ -1,7 +1,5 @@
 """What a person sees when something is wrong: the token, the API, the network, or their rights."""
 
-import time
-
 import pytest
 from playwright.sync_api import Route, expect
 
@@ -106,14 +104,21 @@ def test_address_of_nothing_is_told_in_words(driver: Driver, address: str, told:
 
 def test_slow_network_shows_that_the_page_is_loading(driver: Driver) -> None:
     driver.sign_in("#/home")
+    held: list[Route] = []
+    slow = True
 
-    def wait(route: Route) -> None:
-        time.sleep(1)
-        route.continue_()
+    def hold(route: Route) -> None:
+        if slow:
+            held.append(route)
+        else:
+            route.continue_()
 
-    driver.page.route("**/v1/settings**", wait)
+    driver.page.route("**/v1/settings**", hold)
     driver.page.get_by_role("link", name="Settings").click()
     expect(driver.page.locator(".loading")).to_be_visible()
+    slow = False
+    for route in held:
+        route.continue_()
     driver.ready()
     expect(driver.page.locator(".loading")).to_have_count(0)
 
