@@ -91,7 +91,7 @@ class ChatAdministration:
         """
         refs, table = members_of(by, new), self.table
         fresh_id, own = f"chat_{self.ids.ulid()}", new.client_id
-        admit = self._admission(tenant, by)
+        admit = self.rate_limiter.change_admission(tenant, by.id)
 
         def attempt() -> OpenedChat:
             earlier = opened_before(table, tenant, by.ref, own) if own else EarlierChat(None, None)
@@ -213,20 +213,8 @@ class ChatAdministration:
             Conflict: The chat is discarded, direct or full, or the person is being erased.
             RateLimited: `by` has created or changed too many chats.
         """
-        admit = self._admission(tenant, by)
+        admit = self.rate_limiter.change_admission(tenant, by.id)
         return optimistic(self.clock, lambda: self._add_once(tenant, chat_id, by, member, admit))
-
-    def _admission(self, tenant: str, by: MemberRef) -> Callable[[], None]:
-        """Return a function whose first call charges one change to the limit of `by`."""
-        admitted = False
-
-        def admit() -> None:
-            nonlocal admitted
-            if not admitted:
-                self.rate_limiter.admit_change(tenant, by.id)
-                admitted = True
-
-        return admit
 
     def _add_once(
         self,
@@ -296,7 +284,7 @@ class ChatAdministration:
             Conflict: The chat is discarded or direct.
             RateLimited: `by` has created or changed too many chats.
         """
-        admit = self._admission(tenant, by)
+        admit = self.rate_limiter.change_admission(tenant, by.id)
         jobs = optimistic(self.clock, lambda: self._remove_once(tenant, chat_id, by, member, admit))
         self.dispatch.send(jobs)
 

@@ -260,11 +260,14 @@ def _additions(users: Sequence[User]) -> list[Write]:
 def _batches(users: Sequence[User]) -> Iterator[list[User]]:
     """Split people into batches, each of which fits in one transaction."""
     batch: list[User] = []
+    writes = 0
     for user in users:
-        if batch and len(_additions([*batch, user])) > MAX_TRANSACTION_ITEMS:
+        own = len(_additions([user]))
+        if batch and writes + own > MAX_TRANSACTION_ITEMS:
             yield batch
-            batch = []
+            batch, writes = [], 0
         batch.append(user)
+        writes += own
     if batch:
         yield batch
 

@@ -54,14 +54,7 @@ class MessageDeletion:
             Forbidden: Another member sent the message.
             RateLimited: The person has made too many changes.
         """
-        admitted = False
-
-        def admit() -> None:
-            nonlocal admitted
-            if not admitted:
-                self.rate_limiter.admit_change(tenant, by.id)
-                admitted = True
-
+        admit = self.rate_limiter.change_admission(tenant, by.id)
         erasure_id = f"era_{self.ids.ulid()}"
         erasure = optimistic(
             self.clock,

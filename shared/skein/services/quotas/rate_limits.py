@@ -9,7 +9,7 @@ notice tells the person, and the agent stays silent until the bucket is full aga
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
@@ -174,6 +174,21 @@ class RateLimiter:
             RateLimited: The bucket is empty.
         """
         optimistic(self.clock, lambda: self._admit_change_once(tenant, user_id))
+
+    def change_admission(self, tenant: str, user_id: str) -> Callable[[], None]:
+        """Return a function whose first call admits one change, and whose further calls do nothing.
+
+        An operation that reads and writes again after a race is thus charged once.
+        """
+        admitted = False
+
+        def admit() -> None:
+            nonlocal admitted
+            if not admitted:
+                self.admit_change(tenant, user_id)
+                admitted = True
+
+        return admit
 
     def _admit_change_once(self, tenant: str, user_id: str) -> None:
         settings_key, own_key, _ = admission_keys(tenant, user_id)
