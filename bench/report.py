@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from bench.cost import Row
 from bench.goals import Results, goals
-from bench.prompts.overhead import cells
 
 NAMES = {
     "skein": "Skein",
@@ -12,7 +11,18 @@ NAMES = {
     "langchain": "LangChain",
     "langgraph": "LangGraph",
 }
-HEADS = ("messages", "who", "calls", "rounds", "KiB sent", "KiB received", "units", "ms", "turns")
+HEADS = (
+    "messages",
+    "who",
+    "calls",
+    "searches",
+    "rounds",
+    "KiB sent",
+    "KiB received",
+    "units",
+    "ms",
+    "turns",
+)
 OPENING = """\
 # What a turn costs
 
@@ -20,30 +30,27 @@ Written by `make bench`, not by hand. In one turn, a message is posted, its cont
 answer is stored. The model answers at once. All systems run on the same DynamoDB Local in the same
 run, with the same messages of 190 characters.
 
-- **Skein**: a direct chat of the app, with rate limits, exactly-once processing, and a recorded run
-  with its prompt. In the rows "Skein", each turn has a worker that has never seen the chat. A warm
-  worker has the chat in memory.
+- **Skein**: a direct chat of the app, with rate limits, exactly-once processing, recall, and a
+  recorded run with its prompt. In the rows "Skein", each turn has a worker that has never seen the
+  chat. A warm worker has the chat in memory.
 - **LangChain**: `DynamoDBChatMessageHistory`. The whole history is read before the answer, and both
   messages are added together after it.
 - **LangGraph**: a graph of one node with `DynamoDBSaver` of `langgraph-checkpoint-aws`, and large
   states in S3.
 
-Calls are requests to DynamoDB and S3, with retries. Skein's one or two requests to SQS are not
-counted. Rounds are calls that wait for each other. KiB are the sizes of the bodies. Units are the
-capacity units that DynamoDB reports; S3 has none. All figures are medians, except the rounds, which
-are the minimum. The times are those of an engine on the same machine. They can be compared with
-each other, but not with times on AWS.
+Calls are requests to DynamoDB and S3, with retries. Vector searches are counted apart: DynamoDB
+Local has no vector index, so the benchmark answers them itself, for the 1,000 oldest messages of a
+chat. Skein's one or two requests to SQS are not counted. Rounds are calls that wait for each other.
+KiB are the sizes of the bodies. Units are the capacity units that DynamoDB reports; S3 and vector
+searches have none. All figures are medians, except the rounds, which are the minimum. The times are
+those of an engine on the same machine. They can be compared with each other, but not with times on
+AWS.
 """
 COLD_STARTS = """\
 Processor time of compiled code in a new interpreter, the minimum of three. The first event is real,
 on a table with the items that led to it. Each port that it uses is created with its clients. One
 call of DynamoDB, the model and Twilio fails at an unreachable endpoint. Then ports in memory do the
 work.
-"""
-
-PROMPTS = """\
-Tokens that are neither people's words nor the operator's, in four situations, at commit ff91d65 and
-now. `bench/prompts/overhead.py` says what counts.
 """
 
 
@@ -60,6 +67,7 @@ def _cells(row: Row) -> list[str]:
     return [
         *start,
         f"{row.calls:g}",
+        f"{row.searches:g}",
         f"{row.rounds}",
         f"{row.sent_kib:,.1f}",
         f"{row.received_kib:,.1f}",
@@ -121,11 +129,6 @@ def time_cells(results: Results) -> list[list[str]]:
     return [["ms, each in a fresh worker", *(f"{kind} chat" for kind in kinds)], *rows]
 
 
-def overhead_cells(results: Results) -> list[list[str]]:
-    """Return the cells of the tokens that are nobody's words, by situation."""
-    return cells(results.overheads)
-
-
 def operation_lines(results: Results) -> list[str]:
     """Return the operations of a turn, in the longest chat that each system can hold."""
     last = {row.who: row for row in results.rows if row.error is None}
@@ -152,9 +155,6 @@ def page(results: Results, about: str) -> str:
         "## Cold starts\n",
         COLD_STARTS,
         f"{markdown_table(import_cells(results))}\n",
-        "## Prompts\n",
-        PROMPTS,
-        f"{markdown_table(overhead_cells(results))}\n",
     ]
     if results.failures:
         parts += ["## Not measured\n", "\n".join(f"- {why}" for why in results.failures) + "\n"]

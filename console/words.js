@@ -363,7 +363,10 @@ export const words = {
       yes: "yes",
       no: "no",
       change: "Change a setting of the tenant",
-      valueHint: "A number, true or false, a text, or JSON. Empty takes the tenant's value back.",
+      types: { boolean: "True or false", integer: "A whole number", number: "A number", string: "A text", array: "A list in JSON", object: "An object in JSON" },
+      from: (least) => ` from ${least}`,
+      to: (most) => ` to ${most}`,
+      empty: ". Empty takes the tenant's value back.",
       save: "Save",
     },
     why: {
@@ -474,6 +477,10 @@ export const words = {
       send: "Send",
       empty: "Write your first message. The answer appears here.",
       waiting: "Waiting for the answer",
+      noAnswer: (meaning) => `No answer follows. ${meaning}`,
+      noAnswers: {
+        opted_out: "No answer follows: you have opted out. Text START to get answers again.",
+      },
       lost: "The connection to the stack was lost. Trying again.",
       segments: (segments, left) => `${segments} ${segments === 1 ? "segment" : "segments"}, ${left} characters left`,
       state: (state, segments) => `${state}, ${segments} ${segments === 1 ? "segment" : "segments"}`,

@@ -74,8 +74,6 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Return a file of the console; other paths lead to its first page."""
     settings = app().ports.settings
     path = str(event["rawPath"])
-    if not settings.console:
-        return error_response(NotFound("route not found"))
     if path in {"/", HOME.rstrip("/")}:
         return {"statusCode": 302, "headers": {"location": HOME}}
     name = path.removeprefix(HOME) or INDEX

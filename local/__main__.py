@@ -80,7 +80,6 @@ def clock_line(ahead: timedelta, url: str) -> str:
 
     Args:
         ahead: The offset of the clock from real time; shown in whole seconds.
-        url: The URL of the stack.
     """
     if not ahead:
         return "real time"
@@ -94,7 +93,6 @@ def network_lines(host: str, port: int | None) -> str:
 
     Args:
         host: The IP address of `SKEIN_HOST`.
-        port: The TCP port of the stack.
     """
     address = ipaddress.ip_address(host)
     if address.is_loopback:

@@ -5,9 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast, get_args
 
-from local.engine import EngineName
 from local.errors import LocalError
 from local.template import ROOT, TEMPLATE
 
@@ -16,7 +14,6 @@ DEFAULT_PORT = 8787
 DEFAULT_DATA_DIR = ".data"
 LARGEST_PORT = 65_535
 PREFIX = "SKEIN_"
-ENGINES = get_args(EngineName)
 ORIGIN = re.compile(r"https?://[^,/ *]+")
 
 
@@ -36,7 +33,6 @@ class Config:
         openai_api_key: Key of the OpenAI API. Without this key and without `openai_base_url`, the
             stack uses the local model.
         openai_base_url: URL of an OpenAI-compatible API; None for OpenAI's own.
-        engine: Where the table and the queues are kept.
         cors_origins: The origins whose pages may call the API; the stack's own if empty.
         settings: Skein's own settings, as environment variables.
         template: The path of the CloudFormation template.
@@ -48,7 +44,6 @@ class Config:
     data_dir: Path = ROOT / DEFAULT_DATA_DIR
     openai_api_key: str | None = None
     openai_base_url: str | None = None
-    engine: EngineName = "sqlite"
     cors_origins: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     template: Path = TEMPLATE
@@ -72,9 +67,6 @@ class Config:
             raise BadConfigError(
                 f"OPENAI_BASE_URL is {base_url!r}, which is not a URL such as http://127.0.0.1:11434/v1"
             )
-        engine = environment.get("SKEIN_ENGINE") or "sqlite"
-        if engine not in ENGINES:
-            raise BadConfigError(f"SKEIN_ENGINE is {engine!r}: set it to {' or '.join(ENGINES)}")
         data_dir = Path(environment.get("SKEIN_DATA_DIR") or ROOT / DEFAULT_DATA_DIR)
         return cls(
             port=_port(environment, "SKEIN_PORT", DEFAULT_PORT),
@@ -83,7 +75,6 @@ class Config:
             data_dir=data_dir.expanduser().resolve(),
             openai_api_key=environment.get("OPENAI_API_KEY") or None,
             openai_base_url=base_url,
-            engine=cast("EngineName", engine),
             cors_origins=_origins(environment.get("SKEIN_CORS_ORIGINS") or ""),
             settings={
                 name: value for name, value in environment.items() if name.startswith(PREFIX)

@@ -19,12 +19,13 @@ OPENAI_SECRET = "skein/openai"  # noqa: S105
 AUDIENCE = "skein-local"
 CONSOLE_CLIENT = "skein-console"
 LOOPBACK = "127.0.0.1,localhost"
+# No AWS client is used; one that is used by mistake reaches nobody.
+NOWHERE = "http://127.0.0.1:9"
 OWN_NAMES = {"LiveApi": "local"}  # references that only URLs need, which are local ones here
 CHOOSABLE = {
     "SKEIN_DEFAULT_MODEL": "DefaultModel",
     "SKEIN_LIGHT_MODEL": "LightModel",
     "SKEIN_EMBEDDINGS_MODEL": "EmbeddingsModel",
-    "SKEIN_FORMER_EMBEDDINGS_MODEL": "FormerEmbeddingsModel",
     "SKEIN_TRACE_PERCENT": "TracePercent",
     "SKEIN_CONSOLE_ISSUER": "JwtIssuer",
     "SKEIN_CONSOLE_AUDIENCE": "JwtAudience",
@@ -54,7 +55,6 @@ class StackEnvironment:
 
     Attributes:
         base_url: The URL of the stack.
-        aws_url: The endpoint of all AWS clients.
         model_url: The URL of an OpenAI-compatible API; None for OpenAI's own.
         names: Values of references to the template's table and queues.
         live_url: The URL of the live channel.
@@ -62,7 +62,6 @@ class StackEnvironment:
     """
 
     base_url: str
-    aws_url: str
     model_url: str | None
     names: Mapping[str, str]
     live_url: str
@@ -108,7 +107,7 @@ class StackEnvironment:
         return {
             **self.chosen,
             **self.variables(template),
-            "SKEIN_AWS_ENDPOINT_URL": self.aws_url,
+            "SKEIN_AWS_ENDPOINT_URL": NOWHERE,
             "SKEIN_LIVE_URL": self.live_url,
             "SKEIN_LOCAL": "true",
             "SKEIN_TWILIO_API_URL": f"{self.base_url}{TWILIO_PREFIX}",
@@ -153,7 +152,6 @@ class LocalSecrets:
 
     Args:
         others: Contains all other secrets.
-        api_key: The model's key.
     """
 
     def __init__(self, others: Secrets, api_key: str) -> None:

@@ -6,6 +6,7 @@ LocalError
   DamagedDataError   a data file has invalid content
   DataInUseError     another stack uses the same data
   ModelMissingError  the local model is not installed
+  OtherFormatError   the data folder has another storage format
   PortInUseError     the port is in use, or this user may not bind to it
   RestlessError      the stack was not idle in time
   BadRequestError    a call of the developer API is invalid
@@ -36,6 +37,10 @@ class DataInUseError(LocalError):
 
 class ModelMissingError(LocalError):
     """The local model is not installed."""
+
+
+class OtherFormatError(LocalError):
+    """The data folder has another storage format."""
 
 
 class PortInUseError(LocalError):

@@ -192,7 +192,6 @@ class QueueMessage:
     receipt_handle: str
     body: str
     md5: str
-    attributes: Mapping[str, str]
     receive_count: int
     sent_at: datetime
     first_received_at: datetime
@@ -214,15 +213,7 @@ def sqs_event(queue_arn: str, messages: Sequence[QueueMessage]) -> Event:
                         int(message.first_received_at.timestamp() * 1000)
                     ),
                 },
-                "messageAttributes": {
-                    name: {
-                        "stringValue": value,
-                        "stringListValues": [],
-                        "binaryListValues": [],
-                        "dataType": "String",
-                    }
-                    for name, value in message.attributes.items()
-                },
+                "messageAttributes": {},
                 "md5OfBody": message.md5,
                 "eventSource": "aws:sqs",
                 "eventSourceARN": queue_arn,
@@ -260,7 +251,6 @@ def stream_change(
     """Create the record of a changed item, without its id, sequence number and size.
 
     Args:
-        table_arn: The ARN of the table.
         before: The item before the change; None for a new item.
         after: The item after the change; None for a deleted item.
         at: The time of the change, in seconds since 1970.
@@ -307,11 +297,9 @@ def given_up(
     As on AWS, the message says where the records are in the stream, and does not contain them.
 
     Args:
-        function_arn: The ARN of the function.
         records: The records, oldest first.
         condition: Why they were given up: `RetryAttemptsExhausted` or `RecordAgeExceeded`.
         calls: How often the function was called for the batch.
-        now: The time.
     """
     first, last = records[0], records[-1]
     return {

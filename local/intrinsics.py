@@ -71,8 +71,9 @@ class Resolver:
                 return self._named(argument if isinstance(argument, str) else ".".join(argument))
             case "Fn::Sub":
                 return self._substitute(argument)
-            case "Fn::Join":
-                return str(argument[0]).join(str(self.of(part)) for part in self.of(argument[1]))
+            case "Fn::Join" | "Fn::Split":
+                separator, value = str(argument[0]), self.of(argument[1])
+                return value.split(separator) if isinstance(value, str) else separator.join(value)
             case "Fn::If":
                 return self.of(argument[1] if self._condition(argument[0]) else argument[2])
             case _:

@@ -4,15 +4,16 @@ The local stack checks each call of a function to the table and to the queues. S
 permission fails on this machine, and not after a deployment.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from local.errors import BadTemplateError
 from local.template import Template, target
 from skein.correlation import current_invocation
 from skein.models.common.storage import Check, Delete, Item, Key, Page, Put, Query, Update, Write
-from skein.models.outbox.jobs import Job, QueueName
+from skein.models.outbox.jobs import Job
 from skein.models.recall.vector_search import VectorSearch
 from skein.ports import Queues, Table, VectorIndex
 from skein.settings import variable
@@ -26,13 +27,6 @@ WRITE_ACTIONS: Mapping[type[Write], str] = {
     Update: "dynamodb:UpdateItem",
     Delete: "dynamodb:DeleteItem",
     Check: "dynamodb:ConditionCheckItem",
-}
-# The AWS managed policies that SAM attaches if a function has no role of its own.
-LOGS_POLICY = "AWSLambdaBasicExecutionRole"
-SAM_POLICIES = {
-    "SQS": "AWSLambdaSQSQueueExecutionRole",
-    "DynamoDB": "AWSLambdaDynamoDBExecutionRole",
-    "Kinesis": "AWSLambdaKinesisExecutionRole",
 }
 
 
@@ -65,14 +59,14 @@ class Permissions:
     def of(cls, template: Template) -> "Permissions":
         """Read the permissions of all functions."""
         variables = template.document["Globals"]["Function"]["Environment"]["Variables"]
-        names = get_args(QueueName)
+        urls = json.loads(variables[variable("queue_urls")]["Fn::Sub"])
         return cls(
             allowed={
                 function.logical_id: permissions_of(template, function.logical_id)
                 for function in template.functions
             },
             table=template.table[0],
-            queues={name: str(target(variables[variable(f"{name}_queue_url")])) for name in names},
+            queues={name: reference[2:-1] for name, reference in urls.items()},
         )
 
     def check(self, action: str, resource: str) -> None:
@@ -182,43 +176,33 @@ def denials_of(template: Template, logical_id: str) -> list[Mapping[str, Any]]:
 
 
 def statements_of(template: Template, logical_id: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the statements of all policies of a function.
-
-    A function with a role has the role's policies. Without a role, SAM makes one of the function's
-    `Policies`, and attaches AWS managed policies for its logs and event sources.
+    """Yield the statements of all policies of a function's role.
 
     Raises:
-        BadTemplateError: A policy is not in the template.
+        BadTemplateError: The function has no role, or a policy is not in the template.
     """
     function = dict(template.resources("AWS::Serverless::Function"))[logical_id]
-    role = target(function.get("Role"))
-    if role is None:
-        yield from _statements(template, function.get("Policies", ()))
-        return
-    properties = dict(template.resources("AWS::IAM::Role"))[role]
-    yield from _statements(template, properties.get("ManagedPolicyArns", ()))
-    for policy in properties.get("Policies", ()):
+    if "Role" not in function:  # SAM would make one, with AWS's policies for all queues and logs
+        raise BadTemplateError(f"{logical_id} has no role")
+    role = dict(template.resources("AWS::IAM::Role"))[str(target(function["Role"]))]
+    managed = dict(template.resources("AWS::IAM::ManagedPolicy"))
+    for policy in _chosen(template, role.get("ManagedPolicyArns", ())):
+        if target(policy) not in managed:
+            raise BadTemplateError(f"the policy {policy} is not in the template")
+        yield from managed[str(target(policy))]["PolicyDocument"]["Statement"]
+    for policy in role.get("Policies", ()):
         yield from policy["PolicyDocument"]["Statement"]
 
 
-def managed_policies_of(template: Template, logical_id: str) -> list[str]:
-    """Return the AWS managed policies that SAM attaches to a function without a role."""
-    function = dict(template.resources("AWS::Serverless::Function"))[logical_id]
-    if "Role" in function:
-        return []
-    events = {event["Type"] for event in (function.get("Events") or {}).values()}
-    return [LOGS_POLICY, *(name for kind, name in SAM_POLICIES.items() if kind in events)]
-
-
-def _statements(template: Template, policies: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    managed = dict(template.resources("AWS::IAM::ManagedPolicy"))
+def _chosen(template: Template, policies: Iterable[Any]) -> Iterator[Any]:
+    """Yield the policies that a stack with the default parameters has."""
     for policy in policies:
-        if "Statement" in policy:
-            yield from policy["Statement"]
-        elif target(policy) in managed:
-            yield from managed[str(target(policy))]["PolicyDocument"]["Statement"]
-        else:
-            raise BadTemplateError(f"the policy {policy} is not in the template")
+        match policy:
+            case {"Fn::If": [condition, chosen, _]}:
+                if template.resolve({"Fn::If": [condition, True, False]}, {}):
+                    yield chosen
+            case _:
+                yield policy
 
 
 def _permissions(statement: Mapping[str, Any]) -> Iterator[Permission]:

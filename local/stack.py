@@ -17,7 +17,6 @@ from typing import IO, Self
 
 from local.config import LOOPBACK, Config
 from local.demo import LINE, TENANT, make_demo
-from local.engine import Adapters, Engine, engine_of
 from local.environment import AUDIENCE, LocalSecrets, StackEnvironment, lambda_environment
 from local.errors import DataInUseError
 from local.events import Request, Response
@@ -33,6 +32,7 @@ from local.polling.feed import FeedPoller, feed_sources
 from local.polling.inbox import Inbox, PolledQueue
 from local.polling.poller import Poller
 from local.polling.queue_depths import QueueDepths
+from local.sqlite.engine import Adapters, SqliteEngine
 from local.template import REGISTER, Template
 from local.timing.clock import TurnableClock
 from local.timing.clock_control import ClockControl
@@ -40,6 +40,7 @@ from local.timing.due_events import DueEvents
 from local.timing.due_index import DueIndex
 from local.timing.schedules import Schedules
 from local.timing.waiting import WaitingWork
+from local.twilio.no_answer import NoAnswer
 from local.twilio.sandbox import PREFIX as TWILIO_PREFIX
 from local.twilio.sandbox import TwilioSandbox
 from local.twilio.sms_log import SmsLog
@@ -59,6 +60,7 @@ from skein import bootstrap
 from skein.adapters.openai.model import OpenAIModel
 from skein.bootstrap.api import ApiServices
 from skein.ports import Clock, Sockets
+from skein.services.chats.message_reasons import ReasonViews
 from skein.settings import Settings
 
 STOP_SECONDS = 3.0
@@ -73,7 +75,6 @@ class Stack:
     """Local stack, as a context manager that starts and stops the stack.
 
     Args:
-        config: The stack's configuration.
         template: The template, if it is already loaded; by default, the stack loads the template
             that `config` names.
         inbox: Wraps the inbox that holds the queues' messages.
@@ -144,7 +145,7 @@ class Stack:
         return self._answer(request)
 
     def _functions(
-        self, parts: ExitStack, engine: Engine, environment: StackEnvironment
+        self, parts: ExitStack, engine: SqliteEngine, environment: StackEnvironment
     ) -> Invoker:
         """Create the invoker that runs the handlers.
 
@@ -156,7 +157,7 @@ class Stack:
         """Return the connections of the live channel, as the handlers use them."""
         return server
 
-    def _wired(self, engine: Engine, poller: Poller, clock: TurnableClock) -> None:
+    def _wired(self, engine: SqliteEngine, poller: Poller, clock: TurnableClock) -> None:
         """Hook for subclasses, called when all parts are wired and none is running."""
 
     def _start(self, parts: ExitStack) -> None:
@@ -172,7 +173,7 @@ class Stack:
         model = LocalModel(folder / "model") if self.config.uses_local_model else None
         if model is not None:
             parts.callback(model.stop)
-        engine = engine_of(self.config.engine, folder)
+        engine = SqliteEngine(folder)
         parts.callback(engine.stop)
         names = engine.start(self.template)
         live_server = LiveServer(self.config.live_port, host=self.config.host)
@@ -180,7 +181,6 @@ class Stack:
         environment = StackEnvironment(
             base_url=self.url,
             live_url=live_server.url,
-            aws_url=engine.aws_url,
             model_url=model.wait() if model else self.config.openai_base_url,
             names=names,
             chosen={
@@ -200,7 +200,7 @@ class Stack:
     def _wire(
         self,
         parts: ExitStack,
-        engine: Engine,
+        engine: SqliteEngine,
         environment: StackEnvironment,
         live_server: LiveServer,
     ) -> None:
@@ -262,6 +262,11 @@ class Stack:
             authorizer=authorizer,
             webhooks=webhooks,
             sms_log=sms_log,
+            no_answer=NoAnswer(
+                adapters.table,
+                ReasonViews(table=adapters.table, clock=clock),
+                account["account_sid"],
+            ),
             clock=clock,
             clock_control=clock_control,
             due_events=DueEvents(adapters.table, due_index),
@@ -329,14 +334,14 @@ class Stack:
 
     def _poller(
         self,
-        engine: Engine,
+        engine: SqliteEngine,
         environment: StackEnvironment,
         functions: Invoker,
         clock: TurnableClock,
     ) -> Poller:
         """Create the poller of the queues, which each sent message wakes."""
         poller = Poller(
-            self._inbox(engine.inbox(_sources(self.template, environment.names), clock), clock),
+            self._inbox(engine.inbox(_sources(self.template), clock), clock),
             functions=functions,
             clock=clock,
             max_concurrency=self._max_concurrency,
@@ -402,7 +407,7 @@ def _lock(path: Path, parts: ExitStack) -> None:
         ) from error
 
 
-def _queue_depths(poller: Poller, engine: Engine, clock: Clock) -> QueueDepths:
+def _queue_depths(poller: Poller, engine: SqliteEngine, clock: Clock) -> QueueDepths:
     return QueueDepths(
         sources=poller.sources,
         messages=poller.waiting,
@@ -412,7 +417,7 @@ def _queue_depths(poller: Poller, engine: Engine, clock: Clock) -> QueueDepths:
     )
 
 
-def _feed(engine: Engine, template: Template, functions: Invoker, clock: Clock) -> FeedPoller:
+def _feed(engine: SqliteEngine, template: Template, functions: Invoker, clock: Clock) -> FeedPoller:
     """Create the poller of the table's changes, which each change wakes."""
     sources = feed_sources(template)
     feed = FeedPoller(engine.changes(sources, clock), sources, functions=functions, clock=clock)
@@ -420,10 +425,10 @@ def _feed(engine: Engine, template: Template, functions: Invoker, clock: Clock) 
     return feed
 
 
-def _sources(template: Template, names: Mapping[str, str]) -> list[PolledQueue]:
+def _sources(template: Template) -> list[PolledQueue]:
     queues = {queue.logical_id: queue for queue in template.queues}
     return [
-        PolledQueue(queues[source.queue], names[source.queue], function, source)
+        PolledQueue(queues[source.queue], function, source)
         for function in template.functions
         for source in function.queues
     ]

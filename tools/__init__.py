@@ -1,1 +1,1 @@
-"""Tools that build, deploy and migrate Skein, never deployed themselves."""
+"""Tools that build and deploy Skein, never deployed themselves."""

@@ -18,9 +18,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "tests" / "e2e" / "generators"
-HOME = ROOT / ".cache" / "generators"
-PYTHON = HOME / "bin"
-NODE = HOME / "node"
+PYTHON = ROOT / ".cache" / "tools" / "bin"
+NODE = ROOT / ".cache" / "generators"
 PYTHON_TYPES = ROOT / "clients" / "python" / "src" / "skein_client" / "api_types.py"
 TYPESCRIPT_TYPES = ROOT / "clients" / "typescript" / "src" / "schema.ts"
 MANIFESTS = ("package.json", "package-lock.json")
@@ -123,7 +122,6 @@ def generate_models(document: Path, module: Path, kind: str = "pydantic_v2.BaseM
     """Generate a module with datamodel-code-generator.
 
     Args:
-        document: The OpenAPI document.
         module: The file to write.
         kind: The base of the generated classes, as the generator names it.
 

@@ -13,10 +13,11 @@ from contextlib import ExitStack, redirect_stdout
 from dataclasses import dataclass
 from typing import IO
 
+from bench.api import CallRefusedError
 from bench.eval.scripted import ScriptedModel, scripted_model
 from bench.eval.situation import Check, Situation
 from bench.eval.situations import SITUATIONS
-from bench.eval.stage import CallRefusedError, Stage, stage
+from bench.eval.stage import Stage, stage
 from local.errors import LocalError
 from skein.errors import SkeinError
 
@@ -30,7 +31,6 @@ class Outcome:
     """What came of one situation.
 
     Attributes:
-        situation: The situation.
         checks: What was expected, and whether it was met.
         problem: Why the situation could not be played; None if it was.
         tokens: The tokens of the model's input and output in answers to people.
@@ -65,7 +65,6 @@ def play(
     """Play one situation on a stack of its own and judge it.
 
     Args:
-        situation: The situation.
         base_url: The URL of the model's API; None for OpenAI's own.
         api_key: The key of the API; None if it takes none.
         model: The name of the model for all work; None for Skein's default models.

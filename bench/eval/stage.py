@@ -1,16 +1,14 @@
 """The stage of one situation: a local stack with people, agents and chats, used through its API."""
 
-import json
 import re
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from bench.api import Api
 from local.config import Config
 from local.stack import Stack
 
@@ -18,10 +16,6 @@ TENANT = "eval"
 LINE = "+14155550199"
 SECONDS = 700  # a turned clock returns after ten minutes at the latest
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
-
-
-class CallRefusedError(Exception):
-    """A call of the API was answered with an error."""
 
 
 class Message(NamedTuple):
@@ -47,21 +41,18 @@ class Message(NamedTuple):
 class Stage:
     """People, agents and chats of one situation; each call is a call of the API.
 
-    Args:
-        url: The URL of the local stack.
-
     Attributes:
         ids: The ids of people, agents, chats and threads by name or title.
         characters: The system prompts of the agents by name.
     """
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self._api = Api(url, TENANT)
         self.ids: dict[str, str] = {}
         self.characters: dict[str, str] = {}
         self._tokens: dict[str, str] = {}
         self._posted = 0
-        self._operator = self._token("operator", "admin chat")
+        self._operator = self._api.token("operator", "admin chat")
 
     # ------------------------------------------------------------------ who and where
 
@@ -206,32 +197,13 @@ class Stage:
 
     # ------------------------------------------------------------------ calls
 
-    def _token(self, user_id: str, scope: str = "chat") -> str:
-        body = {"sub": user_id, "tenant": TENANT, "scope": scope}
-        token: str = self._call("POST", "/local/token", body)["token"]
-        return token
-
     def _as(self, person: str, method: str, path: str, body: object = None) -> Any:
         if person not in self._tokens:
-            self._tokens[person] = self._token(self.ids[person])
+            self._tokens[person] = self._api.token(self.ids[person])
         return self._call(method, path, body, token=self._tokens[person])
 
     def _call(self, method: str, path: str, body: object = None, *, token: str = "") -> Any:
-        headers = {"content-type": "application/json"}
-        if token:
-            headers["authorization"] = f"Bearer {token}"
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(  # noqa: S310 - the local stack
-            f"{self._url}{path}", data, headers, method=method
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=SECONDS) as response:  # noqa: S310
-                text = response.read()
-        except urllib.error.HTTPError as error:
-            with error:
-                said = error.read().decode(errors="replace")
-            raise CallRefusedError(f"{method} {path}: {error.code} {said}") from error
-        return json.loads(text) if text else None
+        return self._api.ok(method, path, body, token=token, seconds=SECONDS)
 
 
 def matches(texts: list[str], pattern: str) -> bool:

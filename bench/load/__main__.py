@@ -10,12 +10,10 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import get_args
 
 from bench.load.people import MAX_GAP_SECONDS, MAX_IN_A_BURST
 from bench.load.report import page, show
 from bench.load.run import A_FEW, Outcome, Plan, any_seed, carry_out
-from local.engine import EngineName
 from local.template import ROOT
 
 
@@ -24,7 +22,7 @@ def main(arguments: list[str]) -> int:
     plan, keep = _asked(arguments)
     folder = Path(tempfile.mkdtemp(prefix="skein-load-"))
     log_to(folder / "stack.log")
-    how = f"{'with' if plan.faults else 'without'} faults on {plan.engine}"
+    how = "with faults" if plan.faults else "without faults"
     print(f"load: {plan.phones} phones, {plan.users} users, {how}, seed {plan.seed}", flush=True)
     begun = time.monotonic()
     outcome = carry_out(plan, folder)
@@ -45,9 +43,7 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
     parser.add_argument("--users", type=int, default=Plan.users)
     parser.add_argument("--seconds", type=float, default=Plan.seconds)
     parser.add_argument("--pause", type=float, default=Plan.pause_seconds)
-    parser.add_argument("--engine", choices=get_args(EngineName), default=Plan.engine)
     parser.add_argument("--faults", action="store_true")
-    parser.add_argument("--threads", action="store_true", help="without locust")
     parser.add_argument("--few", action="store_true", help="run a few people for a few seconds")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument(
@@ -57,15 +53,13 @@ def _asked(arguments: list[str]) -> tuple[Plan, bool]:
     asked = parser.parse_args(arguments)
     seed = any_seed() if asked.seed is None else asked.seed
     if asked.few:
-        return replace(A_FEW, seed=seed, engine=asked.engine), asked.keep
+        return replace(A_FEW, seed=seed), asked.keep
     plan = Plan(
         phones=asked.phones,
         users=asked.users,
         seconds=asked.seconds,
         pause_seconds=asked.pause,
-        engine=asked.engine,
         faults=asked.faults,
-        threads=asked.threads,
         drain_seconds=asked.rest,
         seed=seed,
     )
@@ -89,13 +83,9 @@ def machine() -> str:
 
 
 def _write(outcome: Outcome) -> None:
-    """Write the page, if this was a full run on the local stack's default engine."""
+    """Write the page, if this was a full run."""
     plan = outcome.plan
-    if plan.engine != Plan.engine or (plan.phones, plan.users, plan.seconds) != (
-        Plan.phones,
-        Plan.users,
-        Plan.seconds,
-    ):
+    if (plan.phones, plan.users, plan.seconds) != (Plan.phones, Plan.users, Plan.seconds):
         return
     name = "load-faults.md" if plan.faults else "load.md"
     gap = MAX_GAP_SECONDS * (MAX_IN_A_BURST - 1)

@@ -2,8 +2,8 @@
 
 `python -m bench.load.container SOCKET` imports and wires everything before it forks, so that a
 killed container is replaced quickly. It has no connections yet. Each container makes its own app
-from the host's settings, as a Lambda container does from its environment. Its clients fail as often
-as the storm says. It handles one event after the other.
+from the host's settings, as a Lambda container does from its environment. Its table and queues fail
+as often as the storm says. It handles one event after the other.
 """
 
 import importlib
@@ -16,28 +16,21 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from bench.load.containers import Setup
-from bench.load.storm import Storm, shake_aws
-from local.aws.delays import keep_delays
-from local.engine import Adapters
+from bench.load.storm import ShakenPort, Storm
 from local.environment import LocalSecrets
 from local.functions import Functions
 from local.sqlite.engine import SqliteEngine
 from local.template import Function, Template
 from local.timing.clock import TurnableClock
 from skein import bootstrap
-from skein.adapters.aws.clients import Aws
-from skein.adapters.aws.secrets import SecretsManager, secrets_client
-from skein.adapters.aws.sqs import SqsQueues, sqs_client
-from skein.adapters.dynamodb.table import DynamoTable, dynamo_client
-from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 from skein.adapters.tokens import Tokens
 from skein.bootstrap.api import ApiServices
 from skein.bootstrap.lazy import lazy
 from skein.bootstrap.ports import ADAPTERS, OVERRIDABLE, Ports, load_adapters
-from skein.ports import Clock
+from skein.ports import Queues, Table
 from skein.settings import Settings
 
 MODEL_KEY = "none"
@@ -72,37 +65,17 @@ def wire(setup: Setup, storm: Storm) -> None:
     """Build the app of this container."""
     settings = Settings.from_environment(setup.skein)
     clock = SharedClock(Path(setup.clock))
-    adapters = _adapters(setup, settings, clock, storm)
+    adapters = SqliteEngine(Path(setup.data_dir)).adapters(settings, clock)
     app = bootstrap.build_app(
         settings,
         clock=clock,
-        table=adapters.table,
+        table=cast("Table", ShakenPort(adapters.table, "table", storm)),
         erasure_register=adapters.erasure_register,
         vectors=adapters.vectors,
-        queues=adapters.queues,
+        queues=cast("Queues", ShakenPort(adapters.queues, "jobs", storm)),
         secrets=LocalSecrets(adapters.secrets, MODEL_KEY),
     )
     bootstrap.use(app)
-
-
-def _adapters(setup: Setup, settings: Settings, clock: Clock, storm: Storm) -> Adapters:
-    if setup.sqlite is not None:
-        return SqliteEngine(Path(setup.sqlite)).adapters(settings, clock)
-    aws = Aws(settings)
-    dynamodb = dynamo_client(
-        Aws(settings.model_copy(update={"aws_endpoint_url": setup.dynamodb_url}))
-    )
-    sqs = sqs_client(aws)
-    shake_aws(dynamodb, "dynamodb", storm)
-    shake_aws(sqs, "sqs", storm)
-    keep_delays(sqs, clock, setup.delays, sent=lambda: None)
-    return Adapters(
-        table=DynamoTable(dynamodb, settings.table_name, clock),
-        erasure_register=DynamoTable(dynamodb, settings.erasure_register_name, clock),
-        vectors=DynamoVectorIndex(dynamodb, settings.table_name, settings.vector_index, clock),
-        queues=SqsQueues(sqs, settings.queue_urls()),
-        secrets=SecretsManager(secrets_client(aws), clock),
-    )
 
 
 def serve(host: Connection, known: Mapping[str, Function], storm: Storm) -> None:

@@ -45,17 +45,13 @@ class Setup:
     Attributes:
         skein: Skein's environment variables.
         clock: The file of the shared clock.
-        sqlite: The data folder, if the table and the queues are in SQLite.
-        dynamodb_url: The endpoint of DynamoDB; empty with SQLite.
-        delays: The delay of each queue of SQS in seconds, by its URL.
+        data_dir: The data folder of the stack.
         seed: The seed of the injected faults.
     """
 
     skein: Mapping[str, str]
     clock: str
-    sqlite: str | None
-    dynamodb_url: str
-    delays: Mapping[str, int]
+    data_dir: str
     seed: str
 
 

@@ -20,16 +20,18 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+from bench.api import Api
 from bench.load.__main__ import log_to, machine
 from bench.load.live_people import LivePlan, LiveResult
-from bench.load.run import Caller, any_seed
+from bench.load.people import TENANT
+from bench.load.run import any_seed
 from bench.load.stand import ModelServer, dead_letters_of
 from bench.load.storm import SHARE, Storm, UnreliableInbox, lossy
 from bench.report import markdown_table, printed
 from local.config import Config
-from local.engine import Engine
 from local.events import Request, Response
 from local.polling.poller import Poller
+from local.sqlite.engine import SqliteEngine
 from local.stack import Stack
 from local.template import ROOT
 from local.timing.clock import TurnableClock
@@ -113,7 +115,6 @@ class ShakenSockets:
     """Connections to which some pushes fail, before or after they have taken effect.
 
     Args:
-        sockets: The connections.
         storm: Decides which pushes fail.
     """
 
@@ -142,9 +143,9 @@ class LiveStack(Stack):
         inbox = partial(UnreliableInbox, storm=storm, copied=SHARE, late=LATE)
         super().__init__(config, inbox=inbox)
         self._storm = storm
-        self._engine: Engine
+        self._engine: SqliteEngine
 
-    def _wired(self, engine: Engine, poller: Poller, clock: TurnableClock) -> None:
+    def _wired(self, engine: SqliteEngine, poller: Poller, clock: TurnableClock) -> None:
         self._engine = engine
 
     def _sockets(self, server: LiveServer) -> Sockets:
@@ -167,7 +168,7 @@ def carry_out(size: Size, folder: Path) -> LiveOutcome:
         model = parts.enter_context(ModelServer(storm))
         config = Config(port=0, data_dir=folder / "data", openai_base_url=model.base_url)
         stack = parts.enter_context(LiveStack(config, storm))
-        tokens, groups = _open_chats(Caller(stack.url), size.connections)
+        tokens, groups = _open_chats(Api(stack.url, TENANT), size.connections)
         plan = LivePlan(
             url=stack.url,
             seconds=size.seconds,
@@ -191,19 +192,19 @@ def carry_out(size: Size, folder: Path) -> LiveOutcome:
         )
 
 
-def _open_chats(caller: Caller, count: int) -> tuple[dict[str, str], dict[str, list[str]]]:
+def _open_chats(api: Api, count: int) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Create the people and their chats; return the people's tokens and the chats' members."""
-    operator = caller.token("operator", "admin")
+    operator = api.token("operator", "admin")
     people = [f"usr-{number:04}" for number in range(count)]
 
     def create(person: str) -> str:
-        caller.ok("POST", "/v1/users", {"id": person, "name": person}, token=operator)
-        return caller.token(person)
+        api.ok("POST", "/v1/users", {"id": person, "name": person}, token=operator)
+        return api.token(person)
 
     def gather(members: list[str]) -> str:
         others = [{"kind": "user", "id": member} for member in members[1:]]
         new = {"kind": "group", "title": "Group", "members": others}
-        return str(caller.ok("POST", "/v1/chats", new, token=tokens[members[0]])["id"])
+        return str(api.ok("POST", "/v1/chats", new, token=tokens[members[0]])["id"])
 
     with ThreadPoolExecutor(CALLERS) as pool:
         tokens = dict(zip(people, pool.map(create, people), strict=True))

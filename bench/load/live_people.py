@@ -22,8 +22,9 @@ from typing import Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
+from bench.api import call
 from bench.load.live_truth import Post, Stay, Truth, Window
-from bench.load.people import OK, call
+from bench.load.people import OK
 
 POOL = 16  # requests at once
 PAUSE_SECONDS = 0.2  # before a request is repeated
@@ -42,13 +43,11 @@ class LivePlan:
     """The plan of the people.
 
     Attributes:
-        url: The URL of the stack.
         seconds: How long they write.
         rate: The messages per second, of all people together.
         faults: Whether connections are cut.
         tokens: The token of each person.
         groups: The members of each chat.
-        seed: The seed of random choices.
     """
 
     url: str

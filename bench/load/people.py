@@ -1,25 +1,26 @@
 """The people of a load run: phones that text, and users of the app.
 
+    python -m bench.load.people CROWD.json
+
 Each waits for the answers. A message is sent again under the same id until it is acknowledged, as
 Twilio and real apps do. Each outcome is one line of a ledger, with which the checks compare the
-table. The module uses only the standard library, so that locust and threads can both run it.
+table. The people run in a process of their own, each in a thread.
 """
 
 import json
 import random
+import sys
 import threading
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from bench.api import call
+
 TENANT = "demo"
-CALL_SECONDS = 30.0
 MAX_TRIES = 25
 MAX_WAIT_SECONDS = 5.0
 LOOK_SECONDS, MAX_LOOK_SECONDS = 1.0, 5.0  # between two looks; growing, as in apps
@@ -28,9 +29,6 @@ MAX_GAP_SECONDS = 0.8  # so that a burst lies within a line's debounce
 OK = range(200, 300)
 # These statuses mean a wrong request; a retry gets the same response.
 REFUSED = frozenset({400, 401, 403, 404, 409, 413, 422})
-
-Told = Callable[[str, float], None]
-"""Takes what was measured, `acknowledged` or `answered`, and its seconds."""
 
 
 class RefusedError(Exception):
@@ -59,9 +57,7 @@ class World:
     """The common settings of all people.
 
     Attributes:
-        url: The URL of the stack.
         until: When people begin no more bursts, in seconds since 1970.
-        told: Called with each measured time.
         patience_seconds: After this time, a person stops looking for an answer; the checks still
             do.
     """
@@ -70,35 +66,11 @@ class World:
     line: str
     until: float
     ledger: Ledger
-    told: Told
     patience_seconds: float = 60.0
 
-    def call(
-        self, method: str, path: str, body: object = None, token: str | None = None
-    ) -> tuple[int, Any]:
-        """One request: its status and JSON; 0 where nobody answered."""
+    def call(self, method: str, path: str, body: object = None, token: str = "") -> tuple[int, Any]:
+        """Send a request; return its status and JSON, or 0 without a response."""
         return call(self.url, method, path, body, token)
-
-
-def call(
-    url: str, method: str, path: str, body: object = None, token: str | None = None
-) -> tuple[int, Any]:
-    """Send one request to a stack; return its status and JSON, or 0 if nobody answered."""
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"content-type": "application/json"}
-    if token is not None:
-        headers["authorization"] = f"Bearer {token}"
-    request = urllib.request.Request(  # noqa: S310 - loopback
-        f"{url}{path}", data, headers, method=method
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=CALL_SECONDS) as response:  # noqa: S310
-            return response.status, json.loads(response.read() or b"null")
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, None
-    except (OSError, HTTPException, ValueError):
-        return 0, None
 
 
 class Person:
@@ -108,7 +80,6 @@ class Person:
         name: `p` or `u` and three digits. Each message has the name, the burst and a number.
         world: The common settings.
         pause_seconds: The mean time between an answer and the next burst.
-        seed: The seed of random choices.
     """
 
     def __init__(self, name: str, world: World, *, pause_seconds: float, seed: int) -> None:
@@ -145,7 +116,6 @@ class Person:
         while time.time() < give_up:
             if self._answered(markers):
                 waited = time.time() - first_acknowledged
-                self._world.told("answered", waited)
                 self._note("answered", burst=self._burst, seconds=waited)
                 return
             time.sleep(look)
@@ -164,7 +134,6 @@ class Person:
             status, told = self._send(marker)
             now = time.time()
             if status in OK:
-                self._world.told("acknowledged", now - begun)
                 self._note(
                     "message", marker=marker, tries=tries, at=now, seconds=now - begun, **told
                 )
@@ -257,10 +226,47 @@ def people(
     ]
 
 
-def live_in_threads(everybody: list[Person]) -> None:
-    """Run each person in a thread, and wait until all have finished."""
+@dataclass(frozen=True)
+class Crowd:
+    """All people of a run.
+
+    Attributes:
+        until: When people begin no more bursts, in seconds since 1970.
+        leave_seconds: The time after that for the last answers.
+        ledger: The file of the ledger.
+        places: The token and the chat of each user of the app.
+    """
+
+    url: str
+    line: str
+    until: float
+    patience_seconds: float
+    leave_seconds: float
+    ledger: str
+    phones: int
+    places: list[dict[str, str]]
+    pause_seconds: float
+    seed: int
+
+
+def main(crowd: Crowd) -> None:
+    """Let all people write, each in a thread, until they have their last answers."""
+    world = World(
+        crowd.url, crowd.line, crowd.until, Ledger(Path(crowd.ledger)), crowd.patience_seconds
+    )
+    everybody = people(
+        world,
+        phones=crowd.phones,
+        places=list(crowd.places),
+        pause_seconds=crowd.pause_seconds,
+        seed=crowd.seed,
+    )
     threads = [threading.Thread(target=person.live, daemon=True) for person in everybody]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(max(0.0, crowd.until + crowd.leave_seconds - time.time()))
+
+
+if __name__ == "__main__":
+    main(Crowd(**json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))

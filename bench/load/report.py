@@ -6,35 +6,32 @@ from statistics import quantiles
 
 from bench.load.run import Outcome
 from bench.report import markdown_table, printed
-from local.engine import EngineName
 
 MAX_TOLD = 10
 
 OPENING = """\
-# {title}
+# Many people at once
 
-Written by `{command}`, not by hand. The whole local stack runs on one machine. Each handler runs in
-a process of its own, one event at a time. The people are run by locust. A phone sends bursts of one
-to three SMS within {gap} seconds, and the line's debounce is three seconds. The model answers after
-0.3 s.
+Written by `make load`, not by hand. The whole local stack runs on one machine. Each handler runs in
+a process of its own, one event at a time. The people are threads of another process. A phone sends
+bursts of one to three SMS within {gap:g} seconds, and the line's debounce is three seconds. The
+model answers after 0.3 s.
 
 A message counts as acknowledged when its sender was told so, with retries under the same id. The
 time of an answer is from the acknowledgement of the burst's first message until the person sees the
 answer; the person looks once a second at first. Afterwards, the clock is turned until no work is
 left, and the whole table is checked.
 """
-STORM = """\
+OPENING_WITH_FAULTS = """\
+# Many people at once, while everything fails
 
-With faults, each call of {called}, and each request of a person, fails with a
+Written by `make load FAULTS=1`, not by hand. People, measures and checks are those of
+[load.md](load.md). Each call of Twilio and the model, and each request of a person, fails with a
 probability of 5 %: it is throttled, its connection breaks, or its answer is lost, before or after
-it has taken effect. Half of the messages in queues come up to two seconds late, so that others
+it has taken effect. So does 1 % of the calls of the table and the queues, after the retries of an
+SDK. Half of the messages in queues come up to two seconds late, so that others
 overtake them. A tenth come twice. Every five seconds, a working container is killed.
 """
-
-CALLED: dict[EngineName, str] = {
-    "sqlite": "Twilio and the model",
-    "dynamodb": "DynamoDB, SQS, Twilio and the model",
-}
 
 
 def figures(outcome: Outcome) -> list[list[str]]:
@@ -123,12 +120,8 @@ def about(outcome: Outcome, machine: str) -> str:
 
 def page(outcome: Outcome, machine: str, *, gap: float) -> str:
     """Return the text of the page."""
-    faults = outcome.plan.faults
-    title = "Many people at once, while everything fails" if faults else "Many people at once"
-    command = "make load FAULTS=1" if faults else "make load"
     parts = [
-        OPENING.format(title=title, command=command, gap=f"{gap:g}")
-        + (STORM.format(called=CALLED[outcome.plan.engine]) if faults else ""),
+        OPENING_WITH_FAULTS if outcome.plan.faults else OPENING.format(gap=gap),
         f"{about(outcome, machine)}\n",
         f"{markdown_table(figures(outcome))}\n",
         *([f"{markdown_table(failures(outcome))}\n"] if outcome.drawn else []),

@@ -5,24 +5,24 @@ import logging
 import os
 import random
 import subprocess
+import sys
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
+from bench.api import Api
 from bench.load.checks import Verdict, verdicts
 from bench.load.containers import Kind
 from bench.load.found import StoredState, acknowledged_in, ledger_of
-from bench.load.people import TENANT, Ledger, World, live_in_threads, people
+from bench.load.people import TENANT, Crowd
 from bench.load.stand import Killer, LoadStack, ModelServer, config_for
 from bench.load.storm import Storm
 from local.demo import LINE
-from local.engine import EngineName
 from local.polling.poller import Poller
 from local.template import ROOT
 from local.timing.clock import TurnableClock
@@ -30,9 +30,7 @@ from skein import bootstrap
 from skein.models.common.storage import Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_partition
 
-LOCUST = ROOT / ".cache" / "load" / "bin" / "locust"
 PEOPLE_A_GROUP = 5
-RAMP_SECONDS = 10
 LEAVE_SECONDS = 75  # for the last answers
 MIN_TURN_SECONDS, MAX_TURN_SECONDS = 60.0, 900.0
 MAX_TURNED = timedelta(hours=2)
@@ -51,10 +49,7 @@ class Plan:
         users: The number of people in the app; half of them have a direct chat, half are in groups.
         seconds: How long the people write.
         pause_seconds: The mean time between an answer and a person's next burst.
-        engine: Where the table and the queues are kept.
         faults: Whether calls fail, queues are unreliable and containers are killed.
-        seed: The seed of all random choices.
-        threads: Whether the people run in threads of this process instead of locust.
         patience_seconds: How long a person looks for an answer.
         kill_seconds: The time between two killed containers.
         sizes: The number of containers of each kind.
@@ -66,10 +61,8 @@ class Plan:
     users: int = 50
     seconds: float = 180.0
     pause_seconds: float = 60.0
-    engine: EngineName = "sqlite"
     faults: bool = False
     seed: int = 1
-    threads: bool = False
     patience_seconds: float = 60.0
     kill_seconds: float = 5.0
     sizes: Mapping[Kind, int] | None = None
@@ -90,7 +83,6 @@ A_FEW = Plan(
     seconds=4.0,
     pause_seconds=1.0,
     faults=True,
-    threads=True,
     patience_seconds=3.0,
     kill_seconds=1.5,
     sizes={"door": 2, "worker": 3},
@@ -131,47 +123,15 @@ class Drainable(Protocol):
         ...
 
 
-class Caller:
-    """The operator's client, whose requests must all succeed."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    def ok(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        *,
-        token: str | None = None,
-        seconds: float = 60.0,
-    ) -> Any:
-        """Send one request that must succeed; return its JSON."""
-        headers = {"content-type": "application/json"}
-        if token is not None:
-            headers["authorization"] = f"Bearer {token}"
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(  # noqa: S310 - loopback
-            f"{self._url}{path}", data, headers, method=method
-        )
-        with urllib.request.urlopen(request, timeout=seconds) as response:  # noqa: S310
-            return json.loads(response.read() or b"null")
-
-    def token(self, sub: str, scope: str = "chat") -> str:
-        """Return a token for a person."""
-        told = self.ok("POST", "/local/token", {"sub": sub, "tenant": TENANT, "scope": scope})
-        return str(told["token"])
-
-
-def places(caller: Caller, users: int) -> list[dict[str, str]]:
+def places(api: Api, users: int) -> list[dict[str, str]]:
     """Open the chats of the app; return the token and the chat of each user."""
-    operator = caller.token("operator", "admin")
-    agents = caller.ok("GET", "/v1/agents", token=operator)["items"]
+    operator = api.token("operator", "admin")
+    agents = api.ok("GET", "/v1/agents", token=operator)["items"]
     agent = {"kind": "agent", "id": agents[0]["id"]}
-    tokens = [caller.token(f"usr-{n:03}") for n in range(users)]
+    tokens = [api.token(f"usr-{n:03}") for n in range(users)]
     for n in range(users):
         new_user = {"id": f"usr-{n:03}", "name": f"Person {n}"}
-        caller.ok("POST", "/v1/users", new_user, token=operator)
+        api.ok("POST", "/v1/users", new_user, token=operator)
     found: list[dict[str, str]] = []
     alone = users - users // 2
     for n, token in enumerate(tokens):
@@ -184,7 +144,7 @@ def places(caller: Caller, users: int) -> list[dict[str, str]]:
         else:
             found.append({"token": token, "chat_id": found[-1]["chat_id"]})
             continue
-        chat = caller.ok("POST", "/v1/chats", new, token=token)
+        chat = api.ok("POST", "/v1/chats", new, token=token)
         found.append({"token": token, "chat_id": chat["id"]})
     return found
 
@@ -194,11 +154,11 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
     storm = Storm(f"{plan.seed}-host")
     with ExitStack() as parts:
         server = parts.enter_context(ModelServer(storm))
-        config = config_for(folder / "data", server.base_url, dict(plan.settings), plan.engine)
+        config = config_for(folder / "data", server.base_url, dict(plan.settings))
         stack = LoadStack(config, storm=storm, seed=plan.seed, sizes=plan.sizes)
         parts.enter_context(stack)
-        caller = Caller(stack.url)
-        theirs = places(caller, plan.users)
+        api = Api(stack.url, TENANT)
+        theirs = places(api, plan.users)
         ledger = folder / "ledger.jsonl"
         ledger.touch()
         begun = time.monotonic()
@@ -210,7 +170,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
             _run_people(plan, stack.url, theirs, ledger, folder)
         storm.raging = False
         written, busy = time.monotonic(), os.getloadavg()[1]
-        quiet = drain(stack, caller, plan.time_to_rest)
+        quiet = drain(stack, api, plan.time_to_rest)
         drained = time.monotonic()
         lines = ledger_of(ledger)
         found = StoredState(acknowledged=acknowledged_in(lines))
@@ -236,61 +196,32 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
 def _run_people(
     plan: Plan, url: str, theirs: list[dict[str, str]], ledger: Path, folder: Path
 ) -> None:
-    until = time.time() + plan.seconds
-    if plan.threads:
-        world = World(
-            url,
-            LINE,
-            until,
-            Ledger(ledger),
-            told=lambda *_: None,
-            patience_seconds=plan.patience_seconds,
-        )
-        everybody = people(
-            world,
-            phones=plan.phones,
-            places=list(theirs),
-            pause_seconds=plan.pause_seconds,
-            seed=plan.seed,
-        )
-        live_in_threads(everybody)
-        return
-    told = folder / "plan.json"
-    told.write_text(
-        json.dumps(
-            {
-                "url": url,
-                "line": LINE,
-                "until": until,
-                "ledger": str(ledger),
-                "phones": plan.phones,
-                "places": theirs,
-                "pause_seconds": plan.pause_seconds,
-                "seed": plan.seed,
-            }
-        ),
-        encoding="utf-8",
+    crowd = Crowd(
+        url=url,
+        line=LINE,
+        until=time.time() + plan.seconds,
+        patience_seconds=plan.patience_seconds,
+        leave_seconds=LEAVE_SECONDS,
+        ledger=str(ledger),
+        phones=plan.phones,
+        places=theirs,
+        pause_seconds=plan.pause_seconds,
+        seed=plan.seed,
     )
-    count = plan.phones + plan.users
-    with (folder / "locust.log").open("wb") as log:
+    told = folder / "people.json"
+    told.write_text(json.dumps(asdict(crowd)), encoding="utf-8")
+    with (folder / "people.log").open("wb") as log:
         subprocess.run(
-            [
-                str(LOCUST),
-                *("-f", str(ROOT / "bench" / "load" / "locustfile.py")),
-                *("--headless", "--only-summary"),
-                *("-u", str(count), "-r", str(max(1, count // RAMP_SECONDS))),
-                *("--run-time", f"{int(plan.seconds + LEAVE_SECONDS)}s", "--stop-timeout", "5"),
-            ],
+            [sys.executable, "-m", "bench.load.people", str(told)],
             cwd=ROOT,
-            env={**os.environ, "SKEIN_LOAD_PLAN": str(told), "PYTHONPATH": str(ROOT)},
             stdout=log,
             stderr=subprocess.STDOUT,
             timeout=plan.seconds + 2 * LEAVE_SECONDS,
-            check=False,
+            check=True,
         )
 
 
-def drain(stack: Drainable, caller: Caller, seconds: float) -> bool:
+def drain(stack: Drainable, api: Api, seconds: float) -> bool:
     """Turn the clock until nothing is due; return whether the real time sufficed.
 
     The clock is turned to each due time, at most by two hours in all. All retries end within that.
@@ -301,12 +232,12 @@ def drain(stack: Drainable, caller: Caller, seconds: float) -> bool:
         while stack.clock.now() - begun < MAX_TURNED:
             # `/local/drain` would leave the retries of failed jobs.
             now = {"advance_seconds": 0}
-            caller.ok("POST", "/local/clock", now, seconds=give_up - time.monotonic())
+            api.ok("POST", "/local/clock", now, seconds=give_up - time.monotonic())
             moments = [at for at in (_due_at(), stack.poller.next_due()) if at is not None]
             if not moments:
                 return True
             ahead = (min(moments) - stack.clock.now()).total_seconds() + 1
-            caller.ok(
+            api.ok(
                 "POST",
                 "/local/clock",
                 {"advance_seconds": min(max(ahead, MIN_TURN_SECONDS), MAX_TURN_SECONDS)},

@@ -15,13 +15,12 @@ from typing import Self
 from bench.load.containers import Containers, Kind, Setup
 from bench.load.model import THROTTLED, Model
 from bench.load.storm import Storm, UnreliableInbox, lossy, shaken
-from local.aws.engine import AwsEngine
 from local.config import LOOPBACK, Config
-from local.engine import Engine, EngineName
 from local.environment import StackEnvironment
 from local.events import Request, Response, json_response
 from local.functions import Invoker
 from local.polling.poller import Poller
+from local.sqlite.engine import SqliteEngine
 from local.stack import Stack
 from local.template import Template
 from local.timing.clock import TurnableClock
@@ -49,7 +48,6 @@ class LoadStack(Stack):
     """A local stack whose containers and requests can fail.
 
     Args:
-        config: The configuration of the stack.
         storm: Decides which faults are injected.
         seed: The seed of the faults inside containers.
         sizes: The number of containers of each kind.
@@ -65,12 +63,12 @@ class LoadStack(Stack):
         self._seed = seed
         self._sizes = sizes or SIZES
         self.containers: Containers
-        self.engine: Engine
+        self.engine: SqliteEngine
         self.poller: Poller
         self.clock: TurnableClock
 
     def _functions(
-        self, parts: ExitStack, engine: Engine, environment: StackEnvironment
+        self, parts: ExitStack, engine: SqliteEngine, environment: StackEnvironment
     ) -> Invoker:
         folder = self.config.data_dir
         skein = {
@@ -83,9 +81,7 @@ class LoadStack(Stack):
             setup=Setup(
                 skein,
                 clock=str(folder / "clock"),
-                sqlite=None if isinstance(engine, AwsEngine) else str(folder),
-                dynamodb_url=engine.dynamodb_url if isinstance(engine, AwsEngine) else "",
-                delays=engine.delays if isinstance(engine, AwsEngine) else {},
+                data_dir=str(folder),
                 seed=f"{self._seed}-container",
             ),
             storm=self._storm,
@@ -95,7 +91,7 @@ class LoadStack(Stack):
         self.containers.start()
         return self.containers
 
-    def _wired(self, engine: Engine, poller: Poller, clock: TurnableClock) -> None:
+    def _wired(self, engine: SqliteEngine, poller: Poller, clock: TurnableClock) -> None:
         self.engine, self.poller, self.clock = engine, poller, clock
         self.containers.wake = self._wake
         self._twilio = shaken(
@@ -131,7 +127,7 @@ class LoadStack(Stack):
         return dead_letters_of(self.template, self.engine)
 
 
-def dead_letters_of(template: Template, engine: Engine) -> dict[str, int]:
+def dead_letters_of(template: Template, engine: SqliteEngine) -> dict[str, int]:
     """Return the number of messages in each dead-letter queue."""
     names = sorted({queue.dead_letters for queue in template.queues if queue.dead_letters})
     return {name: engine.dead_letters(name) for name in names}
@@ -175,8 +171,6 @@ class Killer:
     """Context manager that kills a working container every few seconds.
 
     Args:
-        containers: The containers.
-        seed: The seed of the choices.
         seconds: The time between two kills.
     """
 
@@ -208,11 +202,7 @@ class Killer:
                     break
 
 
-def config_for(
-    folder: Path, model_url: str, settings: dict[str, str], engine: EngineName
-) -> Config:
+def config_for(folder: Path, model_url: str, settings: dict[str, str]) -> Config:
     """Return the configuration of a load run's stack."""
     chosen = {"SKEIN_MODEL_TIMEOUT_SECONDS": str(MODEL_SECONDS), **settings}
-    return Config(
-        port=0, data_dir=folder, openai_base_url=model_url, engine=engine, settings=chosen
-    )
+    return Config(port=0, data_dir=folder, openai_base_url=model_url, settings=chosen)

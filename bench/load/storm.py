@@ -3,8 +3,6 @@
 All faults are injected here, in code of the benchmark; Skein does not know of them.
 """
 
-import io
-import json
 import random
 import threading
 import time
@@ -14,20 +12,17 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from botocore.awsrequest import AWSResponse
-from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
-from botocore.httpsession import URLLib3Session
-
 from local.events import Request, Response
 from local.polling.inbox import Held, Inbox, PolledQueue
+from skein.errors import Ambiguous, Throttled, Unavailable
 from skein.ports import Clock
 
 Fault = Literal["throttle", "reset", "lost before", "lost after"]
 FAULTS: tuple[Fault, ...] = ("throttle", "reset", "lost before", "lost after")
 
 SHARE = 0.05
-MAX_PAUSE_SECONDS = 1.0  # of a lost call of AWS, less than its time-out
-READ_SECONDS = 5
+SHARE_OF_PORTS = 0.01  # of the calls of the table and the queues that fail after the SDK's retries
+WRITES = frozenset({"write", "transact", "send"})
 LATEST_SECONDS = 2.0  # the longest delay of a late message
 COPIED, LATE = 0.1, 0.5  # the shares of messages that come twice, and late
 
@@ -35,11 +30,7 @@ Answer = Callable[[Request], Response]
 
 
 class Storm:
-    """Source of injected faults, which injects none until `raging` is set.
-
-    Args:
-        seed: The seed of the choices.
-    """
+    """Source of injected faults, which injects none until `raging` is set."""
 
     def __init__(self, seed: str) -> None:
         self.raging = False
@@ -51,10 +42,10 @@ class Storm:
         """Start again with another seed."""
         self._random = random.Random(seed)
 
-    def draw(self, whose: str) -> Fault | None:
+    def draw(self, whose: str, share: float = SHARE) -> Fault | None:
         """Return the fault of a call; None for no fault."""
         with self._lock:
-            if not self.raging or self._random.random() >= SHARE:
+            if not self.raging or self._random.random() >= share:
                 return None
             fault = self._random.choice(FAULTS)
             self.drawn[f"{whose}: {fault}"] += 1
@@ -78,9 +69,6 @@ class Storm:
             return self._random.uniform(0, longest)
 
 
-# ------------------------------------------------------------------ what Skein calls
-
-
 def lossy(answer: Answer, storm: Storm, whose: str, request: Request) -> Response:
     """Answer a request, unless a fault loses the request or its response.
 
@@ -96,52 +84,34 @@ def lossy(answer: Answer, storm: Storm, whose: str, request: Request) -> Respons
     return response
 
 
-def shake_aws(client: Any, service: str, storm: Storm) -> None:
-    """Let calls of an AWS client fail, as AWS and the network do."""
-    wire = URLLib3Session(timeout=READ_SECONDS)
+class ShakenPort:
+    """An adapter of a port, some of whose calls fail as the adapters of AWS report it.
 
-    def before_send(request: Any, **_: object) -> AWSResponse | None:
-        fault = storm.draw(service)
-        if fault is None:
-            return None
-        if fault == "throttle":
-            return _throttled(request, service)
-        if fault == "reset":
-            if storm.chance(0.5):
-                wire.send(request)
-            raise ConnectionClosedError(endpoint_url=request.url)
-        if fault == "lost after":
-            wire.send(request)
-        time.sleep(storm.seconds(MAX_PAUSE_SECONDS))
-        raise ReadTimeoutError(endpoint_url=request.url)
+    Args:
+        name: Its name, for the counts.
+        storm: Decides which calls fail.
+    """
 
-    client.meta.events.register(f"before-send.{service}", before_send)
+    def __init__(self, adapter: object, name: str, storm: Storm) -> None:
+        self._adapter, self._name, self._storm = adapter, name, storm
 
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        call = getattr(self._adapter, method)
 
-def _throttled(request: Any, service: str) -> AWSResponse:
-    """Return the answer of DynamoDB or SQS to a throttled call."""
-    operation = request.headers.get("X-Amz-Target", b"")
-    name = operation.decode() if isinstance(operation, bytes) else str(operation)
-    if service == "sqs":
-        body: dict[str, Any] = {"__type": "com.amazonaws.sqs#RequestThrottled"}
-    elif name.endswith("TransactWriteItems"):
-        body = {
-            "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
-            "CancellationReasons": [{"Code": "TransactionConflict", "Message": "in use"}],
-        }
-    else:
-        body = {"__type": "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"}
-    data = json.dumps({**body, "message": "slow down"}).encode()
-    headers: Any = {"content-type": "application/x-amz-json-1.0", "content-length": str(len(data))}
-    return AWSResponse(request.url, 400, headers, _Raw(data))
+        def shaken_call(*arguments: Any, **named: Any) -> Any:
+            fault = self._storm.draw(self._name, SHARE_OF_PORTS)
+            if fault == "throttle":
+                raise Throttled("injected fault: throttled")
+            if fault == "lost before" or (fault == "reset" and method not in WRITES):
+                raise Unavailable("injected fault: call lost")
+            answer = call(*arguments, **named)
+            if fault is not None:
+                raise (Ambiguous if method in WRITES else Unavailable)(
+                    "injected fault: answer lost"
+                )
+            return answer
 
-
-class _Raw(io.BytesIO):
-    """A body in the form that botocore reads."""
-
-    def stream(self, **_: object) -> Any:
-        """Yield the whole body."""
-        yield self.read()
+        return shaken_call
 
 
 # ------------------------------------------------------------------ what is called over HTTP
@@ -183,7 +153,6 @@ class UnreliableInbox:
 
     Args:
         inbox: The inbox that holds the messages.
-        clock: The local clock.
         storm: Decides which messages come late or twice.
         copied: The share of messages that come twice.
         late: The share of messages that come late.
@@ -211,10 +180,6 @@ class UnreliableInbox:
     def sources(self) -> Sequence[PolledQueue]:
         """See `local.polling.inbox.Inbox`."""
         return self._inbox.sources
-
-    def receive(self) -> int:
-        """See `local.polling.inbox.Inbox`."""
-        return self._inbox.receive()
 
     def next_due(self) -> datetime | None:
         """See `local.polling.inbox.Inbox`."""

@@ -39,7 +39,7 @@ from skein.services.recall.candidates import RecallRequest
 from skein.services.recall.indexing import RecallIndexing
 from skein.services.recall.search import Recall, RecallResult
 from skein.services.recall.words import stems_of
-from skein.settings import Settings
+from tests.fakes.system import MemoryMetrics, MemoryQueues
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
 REQUIRED, GOAL = {1_000: 0.78, 4_000: 0.88}, {1_000: 0.80, 4_000: 0.92}
@@ -50,23 +50,6 @@ AT = "%I:%M %p on %d %B, %Y"
 HOURS_OF_INDEXING = 10
 PEERS_PYTHON = ROOT / ".cache" / "bench" / "bin" / "python"
 STORE_SECONDS = 300
-
-
-class NoQueues:
-    """Queues of which nothing comes; indexing here never runs out of time."""
-
-    def send(self, jobs: Sequence[Any], *, delay_seconds: int = 0) -> None:
-        """See `skein.ports.Queues`."""
-        raise AssertionError(f"{len(jobs)} jobs were left")
-
-
-class NoMetrics:
-    """Metrics that count nothing."""
-
-    def count(
-        self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None
-    ) -> None:
-        """See `skein.ports.Metrics`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +128,7 @@ class Stand:
             clock=clock,
             embeddings=embeddings,
             vocabulary=embeddings,
-            dispatch=Dispatch(queues=NoQueues(), metrics=NoMetrics(), settings=Settings()),
+            dispatch=Dispatch(queues=MemoryQueues(clock), metrics=MemoryMetrics()),
             commits=BlockCommits(table=self.table, clock=clock),
         )
         self.recall = Recall(

@@ -120,10 +120,8 @@ class GeneratedSet:
     """Chats of one person, and questions about what was said there.
 
     Attributes:
-        chats: The chats.
         whole: All messages of all chats by time, as one conversation.
         positions: The position in `whole` of each message, by its chat and its position there.
-        questions: The questions.
     """
 
     chats: tuple[Conversation, ...]

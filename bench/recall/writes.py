@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from bench.scale.assumptions import Assumptions
 from local.sqlite.items import item_size
 from skein.adapters.dynamodb.attributes import marshal_item
 from skein.adapters.static_embeddings import StaticEmbeddings
@@ -31,6 +30,8 @@ TENANT, CHAT = "bench", "chat_bench"
 AGENT = NamedMember(kind="agent", id="agt_bench", name="Agent")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 BURSTS = (1, 2, 4, 8, 64)
+# us-east-1 on demand, 2025-06-01: https://aws.amazon.com/dynamodb/pricing/on-demand/
+DOLLARS_PER_MILLION = 0.625
 MOST_WRITES = 4.0  # per message, also if each is indexed by itself
 KIB = 1_024
 MINUTE = timedelta(minutes=1)
@@ -187,7 +188,6 @@ def main(folder: str) -> int:
     if not conversations:
         print("bench: no conversation: set DATA to a folder of JSON files", file=sys.stderr)
         return 1
-    price = Assumptions.load().dynamodb.write_million
     print(
         f"{len(conversations)} conversations, {sum(map(len, conversations))} messages, one agent\n"
     )
@@ -202,7 +202,8 @@ def main(folder: str) -> int:
     for name, cost in costs.items():
         units = cost.units / cost.messages
         print(
-            f"{name:>19}{cost.writes / cost.messages:>9.2f}{units:>14.1f}{units * price:>16.2f}"
+            f"{name:>19}{cost.writes / cost.messages:>9.2f}{units:>14.1f}"
+            f"{units * DOLLARS_PER_MILLION:>16.2f}"
             f"{cost.calls / cost.messages:>8.1f}{cost.seconds / cost.messages * 1_000:>12.1f}"
             f"{cost.stored / cost.messages / KIB:>6.1f}"
         )

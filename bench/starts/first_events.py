@@ -82,7 +82,6 @@ class Scene:
         items: All items of the table.
         events: The events by the function's module.
         settings: The settings of the deployment; all endpoints outside are unreachable.
-        secrets: The secrets by name.
     """
 
     now: str
@@ -222,7 +221,7 @@ class _Story:
     # ------------------------------------------------------------------ events of it
 
     def _job_event(self, job: Job) -> Event:
-        message = QueueMessage("1", "1", job.model_dump_json(), "", {}, 1, self.now, self.now)
+        message = QueueMessage("1", "1", job.model_dump_json(), "", 1, self.now, self.now)
         return sqs_event(queue_arn(job.queue), [message])
 
     def _take(self, request: Request) -> Response:

@@ -13,13 +13,15 @@ from bench.turns.engines import client_of, make_table
 from bench.turns.fills import filled_by_batches
 from bench.turns.skein_chat import SkeinChat
 from bench.turns.stand import Stand
+from bench.turns.vectors import IndexedTable
 from local.template import Template
-from skein.adapters.dynamodb.table import DynamoTable
 from skein.adapters.tokens import Tokens
+from skein.agent.prompt import token_cache
+from skein.agent.reading import cache
 from skein.settings import Settings
 
 TABLE = "skein-memory"
-CHATS = 1_000
+CHATS = 500
 SETTLED = 50  # chats, after which all libraries are loaded
 MESSAGES = 20
 WORKER = "run_worker"
@@ -40,8 +42,8 @@ def main(url: str) -> None:
     make_table(client, TABLE)
     # The clock hardly moves, so that nothing in the caches expires.
     moment = Settings(reply_debounce_seconds=0)
-    stand = Stand(partial(DynamoTable, client, TABLE), tokens, settings=moment)
-    worker, settings = stand.app, stand.settings
+    stand = Stand(partial(IndexedTable, client, TABLE), tokens, settings=moment)
+    worker = stand.app
     settled = 0
     for number in range(1, CHATS + 1):
         chat = SkeinChat(stand, chat_id=f"chat_{number}")
@@ -57,7 +59,7 @@ def main(url: str) -> None:
         "after_mib": after / MIB,
         "grown_mib": (after - settled) / MIB,
         "context_cache_mib": worker.run_worker.prompting.context_cache.size / MIB,
-        "caches_bound_mib": (settings.context_cache_bytes + settings.token_cache_bytes) / MIB,
+        "caches_bound_mib": (cache.MAX_BYTES + token_cache.MAX_BYTES) / MIB,
         "function_mib": functions[WORKER].memory,
     }
     print(json.dumps(found), flush=True)

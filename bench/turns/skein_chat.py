@@ -14,7 +14,7 @@ from skein.models.common.base import NamedMember
 from skein.models.common.storage import Item
 from skein.models.directory.agent import DEFAULT_TOOLS, Agent, ToolName
 from skein.models.directory.user import User
-from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
+from skein.models.outbox.jobs import RecallJob, RunJob, SummaryJob, UpkeepJob
 from skein.models.runs.run import Run
 from skein.models.summaries.summary import Summary
 from skein.services.chat_state.history_window import pinned
@@ -24,6 +24,7 @@ TENANT = "bench"
 BETWEEN_MESSAGES = timedelta(seconds=30)
 SECONDS_BETWEEN_TURNS = 60
 INVOCATION = timedelta(seconds=120)
+INDEXED = 1_000  # the oldest messages of a chat; a search returns the blocks of 800
 
 Kind = Literal["direct", "group"]
 
@@ -40,8 +41,6 @@ class SkeinChat:
         kind: A direct chat, or an open group in which the agent answers in text.
         chat_id: The chat's id, which begins with `chat_`; the ids of the agent and the person are
             derived from it.
-        system_prompt: The agent's system prompt.
-        tools: The agent's tools.
 
     Attributes:
         said: The number of messages that the person has posted.
@@ -114,6 +113,14 @@ class SkeinChat:
             ]
         )
 
+    def index(self, first_seq: int = 1, last_seq: int | None = INDEXED) -> None:
+        """Index messages of the chat, so that prompts can recall them."""
+        job = RecallJob(
+            tenant=TENANT, chat_id=self._chat_id, first_seq=first_seq, last_seq=last_seq
+        )
+        worker = self._stand.app.recall_worker
+        worker.take(job, deadline=self._stand.clock.now() + INVOCATION)
+
     def _message(self, seq: int, begun: datetime) -> Message:
         return Message(
             tenant=TENANT,
@@ -158,7 +165,7 @@ class SkeinChat:
             at=self._stand.clock.now(),
         )
         pin = pinned(chat, record, self._stand.settings)
-        return chat.model_copy(update={"record": record, "pinned": pin})
+        return chat.model_copy(update={"summary": record, "pinned": pin})
 
     def _session(self, begun: datetime) -> Session:
         """Return one session for the whole chat: it has no long gap and no reset."""

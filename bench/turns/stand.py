@@ -4,13 +4,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from bench.turns.scripted import Scripted
-from skein.adapters.dynamodb.table import DynamoTable
-from skein.adapters.dynamodb.vectors import DynamoVectorIndex
+from bench.turns.vectors import IndexedTable
 from skein.adapters.system import UlidIds
-from skein.ports import Clock, ModelTokens, Table
+from skein.ports import Clock, ModelTokens
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.fakes.table import MemoryTable
+from tests.support.builders import embeddings
 from tests.support.services import AllServices, build_services
 
 BEGUN = datetime(2026, 2, 18, 12, tzinfo=UTC)
@@ -21,7 +21,6 @@ class Stand:
 
     Args:
         table: Makes the table, given the clock by which items expire.
-        tokens: Counts tokens.
         settings: The settings; None for the defaults.
         watched: Called with each new worker, to time its services.
 
@@ -31,7 +30,7 @@ class Stand:
 
     def __init__(
         self,
-        table: Callable[[Clock], Table],
+        table: Callable[[Clock], IndexedTable | MemoryTable],
         tokens: ModelTokens,
         *,
         settings: Settings | None = None,
@@ -47,16 +46,19 @@ class Stand:
             "table": self.table,
             "erasure_register": MemoryTable(self.clock),
             "tokens": tokens,
+            "embeddings": embeddings(),
+            "vocabulary": embeddings(),
             "clock": self.clock,
             "queues": self.queues,
             "model": self.model,
             "ids": UlidIds(self.clock),
             "metrics": MemoryMetrics(),
         }
-        if isinstance(self.table, DynamoTable):  # DynamoDB Local has no vector index
-            self.ports["vectors"] = DynamoVectorIndex(
-                self.table.client, self.table.table_name, "", self.clock
-            )
+        self.ports["vectors"] = (
+            self.table.vectors
+            if isinstance(self.table, MemoryTable)
+            else self.table.index(self.clock)
+        )
         self.app = self.new_app()
 
     def new_app(self) -> AllServices:

@@ -83,10 +83,10 @@ class SmsPhone {
       let version = null;
       try {
         while (!abort.signal.aborted) {
-          const { items, version: next } = await phoneSms(this.#number, this.#line, version, abort.signal);
+          const { items, version: next, no_answer: silence } = await phoneSms(this.#number, this.#line, version, abort.signal);
           if (version === null) this.#list.reset([]);
           version = next;
-          this.#take(items);
+          this.#take(items, silence);
         }
       } catch (error) {
         if (abort.signal.aborted) continue;
@@ -115,7 +115,7 @@ class SmsPhone {
     this.#abort.abort();
   }
 
-  #take(items) {
+  #take(items, silence) {
     const fresh = [];
     for (const sms of items) {
       const before = this.#known.get(sms.sid);
@@ -133,8 +133,10 @@ class SmsPhone {
     this.#list.append(fresh);
     if (fresh.length > 0) this.#list.toEnd();
     const newest = items.at(-1);
-    const waits = newest?.direction === "inbound" && newest.status === "received";
-    this.status.textContent = newest === undefined ? said.empty : waits ? said.waiting : "";
+    const waits = newest?.direction === "inbound" && newest.status === "received" && silence === null;
+    this.status.textContent = newest === undefined ? said.empty
+      : silence !== null ? said.noAnswers[silence.reason] ?? said.noAnswer(silence.meaning)
+      : waits ? said.waiting : "";
     this.status.classList.toggle("dots", waits);
   }
 

@@ -56,11 +56,14 @@ function pausesCard(api, { tenant, stack }, again) {
 
 /** Change a setting of the tenant; the value is JSON, or a text. */
 function changeCard(api, own, items, again) {
-  const names = Object.keys(own);
   const value = el("input", { autocomplete: "off", spellcheck: "false" });
-  const name = select(names.map((each) => [each, each]), names[0], offer);
+  const name = select(items.map((each) => [each.name, each.name]), items[0].name, offer);
+  const entered = field(said.value, value, "");
   function offer() {
-    const current = own[name.value] ?? items.find((item) => item.name === name.value)?.value ?? null;
+    const setting = items.find((each) => each.name === name.value);
+    const current = own[name.value] ?? setting.value;
+    fill(entered.querySelector(".hint"), said.types[setting.type], setting.minimum === null ? null : said.from(setting.minimum),
+      setting.maximum === null ? null : said.to(setting.maximum), said.empty);
     value.value = current === null ? "" : typeof current === "string" ? current : JSON.stringify(current);
   }
   offer();
@@ -68,7 +71,7 @@ function changeCard(api, own, items, again) {
     await api.patch("/v1/settings", { [name.value]: parsed(value.value) });
     await again();
   };
-  return card(said.change, form([field(said.setting, name), field(said.value, value, said.valueHint)], said.save, save));
+  return card(said.change, form([field(said.setting, name), entered], said.save, save));
 }
 
 function parsed(text) {

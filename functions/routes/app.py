@@ -144,7 +144,6 @@ class Principal(Value):
     """Caller of the API, from the claims that the gateway's authorizer verified.
 
     Attributes:
-        tenant: The caller's tenant.
         user_id: The token's `sub`.
         name: The token's `name`, or the id if the token has none.
         scopes: The token's scopes.

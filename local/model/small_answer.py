@@ -66,13 +66,14 @@ GREETING = r"(?:hi|hello|hey|hiya|good (?:morning|evening|afternoon))(?:,? \w+)?
 THANKS = r"(?:ok(?:ay)?,? )?(?:many )?(?:thanks|thank you|thx|cheers)\b.{0,40}"
 GOODBYE = r"(?:good)?bye|see you(?: later| soon)?|good night"
 WHO = (
-    r"who are you|what(?:'s| is) your name|are you (?:a |an )?(?:\w+ )?"
+    r"(?:and )?who are you|who(?:'s| is) (?:this|that|there)|what(?:'s| is) your name"
+    r"|who am i (?:talking|speaking|writing|texting) (?:to|with)|are you (?:a |an )?(?:\w+ )?"
     r"(?:person|human|man|woman|bot|robot|computer|ai|real)"
 )
 WHAT = r"what (?:can|do) you do|how can you help(?: me)?|help"
-# Small talk, with the answers. The model is not asked.
+# Small talk, with or without a greeting before it, and the answers. The model is not asked.
 SMALL_TALK = tuple(
-    (re.compile(rf"\W*(?:{pattern})\W*", re.IGNORECASE), answer)
+    (re.compile(rf"\W*(?:{GREETING}\W+)?(?:{pattern})\W*", re.IGNORECASE), answer)
     for pattern, answer in (
         (GREETING, "Hello! What can I do for you?"),
         (THANKS, "You're welcome! Write again any time."),
@@ -97,8 +98,14 @@ UNKNOWABLE = _patterns(
     rf"\b(?:did|has|have) (?!i\b)(?:\w+ ){{1,4}}{REPLY}\b",
     r"\bwho (?:called|texted|else)\b|\bwho (?:said|told|asked|wrote) (?:to )?(?:me|you|us|that)\b",
     r"\b(?:other|another) (?:chat|conversation|group)s?\b",
-    r"\bwhere (?:is|are|am) (?:my|our|i|we|he|she|they)\b",
+    r"\bwhere (?:is|are|am) (?:my|our|i|we|he|she|they)\b|\bwhere (?:do|did|will|shall) we\b",
+    r"\b(?:do|does|did|is|was|has|had|will|would|can|could|should) (?:he|she)\b.*\?",
     r"\bwhat (?:are|were|is) (?:my|our|your) plans?\b",
+)
+# Questions about a person, whose name has a capital letter. The model is not asked.
+PERSON = (
+    re.compile(r"\b(?:[Dd]id|[Dd]oes|[Hh]as|[Hh]ad|[Ww]ill) (?!I\b)[A-Z]\w+.*\?"),
+    re.compile(r"\b(?:[Ww]hy|[Hh]ow|[Ww]here|[Ww]hen) (?:is|was) (?!I\b)[A-Z]\w+.*\?"),
 )
 # Requests for what the model cannot do. The model is not asked.
 UNDOABLE = _patterns(
@@ -128,8 +135,11 @@ CLAIMS = _patterns(
     r"\bi(?:'m| am) (?:a|an|the) (?!computer|program|bot)\w+",
     r"\bas an? (?:ai|human|person|man|woman|doctor|coach|expert)\b",
     rf"\bi {BEING}\b",
+    r"\b(?:he|she)\b",
     r"https?:|www\.|@|\d{3}[- ]\d{3}",
 )
+# Sentences in which the model gives itself a name.
+NAMED = re.compile(r"\b(?:[Ii](?:'m| am)|[Mm]y name(?:'s| is)|[Tt]his is) (?P<name>[A-Z]\w*)")
 
 
 def known_answer(question: str, *, name: str) -> str | None:
@@ -137,7 +147,6 @@ def known_answer(question: str, *, name: str) -> str | None:
 
     Args:
         question: The message to answer.
-        name: The agent's name.
     """
     text = question.translate(PLAIN)
     letters = [character for character in text if character.isalpha()]
@@ -149,6 +158,7 @@ def known_answer(question: str, *, name: str) -> str | None:
     for patterns, answer in (
         (UNDOABLE, CANNOT_DO),
         (UNKNOWABLE, CANNOT_KNOW),
+        (PERSON, CANNOT_KNOW),
         (HEALTH, SEE_A_DOCTOR),
         (FEELINGS, BE_KIND),
     ):
@@ -157,12 +167,13 @@ def known_answer(question: str, *, name: str) -> str | None:
     return None
 
 
-def shaped(text: str, *, whole: bool) -> str:
+def shaped(text: str, *, whole: bool, name: str) -> str:
     """Return the part of a model's text that may be sent.
 
     Args:
         text: The text that the model wrote.
         whole: Whether the model ended the text itself. Otherwise its last words may be cut off.
+        name: The agent's name; the model may not give itself another one.
 
     Returns:
         One to `MAX_SENTENCES` sentences of at most two SMS; `CANNOT_SAY` if none may be sent.
@@ -170,7 +181,8 @@ def shaped(text: str, *, whole: bool) -> str:
     line = " ".join(text.translate(PLAIN).split())
     said: list[str] = []
     for sentence in _sentences(line, whole=whole):
-        if _claims(sentence) or sentence.casefold() in map(str.casefold, said):
+        repeated = sentence.casefold() in map(str.casefold, said)
+        if repeated or _claims(sentence) or _other_name(sentence, name):
             continue
         if len(said) == MAX_SENTENCES or segment_count(" ".join([*said, sentence])) > MAX_SEGMENTS:
             break
@@ -180,6 +192,11 @@ def shaped(text: str, *, whole: bool) -> str:
 
 def _claims(sentence: str) -> bool:
     return any(pattern.search(sentence) for pattern in CLAIMS)
+
+
+def _other_name(sentence: str, name: str) -> bool:
+    own = name.casefold().split()
+    return any(found["name"].casefold() not in own for found in NAMED.finditer(sentence))
 
 
 def _sentences(line: str, *, whole: bool) -> Iterator[str]:

@@ -23,8 +23,6 @@ class Continuation:
     Attributes:
         text: The text, without the stop.
         whole: Whether the model ended the text itself.
-        prompt_tokens: The tokens of the prompt.
-        tokens: The tokens of the text.
     """
 
     text: str
@@ -37,7 +35,6 @@ class SmallModel:
     """Chat completions of the local model, as JSON of OpenAI's API.
 
     Args:
-        name: The model's name.
         continued: Continues a prompt; called by many threads at once.
     """
 
@@ -74,7 +71,8 @@ class SmallModel:
         if known is not None:
             return known, None
         continuation = self._continued(conversation.prompt)
-        return shaped(continuation.text, whole=continuation.whole), continuation
+        whole, name = continuation.whole, conversation.name
+        return shaped(continuation.text, whole=whole, name=name), continuation
 
     def _completion(self, message: Mapping[str, Any], used: Continuation | None) -> dict[str, Any]:
         sent, received = (used.prompt_tokens, used.tokens) if used else (0, 0)

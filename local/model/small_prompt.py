@@ -46,7 +46,6 @@ class Turn:
 
     Attributes:
         own: Whether the agent said it.
-        text: The text.
     """
 
     own: bool
@@ -58,7 +57,6 @@ class Conversation:
     """The part of a request that the local model is shown.
 
     Attributes:
-        name: The agent's name.
         character: The agent's system prompt, shortened, on one line.
         turns: The last messages, oldest first.
         by_tool: Whether the agent reaches people only by the tool `send_message`.

@@ -110,8 +110,6 @@ class FeedPoller(Sweeper):
     Args:
         changes: Provides the changes.
         sources: The feeds.
-        functions: Runs the functions.
-        clock: The local clock.
     """
 
     def __init__(

@@ -11,14 +11,9 @@ from local.template import Function, Queue, QueueSource
 
 @dataclass(frozen=True)
 class PolledQueue:
-    """Queue and the function that handles its messages.
-
-    Attributes:
-        url: The queue's URL, or its logical id if the queue is not on SQS.
-    """
+    """Queue and the function that handles its messages."""
 
     queue: Queue
-    url: str
     function: Function
     settings: QueueSource
 
@@ -55,10 +50,6 @@ class Inbox(Protocol):
     @property
     def sources(self) -> Sequence[PolledQueue]:
         """The queues and their functions."""
-        ...
-
-    def receive(self) -> int:
-        """Fetch new messages from the queues, if they are elsewhere; return their number."""
         ...
 
     def next_due(self) -> datetime | None:

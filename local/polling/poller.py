@@ -26,8 +26,6 @@ class Poller(Sweeper):
 
     Args:
         inbox: Provides the messages.
-        functions: Runs the functions.
-        clock: The local clock.
         max_concurrency: The maximum number of batches of a queue that are handled at once.
     """
 
@@ -96,9 +94,9 @@ class Poller(Sweeper):
         """Return the number of running batches by function."""
         with self._changed:
             return {
-                source.function.logical_id: self._running[source.url]
+                source.function.logical_id: self._running[source.queue.logical_id]
                 for source in self._inbox.sources
-                if self._running[source.url]
+                if self._running[source.queue.logical_id]
             }
 
     def _busy(self) -> bool:
@@ -106,10 +104,9 @@ class Poller(Sweeper):
         return bool(self._running.total())
 
     def _sweep(self) -> int:
-        """Receive messages and start due batches; return the number of both together."""
-        received = self._inbox.receive()
+        """Start due batches within the concurrency limits; return their number."""
         with self._changed:
-            return received + self._start_due()
+            return self._start_due()
 
     def _pause(self) -> float:
         """Return the seconds until a message may be due, at most a second.
@@ -130,11 +127,11 @@ class Poller(Sweeper):
             return started
         for source in self._inbox.sources:
             most = concurrency(source.function, self._max_concurrency)
-            while not self._stopping and self._running[source.url] < most:
+            while not self._stopping and self._running[source.queue.logical_id] < most:
                 batch = self._inbox.take(source)
                 if not batch:
                     break
-                self._running[source.url] += 1
+                self._running[source.queue.logical_id] += 1
                 name = source.function.logical_id
                 self._count(name, len(batch))
                 started += 1
@@ -156,7 +153,7 @@ class Poller(Sweeper):
                 logger.exception("failed to record the outcome of messages")
         finally:
             with self._changed:
-                self._running[source.url] -= 1
+                self._running[source.queue.logical_id] -= 1
                 self._woken = True
                 self._changed.notify_all()
 

@@ -53,13 +53,13 @@ class QueueDepths:
         waiting: Counter[str] = Counter()
         delayed: Counter[str] = Counter()
         for held in self.messages():
-            (waiting if held.due_at <= now else delayed)[held.source.url] += 1
+            (waiting if held.due_at <= now else delayed)[held.source.queue.logical_id] += 1
         return [
             QueueDepth(
                 queue=source.queue.logical_id,
                 function=source.function.logical_id,
-                waiting=waiting[source.url],
-                delayed=delayed[source.url],
+                waiting=waiting[source.queue.logical_id],
+                delayed=delayed[source.queue.logical_id],
                 running=running.get(source.function.logical_id, 0),
                 dead_letters=self.dead_letters(source.queue.dead_letters)
                 if source.queue.dead_letters

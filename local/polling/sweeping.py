@@ -20,7 +20,6 @@ class Sweeper(ABC):
     notified when one of them changes.
 
     Args:
-        name: The name of the thread.
         sources: Where the work comes from, for the warning about a failed sweep.
     """
 

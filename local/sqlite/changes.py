@@ -73,12 +73,7 @@ def record_changes(
 
 
 class SqliteChanges:
-    """The changes for the feeds. See `local.polling.feed.Changes`.
-
-    Args:
-        database: The database.
-        clock: The local clock.
-    """
+    """The changes for the feeds. See `local.polling.feed.Changes`."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database

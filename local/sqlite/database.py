@@ -6,14 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from local.errors import DamagedDataError
+from local.errors import DamagedDataError, OtherFormatError
 from skein.errors import Ambiguous, StorageFull, Throttled, Unavailable
 
 BUSY_SECONDS = 10.0  # another process may hold the lock for so long
 MAX_WAL_BYTES = 16 * 1024 * 1024
 MEMORY = ":memory:"
 
-TABLE_AND_QUEUES = """
+# The format of the data folder, kept as `user_version` of its databases. Raise it with each change
+# after which this code cannot use a folder of the code before: other keys, required attributes,
+# tables of SQLite or files. A folder of another format is refused.
+STORAGE_FORMAT = 4
+SCHEMA = """
 CREATE TABLE items (
   pk TEXT NOT NULL,
   sk TEXT NOT NULL,
@@ -42,8 +46,6 @@ CREATE TABLE messages (
   received INTEGER NOT NULL DEFAULT 0
 );
 CREATE INDEX messages_due ON messages (queue, due_at, id);
-"""
-VECTORS = """
 CREATE TABLE vectors (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   partition TEXT NOT NULL,
@@ -63,8 +65,6 @@ CREATE TABLE vector_partitions (
   removed INTEGER NOT NULL,
   PRIMARY KEY (partition, model)
 ) WITHOUT ROWID;
-"""
-CHANGES = """
 CREATE TABLE feeds (
   name TEXT PRIMARY KEY,
   patterns TEXT NOT NULL
@@ -76,7 +76,6 @@ CREATE TABLE changes (
 );
 CREATE INDEX changes_of ON changes (feed, id);
 """
-SCHEMAS = (TABLE_AND_QUEUES, VECTORS, CHANGES)  # a file of version n has the first n
 
 
 class Database:
@@ -105,7 +104,8 @@ class Database:
         """Create the file and its tables if they are missing, and check an existing file.
 
         Raises:
-            DamagedDataError: The file is no database of this version, or is damaged.
+            DamagedDataError: The file is damaged.
+            OtherFormatError: The file has another storage format.
         """
         try:
             connection = self._prepared(self._open())
@@ -117,13 +117,16 @@ class Database:
 
     def _prepared(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         with _closed_on_error(connection):
-            [version] = connection.execute("PRAGMA user_version").fetchone()
-            if version == 0:
+            [found, tables] = connection.execute(
+                "SELECT user_version, (SELECT COUNT(*) FROM sqlite_schema) FROM pragma_user_version"
+            ).fetchone()
+            if found == 0 and tables == 0:
                 connection.execute("PRAGMA journal_mode = WAL")
-            elif version > len(SCHEMAS) or not _is_sound(connection):
+                _create(connection)
+            elif found != STORAGE_FORMAT:
+                raise _of_another_format(self._path)
+            elif not _is_sound(connection):
                 raise _damaged(self._path)
-            if version < len(SCHEMAS):
-                _upgrade(connection)
         return connection
 
     def limit(self, max_pages: int | None) -> None:
@@ -227,14 +230,15 @@ class Database:
         return connection
 
 
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Create the missing tables; another process may do the same at the same time."""
+def _create(connection: sqlite3.Connection) -> None:
+    """Create the tables, unless another process was faster."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        [version] = connection.execute("PRAGMA user_version").fetchone()
-        for statement in "".join(SCHEMAS[version:]).split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {len(SCHEMAS)}")
+        [found] = connection.execute("PRAGMA user_version").fetchone()
+        if found == 0:
+            for statement in SCHEMA.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {STORAGE_FORMAT}")
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
@@ -284,4 +288,12 @@ def _code(error: sqlite3.Error) -> int:
 def _damaged(path: Path | None) -> DamagedDataError:
     return DamagedDataError(
         f"{path} is damaged: restore a copy, or delete the file to start without its data"
+    )
+
+
+def _of_another_format(path: Path | None) -> OtherFormatError:
+    folder = path.parent if path else MEMORY
+    return OtherFormatError(
+        f"{folder} has the data of another version of Skein: move the folder away, "
+        "or set SKEIN_DATA_DIR to another folder, to start without that data"
     )

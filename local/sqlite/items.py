@@ -71,8 +71,7 @@ def _with_bytes(value: Any) -> Any:
     if len(value) == 1 and isinstance(value.get("S", value.get("N")), str):
         return value  # most values, which need no copy
     if value.keys() == {"B"} and isinstance(value["B"], str):
-        # Earlier versions wrote the standard alphabet.
-        return {"B": urlsafe_b64decode(value["B"].replace("+", "-").replace("/", "_"))}
+        return {"B": urlsafe_b64decode(value["B"])}
     return {name: _with_bytes(inner) for name, inner in value.items()}
 
 

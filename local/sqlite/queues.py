@@ -28,7 +28,6 @@ class SqliteQueues:
     """`Queues` on SQLite, for several threads and processes.
 
     Args:
-        database: The database.
         clock: The clock by which messages become due.
         names: The name of each kind's queue.
         sent: Called after each commit of messages.
@@ -76,9 +75,7 @@ class SqliteInbox:
     even if the clock is turned past that time.
 
     Args:
-        database: The database.
         sources: The queues and their functions.
-        clock: The local clock.
     """
 
     def __init__(self, database: Database, *, sources: Sequence[PolledQueue], clock: Clock) -> None:
@@ -88,10 +85,6 @@ class SqliteInbox:
         self._running: set[int] = set()
         self._lock = threading.Lock()
 
-    def receive(self) -> int:
-        """See `local.polling.inbox.Inbox`; all messages are here already."""
-        return 0
-
     def next_due(self) -> datetime | None:
         """See `local.polling.inbox.Inbox`."""
         running = self._ids()
@@ -100,7 +93,7 @@ class SqliteInbox:
                 connection.execute(
                     "SELECT due_at FROM messages WHERE queue = ?"  # noqa: S608 - no input
                     f" AND id NOT IN ({_marks(running)}) ORDER BY due_at LIMIT 1",
-                    [source.url, *running],
+                    [source.queue.logical_id, *running],
                 ).fetchone()
                 for source in self.sources
             ]
@@ -188,7 +181,12 @@ class SqliteInbox:
             "SELECT id, message_id, body, sent_at, first_received_at, receives, due_at"  # noqa: S608
             " FROM messages WHERE queue = ? AND due_at <= ?"
             f" AND id NOT IN ({_marks(running)}) ORDER BY due_at, id LIMIT ?",
-            [source.url, latest, *running, source.settings.batch_size if due else NO_LIMIT],
+            [
+                source.queue.logical_id,
+                latest,
+                *running,
+                source.settings.batch_size if due else NO_LIMIT,
+            ],
         ).fetchall()
         return [_held(source, row, now) for row in rows]
 
@@ -222,7 +220,6 @@ def _held(source: PolledQueue, row: tuple[Any, ...], now: datetime) -> Held:
         receipt_handle=str(number),
         body=body,
         md5=md5(body.encode(), usedforsecurity=False).hexdigest(),
-        attributes={},
         receive_count=receives + 1,
         sent_at=_time(sent_at),
         first_received_at=now if first_received_at is None else _time(first_received_at),

@@ -52,7 +52,6 @@ class SqliteTable:
     Its indexes are never behind, which DynamoDB's may be.
 
     Args:
-        database: The database.
         clock: The clock by which items expire; without a clock, no item expires.
         called: Receives each call after the call.
         changed: Called after each commit that has written changes for feeds.
@@ -119,21 +118,6 @@ class SqliteTable:
             rows = connection.execute("SELECT item FROM items ORDER BY pk, sk").fetchall()
         items = [unmarshal_item(from_text(text)) for (text,) in rows]
         return {Key(item["pk"], item["sk"]): item for item in items}
-
-    def all_stored(self) -> dict[Key, str]:
-        """Return each item's stored text by key, expired items included.
-
-        Items with different texts may be equal. Comparing texts is much faster than `all_items`.
-        """
-        with self._database.reading() as connection:
-            rows = connection.execute("SELECT pk, sk, item FROM items ORDER BY pk, sk").fetchall()
-        return {Key(pk, sk): text for pk, sk, text in rows}
-
-    def all_keys(self) -> list[Key]:
-        """Return the keys of all stored items, in order, expired ones included."""
-        with self._database.reading() as connection:
-            rows = connection.execute("SELECT pk, sk FROM items ORDER BY pk, sk").fetchall()
-        return [Key(*row) for row in rows]
 
     def delete_expired(self) -> None:
         """Delete the expired items, as DynamoDB does some time after they expire."""

@@ -54,10 +54,7 @@ class ClockControl:
     """Clock control that waits until all work that becomes due is finished.
 
     Args:
-        clock: The local clock.
-        poller: The poller of the queues.
         feed: The poller of the table's changes.
-        schedules: The schedules of the functions.
         sandbox: The Twilio sandbox, which sends status callbacks asynchronously.
         waiting: Reads what waits.
         table: The table, to correct stored times at a reset.

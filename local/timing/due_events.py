@@ -30,12 +30,7 @@ KEYS: Mapping[str, Callable[[str, str], Key]] = {
 
 @dataclass(frozen=True, slots=True)
 class DueEvents:
-    """Reader of the events that fire at a later time.
-
-    Args:
-        table: The table.
-        due_index: The due index of the table.
-    """
+    """Reader of the events that fire at a later time."""
 
     table: Table
     due_index: DueIndex

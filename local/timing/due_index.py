@@ -24,11 +24,7 @@ class DuePart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DueIndex:
-    """Reader of the due index.
-
-    Args:
-        table: The table.
-    """
+    """Reader of the due index."""
 
     table: Table
 
@@ -51,7 +47,6 @@ class DueIndex:
         """Yield the due pointers of a kind, shard by shard.
 
         Args:
-            kind: The kind.
             until: The latest due time; None for all.
         """
         last = HIGHEST_KEY if until is None else due_before(until)

@@ -39,7 +39,6 @@ class Reset:
     """Correction of the stored times after the clock went back.
 
     Args:
-        table: The table.
         now: The real time.
         by: How far the clock goes back.
     """

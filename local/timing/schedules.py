@@ -73,8 +73,6 @@ class Schedules:
 
     Args:
         functions_with_schedules: The template's functions.
-        functions: Runs the functions.
-        clock: The local clock.
         due_index: Tells which rules would find something.
     """
 

@@ -98,8 +98,6 @@ class WaitingWork:
     """Reader of the work that waits.
 
     Args:
-        table: The table.
-        due_index: The due index of the table.
         messages: Returns the messages that wait in the queues.
         changes: Returns the batches of changes that wait for a retry.
         now: Returns the local time.

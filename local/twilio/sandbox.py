@@ -67,7 +67,6 @@ class TwilioSandbox:
         log: Stores the SMS.
         account: `account_sid` and `auth_token`.
         webhooks: Sends the status callbacks.
-        clock: The local clock.
         on_sms: Called with each accepted SMS.
     """
 

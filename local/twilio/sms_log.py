@@ -115,7 +115,6 @@ class SmsLog:
         Args:
             phone: The phone number of the person.
             line: Only SMS from and to this line; None for all lines.
-            limit: The maximum number of SMS.
         """
         found = []
         for sms in self._stored():

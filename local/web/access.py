@@ -11,11 +11,7 @@ HTTP_PORT = 80  # browsers and curl leave this port out of `Host` and `Origin`
 
 @dataclass(frozen=True)
 class LocalAccess:
-    """Check of who sends a request to `/local`.
-
-    Attributes:
-        port: The TCP port of the stack.
-    """
+    """Check of who sends a request to `/local`."""
 
     port: int
 

@@ -65,7 +65,6 @@ class Authorizer:
 
         Args:
             sub: The id of the user.
-            tenant: The tenant of the user.
             scope: The scopes, separated by spaces; empty for none.
             name: The name of the user; None for a token without the claim `name`.
         """
@@ -81,7 +80,6 @@ class Authorizer:
 
         Args:
             sub: The id of the user.
-            name: The name of the user.
             client: The id of the client, which is the token's audience.
             nonce: The value that the client sent; empty for none.
         """

@@ -18,18 +18,21 @@ class Cors:
     """CORS rules of the gateway.
 
     Attributes:
-        origins: The origins whose pages may call the API, such as `http://127.0.0.1:8787`.
-        rules: `CorsConfiguration` of the template: methods, headers and the maximum age.
+        rules: `CorsConfiguration` of the template: origins, methods, headers, the maximum age.
     """
 
-    origins: Sequence[str] = ()
     rules: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, template: Template, origins: Sequence[str]) -> "Cors":
-        """Read the rules of the template's API; the origins replace those of the template."""
+        """Read the rules of the template's API.
+
+        Args:
+            origins: The origins whose pages may call the API, such as `http://127.0.0.1:8787`.
+        """
         _, api = next(template.resources("AWS::Serverless::HttpApi"), ("", {}))
-        return cls(tuple(origins), api.get("CorsConfiguration") or {})
+        given = {"CorsOrigins": ",".join(origins)}
+        return cls(template.resolve(api.get("CorsConfiguration"), given) or {})
 
     def preflight(self, request: Request) -> Response | None:
         """Answer a preflight request; None for any other request."""
@@ -37,7 +40,7 @@ class Cors:
         if request.method != "OPTIONS" or not asked or not self.rules:
             return None
         allowed: list[tuple[str, str]] = []
-        if request.headers.get("origin") in self.origins:
+        if request.headers.get("origin") in self.rules["AllowOrigins"]:
             allowed = [
                 ("access-control-allow-methods", ",".join(self.rules["AllowMethods"])),
                 ("access-control-allow-headers", ",".join(self.rules["AllowHeaders"])),
@@ -48,7 +51,7 @@ class Cors:
     def answering(self, request: Request, response: Response) -> Response:
         """Return a response with the headers that let the page of the origin read it."""
         origin = request.headers.get("origin")
-        if not self.rules or origin is None or origin not in self.origins:
+        if not self.rules or origin is None or origin not in self.rules["AllowOrigins"]:
             return response
         exposed = ",".join(self.rules["ExposeHeaders"])
         headers = [

@@ -14,11 +14,13 @@ from local.polling.queue_depths import QueueDepth
 from local.timing.clock import TurnableClock
 from local.timing.clock_control import ClockControl
 from local.timing.due_events import MAX_EVENTS, DueEvents
+from local.twilio.no_answer import NoAnswer
 from local.twilio.sandbox import E164
 from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
 from local.web.authorizer import Authorizer
 from skein.models.common.base import rfc3339
+from skein.models.common.reason import meaning_of
 from skein.services.delivery.segments import segment_count
 
 PREFIX = "/local/"
@@ -41,7 +43,7 @@ class DeveloperApi:
         authorizer: Creates tokens.
         webhooks: Sends inbound SMS to the stack.
         sms_log: Contains the SMS in both directions.
-        clock: The local clock.
+        no_answer: Tells why an SMS gets no answer.
         clock_control: Advances the clock and drains the queues.
         due_events: Lists the events that fire at a later time.
         queues: Returns the depths of the queues.
@@ -52,6 +54,7 @@ class DeveloperApi:
     authorizer: Authorizer
     webhooks: TwilioWebhooks
     sms_log: SmsLog
+    no_answer: NoAnswer
     clock: TurnableClock
     clock_control: ClockControl
     due_events: DueEvents
@@ -108,7 +111,14 @@ class DeveloperApi:
         version = self.sms_log.version
         found = self.sms_log.of_phone(number, line, MAX_SMS)
         items = [{**_shown(sms), "direction": sms.direction} for sms in found]
-        return {"version": version, "items": items}
+        return {"version": version, "items": items, "no_answer": self._silence(found)}
+
+    def _silence(self, found: Sequence[Sms]) -> Values | None:
+        """Return why the newest SMS of a phone gets no answer; None if that is not so."""
+        if not found or found[-1].direction != "inbound" or found[-1].status != "received":
+            return None
+        reason = self.no_answer.reason_of(found[-1])
+        return None if reason is None else {"reason": reason, "meaning": meaning_of(reason)}
 
     def _text(self, body: Values) -> object:
         sender, recipient = _phone(body, "from"), _phone(body, "to")

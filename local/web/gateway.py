@@ -22,9 +22,7 @@ class Gateway:
 
     Args:
         template_functions: The functions with their routes.
-        functions: Runs the functions.
         authorizer: Checks the tokens of routes that require one.
-        clock: Provides the events' timestamps.
         cors: The origins whose pages may call the API; none by default.
     """
 

@@ -84,7 +84,6 @@ class LiveServer:
 
         Args:
             routes: The functions of the WebSocket API by route key.
-            functions: Runs the functions.
         """
         self._routes, self._functions = routes, functions
         self._loop = asyncio.new_event_loop()

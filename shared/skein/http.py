@@ -49,7 +49,6 @@ def webhook_error_response(
 
     Args:
         error: The error.
-        metrics: Counts the rejection.
         named: Log fields that name the rejected SMS, as far as they are known.
     """
     if isinstance(error, Rejected):

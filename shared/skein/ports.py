@@ -116,7 +116,6 @@ class LanguageModel(Protocol):
         """Ask the model once, and report its words while it writes them.
 
         Args:
-            request: The request.
             heard: Called with the whole text so far, from any thread. If the client tries again,
                 the text starts over. Errors of the function propagate.
 
@@ -290,7 +289,7 @@ class Metrics(Protocol):
     def count(
         self, name: str, value: float = 1, *, unit: str = "Count", reason: str | None = None
     ) -> None:
-        """Add `value` to a metric; `docs/metrics.md` lists the names.
+        """Add `value` to a metric; `docs/alarms.md` lists the names.
 
         With a `reason`, `value` is also counted for this reason alone.
         """

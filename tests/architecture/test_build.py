@@ -17,7 +17,7 @@ from local.template import TEMPLATE, Template
 from skein.adapters.static_embeddings import LAYER_FOLDER, TOKENS, WEIGHTS
 from tests.support.scripted_openai import ScriptedOpenAI
 from tools.deployment import deploy, layer, size
-from tools.install import debian_python, runtime_python
+from tools.install import runtime_python
 
 # A finder that knows nothing of the packages and folders that the layer leaves out.
 PRUNED = """
@@ -386,7 +386,7 @@ def test_build_without_the_python_of_the_runtime_installs_it_from_debian(
         installed.append(version)
         return tmp_path / "python2.7"
 
-    monkeypatch.setattr(debian_python, "install", install)
+    monkeypatch.setattr(runtime_python, "install", install)
     assert runtime_python.find_or_install([newer], "2.7") == str(tmp_path / "python2.7")
     assert installed == ["2.7"]
 
@@ -405,28 +405,30 @@ def test_debian_packages_come_from_the_mirror_of_this_machine(
     release = tmp_path / "os-release"
     release.write_text("ID=debian\nVERSION_CODENAME=bookworm\n", encoding="utf-8")
     sources = "bookworm-security http://a/security\nbookworm http://a/debian\n"
-    monkeypatch.setattr(debian_python, "command", lambda _arguments: sources)
-    assert debian_python.mirror(release) == "http://a/debian"
+    monkeypatch.setattr(runtime_python, "command", lambda _arguments: sources)
+    assert runtime_python.mirror(release) == "http://a/debian"
     release.write_text("ID=ubuntu\nVERSION_CODENAME=noble\n", encoding="utf-8")
-    with pytest.raises(debian_python.NoDebianError, match="no source"):
-        debian_python.mirror(release)
+    with pytest.raises(runtime_python.NoRuntimePythonError, match="no source"):
+        runtime_python.mirror(release)
 
 
-def test_python_from_debian_finds_its_own_libraries(tmp_path: Path) -> None:
+def test_python_from_debian_finds_its_own_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The C library of the newer release is used, not the one of this machine."""
     root, target = tmp_path / "root", tmp_path / "target"
     libraries = f"usr/lib/{platform.machine()}-linux-gnu"
     file(root / libraries / "ld-linux-x.so.2", "")
     file(root / "usr" / "bin" / "python3.13", "")
-    file(root / "usr" / "bin" / "openssl", "")
-    program = interpreter(tmp_path / "patchelf", "1")
-    calls = tmp_path / "calls"
-    Path(program).write_text(f'#!/bin/sh\necho "$@" >{calls}\n', encoding="utf-8")
-    debian_python.relocate(root, target, "3.13", Path(program))
-    assert calls.read_text(encoding="utf-8").split() == [
-        *("--set-interpreter", str(target / libraries / "ld-linux-x.so.2")),
-        *("--force-rpath", "--set-rpath", str(target / libraries)),
-        str(root / "usr" / "bin" / "python3.13"),
+    file(root / "usr" / "bin" / "patchelf", "")
+    calls: list[list[str]] = []
+    monkeypatch.setattr(runtime_python, "command", calls.append)
+    runtime_python.relocate(root, target, "3.13")
+    loader, python = root / libraries / "ld-linux-x.so.2", str(root / "usr" / "bin" / "python3.13")
+    program = [str(loader), "--library-path", str(root / libraries), str(root / "usr/bin/patchelf")]
+    assert calls == [
+        [*program, "--force-rpath", "--set-rpath", str(target / libraries), python],
+        [*program, "--set-interpreter", str(target / libraries / loader.name), python],
     ]
     assert [path.name for path in (root / "usr" / "bin").iterdir()] == ["python3.13"]
 

@@ -48,15 +48,3 @@ def test_measure_returns_the_cold_starts_of_the_function_alone() -> None:
     assert found == [ColdStart("init", 900, 920), ColdStart("restore", 200, 230)]
     assert len(fake.invoked) == 5
     assert all(command[5] == "current" for command in fake.invoked)
-
-
-def test_summary_shows_each_kind_with_its_median_and_its_slowest() -> None:
-    starts = [ColdStart("init", ms, ms + 10) for ms in (800, 900, 1500)]
-    [line] = cold_starts.summary(starts)
-    assert "3 cold starts; median 900 ms" in line
-    assert "slowest 1510 ms" in line
-
-
-def test_summary_without_cold_starts_says_what_to_do() -> None:
-    [line] = cold_starts.summary([])
-    assert "--times" in line

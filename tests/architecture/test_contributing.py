@@ -1,29 +1,24 @@
 """Files for contributors: licences, walks and the version number."""
 
+import csv
 import re
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
-
-import pytest
 
 import skein
 from routes.document import openapi
-from tools import notices
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_notice_lists_each_shipped_package_with_its_licence() -> None:
-    written = notices.NOTICE.read_text(encoding="utf-8")
-    assert written == notices.notice(), "run .venv/bin/python -m tools.notices"
-
-
-def test_package_without_a_licence_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    silent = SimpleNamespace(json={"name": "unknown"})
-    monkeypatch.setattr("tools.notices.metadata.metadata", lambda _: silent)
-    with pytest.raises(ValueError, match="declares no licence"):
-        notices.licence("unknown")
+def test_licences_are_those_of_the_packages_that_are_shipped() -> None:
+    with (ROOT / "THIRD_PARTY_LICENSES.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    shipped = (ROOT / "requirements" / "layer.txt").read_text(encoding="utf-8")
+    pins = re.findall(r"^([a-z0-9._-]+)==(\S+)", shipped, flags=re.MULTILINE)
+    listed = {(row["Name"].lower().replace("_", "-"), row["Version"]) for row in rows}
+    assert listed == set(pins), "run `make licences`"
+    assert not [row["Name"] for row in rows if row["License"] in {"", "UNKNOWN"}]
 
 
 def test_licence_is_the_apache_license() -> None:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Strict
 
 from skein.agent.tools import TOOLS
 from skein.models.api.base import Request
-from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
+from skein.models.common.json_types import NUMBER, JsonTrue
 from skein.models.config.overrides import ChatOverridesChange, TenantOverridesChange
 from tests.matrix.calls import ROUTES
 
@@ -73,21 +73,3 @@ def test_body_numbers_and_truth_values_are_exact(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(TOOLS))
 def test_tool_arguments_numbers_and_truth_values_are_exact(name: str) -> None:
     assert not list(loose(TOOLS[name].arguments)), WHERE
-
-
-class Loose(BaseModel):
-    """A model with one field of each kind that the test must find."""
-
-    number: int
-    share: Annotated[float | None, NUMBER, "more"] = None
-    truth: bool = False
-    only: Literal[True] | None = None
-    many: tuple[int, ...] = ()
-    exact: Annotated[int | None, NUMBER] = None
-    exact_truth: JsonBool | None = None
-    exact_only: JsonTrue | None = None
-
-
-def test_loose_types_are_found_and_exact_ones_pass() -> None:
-    found = [each.partition(":")[0] for each in loose(Loose)]
-    assert found == [f"Loose.{name}" for name in ("number", "share", "truth", "only", "many")]

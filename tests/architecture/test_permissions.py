@@ -1,4 +1,4 @@
-"""The roles of the functions: what each may do, and that the documents say the same."""
+"""The roles of the functions: what each may do."""
 
 from datetime import date
 from fnmatch import fnmatchcase
@@ -12,7 +12,6 @@ from local.template import Function, target
 from skein.models.chats.chat import Chat
 from skein.models.privacy.audit import AuditEntry
 from tests.support.template import deployed_template
-from tools.deployment.permissions import BEGIN, END, PAGE, MissingMarkersError, table, written
 
 TEMPLATE = deployed_template()
 FUNCTIONS = {function.logical_id: function for function in TEMPLATE.functions}
@@ -154,15 +153,3 @@ def test_functions_that_can_be_in_a_loop_of_jobs_are_exempt_from_loop_detection(
     exempt = {n for n in FUNCTIONS if properties(n).get("RecursiveLoop") == "Allow"}
     assert exempt == looping
     assert looping
-
-
-def test_security_page_has_the_permissions_of_the_template() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert written(page, table(TEMPLATE)) == page, "run `make permissions`"
-
-
-def test_table_is_written_between_the_markers_only() -> None:
-    page = f"before\n{BEGIN}old\n{END}after\n"
-    assert written(page, "new\n") == f"before\n{BEGIN}new\n{END}after\n"
-    with pytest.raises(MissingMarkersError):
-        written("no markers", "new\n")

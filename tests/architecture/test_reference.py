@@ -1,7 +1,6 @@
 """The generated reference pages are up to date and complete."""
 
 import re
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,8 +9,8 @@ import pytest
 from local.template import ROOT
 from routes.document import openapi
 from skein.models.common.reason import Reason
-from tests.support.template import deployed_template
-from tools.reference import alarms, calls, reasons
+from tests.support.template import deployed_template, ops_template
+from tools.reference import alarms, calls, data, reasons
 from tools.reference.pages import PAGES
 
 
@@ -71,12 +70,6 @@ def test_calls_page_shows_scope_summary_and_particular_errors() -> None:
     )
 
 
-def test_calls_page_with_an_unplaced_tag_is_refused() -> None:
-    described = {**document(), "tags": [{"name": "boats"}]}
-    with pytest.raises(ValueError, match="boats"):
-        calls.page(described)
-
-
 # ---------------------------------------------------------------------- reasons
 
 
@@ -88,13 +81,6 @@ def test_reasons_page_has_each_reason_with_its_meaning() -> None:
     )
 
 
-def test_reasons_page_without_a_reason_is_refused() -> None:
-    first, *others = reasons.GROUPS
-    less = replace(first, entries=first.entries[1:])
-    with pytest.raises(ValueError, match="wrong_signature"):
-        reasons.page([less, *others])
-
-
 def test_each_reason_has_known_places_and_an_advice() -> None:
     places = set(re.findall(r"^\| `(\w+)` \|", reasons.HEAD, flags=re.MULTILINE))
     for group in reasons.GROUPS:
@@ -104,44 +90,39 @@ def test_each_reason_has_known_places_and_an_advice() -> None:
             assert entry.advice.endswith("."), entry.reason
 
 
-# ---------------------------------------------------------------------- alarms
+# ---------------------------------------------------------------------- data
 
 
-def test_alarm_list_has_each_alarm_once() -> None:
-    resources = deployed_template().document["Resources"].items()
-    expected = sorted(name for name, each in resources if each["Type"].endswith("Alarm"))
-    listed = [name for cells in rows(generated("alarm-list.md")) for name in cells[0].split(", ")]
-    assert sorted(name.strip("` ") for name in listed) == expected
+def test_data_page_without_an_entity_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data, "GROUPS", {**data.GROUPS, "Runs": {}})
+    with pytest.raises(ValueError, match="'Run'"):
+        data.page()
 
 
-@pytest.mark.parametrize(
-    ("name", "row"),
-    [
-        (
-            "RunsFailedAlarm",
-            "`RunsFailed` of `RunsFailed` and `AnswerSeconds`: over 5 % and 3 or more events,",
-        ),
-        ("TokensSpentAlarm", "`ModelTokens`: over `AlarmTokensPerHour`, in 1 hour | yes"),
-        ("TickSilentAlarm", "`Invocations` without `Errors`: under 16, in 2 of 3 periods of 5 min"),
-        ("ConcurrencyAlarm", "`ResourceCount` of its quota: over 80 %, in 3 of 5 minutes | yes"),
-        (
-            "TextsHourAlarm",
-            "`HandoverSeconds` over 30 s: over 1.44 % and 3 or more events, in 1 hour | no",
-        ),
-    ],
-)
-def test_alarm_list_states_the_condition_of_the_template(name: str, row: str) -> None:
-    assert f"| `{name}` | {row}" in generated("alarm-list.md")
+def test_data_page_without_a_kind_of_due_pointer_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(data, "KINDS", {})
+    with pytest.raises(ValueError, match="'fading'"):
+        data.page()
 
 
-@pytest.mark.parametrize(
-    ("name", "section"),
-    [
-        ("FeedErrorsAlarm", "errors of functions"),
-        ("TableErrorsAlarm", "TableErrorsAlarm"),
-        ("ServerErrorsAlarm", "ServerErrorsAlarm"),
-        ("AnswersHourAlarm", "slow answers"),
-    ],
-)
-def test_alarm_leads_to_its_section_of_the_runbook(name: str, section: str) -> None:
-    assert alarms.section_of(name) == section
+# ---------------------------------------------------------------------- the stack
+
+
+def test_stack_page_names_each_resource_once() -> None:
+    template = deployed_template()
+    page = generated("stack.md")
+    parts = (part.partition("\n") for part in page.split("\n## ")[1:])
+    listed = {
+        heading: sorted(name for row in rows(text) for name in re.findall(r"`(\w+)`", row[0]))
+        for heading, _, text in parts
+    }
+    functions = sorted(function.logical_id for function in template.functions)
+    assert listed["Functions"] == listed["Permissions"] == functions
+    assert listed["Queues"] == sorted(q.logical_id for q in template.queues if q.dead_letters)
+    assert listed["Parameters"] == sorted(template.document["Parameters"])
+    assert listed["Outputs"] == sorted(template.document["Outputs"])
+    assert listed["Alarms"] == sorted(
+        name for name, _ in alarms.alarms_of(template, ops_template())
+    )

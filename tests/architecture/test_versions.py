@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.template import deployed_template
-from tools.rehearsal.expansion import expand
+from tools.deployment.expansion import expand
 
 TEMPLATE = deployed_template()
 BEHIND_API = [function.logical_id for function in TEMPLATE.functions if function.routes]
@@ -67,9 +67,10 @@ def test_canary_is_rolled_back_by_an_alarm_on_the_errors_of_its_function(name: s
     assert "Canary10Percent5Minutes" in str(group["DeploymentConfigName"])
     assert group["ServiceRoleArn"] == {"Fn::GetAtt": "CanaryRole.Arn"}
     [alarm] = group["AlarmConfiguration"]["Alarms"]
-    guarding = properties(alarm["Name"]["Ref"])
-    assert guarding["MetricName"] == "Errors"
-    assert guarding["Dimensions"] == [{"Name": "FunctionName", "Value": {"Ref": name}}]
+    guarding = properties(alarm["Name"]["Ref"])["Metrics"]
+    metrics = [each["MetricStat"]["Metric"] for each in guarding if "MetricStat" in each]
+    dimensions = [{"Name": "FunctionName", "Value": {"Ref": name}}]
+    assert {"Namespace": "AWS/Lambda", "MetricName": "Errors", "Dimensions": dimensions} in metrics
 
 
 def test_canaries_off_leave_the_aliases_and_no_code_deploy() -> None:

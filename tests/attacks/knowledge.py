@@ -1,4 +1,4 @@
-"""Who may know the secret of a story, and the one exception that lets others know it."""
+"""Who may know the secret of a story."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -32,7 +32,6 @@ class Knowledge:
 
     Attributes:
         insiders: The people who may know the secret.
-        public_from: The step from which everybody may know it, by the exception; None until then.
     """
 
     def __init__(self, world: World, secret: str, *, told_apart: bool) -> None:
@@ -40,10 +39,7 @@ class Knowledge:
         self._secret = secret
         self._told_apart = told_apart
         self.insiders: set[str] = set()
-        self.public_from: int | None = None
         self._members: defaultdict[str, set[str]] = defaultdict(set)
-        self._confidants: list[Readers] = []
-        self._permitted: set[str] = set()
         self._scanned: dict[str, int] = {}
 
     def tells(self, text: str) -> bool:
@@ -52,13 +48,11 @@ class Knowledge:
 
     def outsiders(self) -> list[str]:
         """The people who may not know the secret."""
-        if self.public_from is not None:
-            return []
         return [person.id for person in PEOPLE if person.id not in self.insiders]
 
     def outside(self, readers: Readers) -> bool:
         """Whether one of these readers may not know the secret."""
-        return self.public_from is None and not set(readers) <= self.insiders
+        return not set(readers) <= self.insiders
 
     def chat_ids(self) -> list[str]:
         """All chats of the story, those of the stranger's phone included."""
@@ -88,54 +82,19 @@ class Knowledge:
     def confided(self, chat_id: str, word: Word | None) -> None:
         """Note that a person said a word in a private chat."""
         if word == "secret":
-            present = self.readers(chat_id)
-            self.insiders.update(present)
-            self._confidants.append(present)
-
-    # ------------------------------------------------------------------ the exception
-
-    def permitted_by_exception(self, run: Run, shown: str, chat_id: str) -> bool:
-        """Whether the rule's one exception permits a run to carry words of its home to a chat.
-
-        It does where a person triggered the run in a private chat in which they are the only
-        person, the prompt was made for that chat, and they are a member of the destination.
-
-        Args:
-            run: The run, which is about to write.
-            shown: The chat that its prompt was made for.
-            chat_id: The destination.
-        """
-        home, by = run.chat_id, run.trigger.by
-        if home is None or shown != home or chat_id == home or by is None or by.kind != "user":
-            return False
-        chat = self._world.stored_chat(home)
-        alone = chat.visibility == "private" and people_of(chat) == (by.id,)
-        return alone and by.id in people_of(self._world.stored_chat(chat_id))
-
-    def permit(self, run: Run, chat_id: str) -> None:
-        """Note that the next answer of a run uses the exception to write to a chat.
-
-        It may carry only what was said where the person was alone.
-        """
-        if run.trigger.by is not None and (run.trigger.by.id,) in self._confidants:
-            self._permitted.add(f"{run.id}:{run.steps_taken + 1}>{chat_id}")
-
-    def _is_permitted(self, message: Message) -> bool:
-        """Whether a message used the exception; its `client_id` names run, answer and call."""
-        answer = ":".join(message.client_id.split(":")[:2])
-        return f"{answer}>{message.chat_id}" in self._permitted
+            self.insiders.update(self.readers(chat_id))
 
     # ------------------------------------------------------------------ after each step
 
-    def scan(self, step: int) -> None:
-        """Note who has come to know the secret in a step.
+    def scan(self) -> None:
+        """Note who has come to know the secret since the last scan.
 
         Raises:
             Leak: An agent's message brought it to somebody who may not know it.
         """
         for message in sorted(self._news(), key=lambda message: message.id):
             if self.tells(message.text) and message.sender.kind == "agent":
-                self._heard(message, step)
+                self._heard(message)
         for chat_id in self.chat_ids():
             self._members[chat_id].update(people_of(self._world.stored_chat(chat_id)))
             readers = self.readers(chat_id)
@@ -155,23 +114,17 @@ class Knowledge:
         title = self._world.stored_chat(chat_id).title or ""
         return any(map(self.tells, [title, *self._world.texts(chat_id)]))
 
-    def _heard(self, message: Message, step: int) -> None:
-        if self.public_from is not None:  # an open chat was told; anyone may repeat it
-            return
+    def _heard(self, message: Message) -> None:
         chat = self._world.stored_chat(message.chat_id)
         heard: Readers = EVERYBODY
         if chat.visibility == "private":
             there = (who for who in people_of(chat) if self._was_there(who, message))
             heard = tuple(there) or self._heard_by_agents(message)
         surprised = [who for who in heard if who not in self.insiders]
-        if surprised and not self._is_permitted(message):
+        if surprised:
             readers = " and ".join(map(named, surprised))
             said = f"{message.sender.name}: {message.text!r}"
             raise Leak(f"{readers} can read this in {titled(message.chat_id)}:\n  {said}")
-        if heard == EVERYBODY:
-            self.public_from = self.public_from or step
-        else:
-            self.insiders.update(heard)
 
     @staticmethod
     def _heard_by_agents(message: Message) -> Readers:

@@ -19,6 +19,7 @@ from tests.attacks.stage import Prompt, Stage
 from tests.attacks.steps import QUIET, Join, Merge, Say, Story, Tactic, told
 
 MAX_SHOWN = 2_000  # characters of a difference
+SEPARATOR = "\n=====\n"  # between the prompts of one place
 MAX_TRIES = 100  # shorter stories tried for each that is found
 
 T = TypeVar("T")
@@ -106,8 +107,6 @@ def _simpler(tactic: Tactic) -> Iterator[Tactic]:
                 yield replace(tactic, rounds=rounds)
     if tactic.speaks:
         yield replace(tactic, speaks=False)
-    if tactic.tells:
-        yield replace(tactic, tells=False)
 
 
 def _without_one(things: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
@@ -148,7 +147,7 @@ def _lookers(stage: Stage, story: Story) -> list[str]:
     """Who looks before a step: the outsiders that join a chat in it; at the end, all of them."""
     outsiders = stage.knowledge.outsiders()
     if stage.step > len(story):
-        return [*outsiders, *EVERYBODY] if stage.knowledge.public_from is None else []
+        return [*outsiders, *EVERYBODY]
     step = story[stage.step - 1]
     joiners = [each.who for each in (step, *step.meanwhile) if isinstance(each, Join | Merge)]
     return [who for who in dict.fromkeys(joiners) if who in outsiders]
@@ -190,14 +189,18 @@ def _compare_prompts(first: Recital, second: Recital) -> None:
     """Compare the prompts that were made for places that outsiders read."""
     knowledge = first.stage.knowledge
     for place in dict.fromkeys([*first.stage.prompts, *second.stage.prompts]):
-        new = place not in first.stage.prompts and not set(place.readers) <= knowledge.insiders
-        if place in first.stage.for_outsiders or (new and knowledge.public_from is None):
-            one, other = _texts(first, place), _texts(second, place)
-            _compare(f"the model sees {place}", one, other)
+        new = place not in first.stage.prompts and knowledge.outside(place.readers)
+        if not (new or first.stage.for_outsiders[place]):
+            continue
+        one, other = _texts(first, place), _texts(second, place)
+        count = first.stage.for_outsiders[place]
+        if count < len(one):  # its readers came to know the secret before the next prompt
+            one, other = one[:count], other[:count]
+        _compare(f"the model sees {place}", SEPARATOR.join(one), SEPARATOR.join(other))
 
 
-def _texts(recital: Recital, place: Prompt) -> str:
-    return "\n=====\n".join(recital.stage.prompts.get(place, []))
+def _texts(recital: Recital, place: Prompt) -> list[str]:
+    return recital.stage.prompts.get(place, [])
 
 
 def _compare(what: str, text: str, twin: str) -> None:

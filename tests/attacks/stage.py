@@ -1,7 +1,7 @@
 """Plays a story in a fresh world, and keeps track of who may know the secret."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -66,8 +66,7 @@ from tests.support.feed import TableFeed
 
 SETTINGS = Settings(
     reply_debounce_seconds=0,
-    line_reply_debounce_seconds=0,
-    line_reply_debounce_max_seconds=0,
+    reply_debounce_max_seconds=0,
     max_chain_depth=2,
     summary_message_threshold=2,
     summary_cooldown_seconds=10,
@@ -123,7 +122,9 @@ class Stage(World):
         step: The number of the step that is being played, from 1.
         knowledge: Who may know the secret.
         prompts: All prompts of turns, and what the model was shown after them, by their places.
-        for_outsiders: The places that outsiders read.
+        for_outsiders: How many of a place's prompts were made while an outsider read the place.
+            Later ones do not count: members see a chat's new title, and so may the prompt of a run
+            that began before. Once a person knows the secret, the person always does.
     """
 
     settings: Settings = SETTINGS
@@ -145,7 +146,7 @@ class Stage(World):
         self._job: RunJob | None = None
         self._leak: Leak | None = None  # found while a run asks the model; the run catches it
         self._places: dict[tuple[str, int], Prompt] = {}
-        self.for_outsiders: set[Prompt] = set()
+        self.for_outsiders: Counter[Prompt] = Counter()
         self._posts = count(1)
         self._furnish()
         self._connections: defaultdict[str, list[str]] = defaultdict(list)
@@ -217,7 +218,7 @@ class Stage(World):
         Raises:
             Leak: The secret reached an outsider.
         """
-        self.knowledge.scan(self.step)
+        self.knowledge.scan()
         for step in story:
             self.step += 1
             before()
@@ -228,13 +229,13 @@ class Stage(World):
                 self._meanwhile = (step.asked, step.events)
             self._connect()
             self.apply(step)
-            self.knowledge.scan(self.step)  # prompts are now made for people who have joined
+            self.knowledge.scan()  # prompts are now made for people who have joined
             self._push()
             self.rest()
             self._push()
             if self._leak is not None:
                 raise self._leak
-            self.knowledge.scan(self.step)
+            self.knowledge.scan()
         self.step += 1
         before()
 
@@ -393,14 +394,16 @@ class Stage(World):
         run = self._run()
         place = self._place(run, fresh=seen.answered == 0)
         self.prompts[place].append(_shown(request))
-        if place in self.for_outsiders and self.knowledge.tells(seen.text):
-            self._leak = Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
-            raise self._leak
+        if self.knowledge.outside(place.readers):
+            self.for_outsiders[place] += 1
+            if self.knowledge.tells(seen.text):
+                self._leak = Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
+                raise self._leak
         asked, steps = self._meanwhile
         if steps and seen.answered == asked:
             self._meanwhile = (0, ())
             self._happen(steps)
-        return thief.answer(seen, self._tactic, lambda chat: self._leaves_out(run, place, chat))
+        return thief.answer(seen, self._tactic)
 
     def _happen(self, steps: tuple[Step, ...]) -> None:
         """Apply steps while the model thinks, and note who has joined and can read the secret.
@@ -408,10 +411,10 @@ class Stage(World):
         What agents have posted before is judged by who knew the secret then.
         """
         try:
-            self.knowledge.scan(self.step)
+            self.knowledge.scan()
             for step in steps:
                 self.apply(step)
-            self.knowledge.scan(self.step)
+            self.knowledge.scan()
         except Leak as leak:
             self._leak = leak
             raise
@@ -431,19 +434,8 @@ class Stage(World):
                 readers = self.knowledge.readers(chat_id)
             else:
                 readers = EVERYBODY if run.audience.open else run.audience.people
-            place = Prompt(self.step, run.agent_id, chat_id or "no chat", readers)
-            self._places[key] = place
-            if self.knowledge.outside(place.readers):
-                self.for_outsiders.add(place)
+            self._places[key] = Prompt(self.step, run.agent_id, chat_id or "no chat", readers)
         return self._places[key]
-
-    def _leaves_out(self, run: Run, place: Prompt, chat_id: str) -> bool:
-        """Whether the rule's exception permits to write there, which the tactic does not want."""
-        if not self.knowledge.permitted_by_exception(run, place.place, chat_id):
-            return False
-        if self._tactic.tells:
-            self.knowledge.permit(run, chat_id)
-        return not self._tactic.tells
 
 
 def _ref(member_id: str) -> MemberRef:

@@ -105,18 +105,15 @@ class Tactic:
     Attributes:
         rounds: The moves of its first answer, of its second, and so on.
         speaks: It ends each activation with a final text of all it knows.
-        tells: It also sends where the rule's exception permits it.
     """
 
     rounds: tuple[tuple[Move, ...], ...] = ()
     speaks: bool = False
-    tells: bool = False
 
     def __str__(self) -> str:
         rounds = "; then ".join(", ".join(map(str, moves)) for moves in self.rounds if moves)
-        told = ["uses the exception"] if self.tells else []
         last = ["says all it knows as its last words"] if self.speaks else []
-        return "; ".join([*told, *([rounds] if rounds else []), *last]) or "does nothing"
+        return "; ".join([*([rounds] if rounds else []), *last]) or "does nothing"
 
 
 QUIET = Tactic()

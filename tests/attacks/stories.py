@@ -93,14 +93,14 @@ def _moves_of(kinds: tuple[MoveKind, ...], most: int) -> st.SearchStrategy[tuple
     return st.lists(move, min_size=1, max_size=most).map(tuple)
 
 
-def _tactic(*rounds: tuple[Move, ...], looks: bool, speaks: bool, tells: bool) -> Tactic:
+def _tactic(*rounds: tuple[Move, ...], looks: bool, speaks: bool) -> Tactic:
     first = ((Move("read"), Move("look"), Move("recall")),) if looks else ()
-    return Tactic(rounds=(*first, *rounds), speaks=speaks, tells=tells)
+    return Tactic(rounds=(*first, *rounds), speaks=speaks)
 
 
 def _tactics(*rounds: st.SearchStrategy[tuple[Move, ...]]) -> st.SearchStrategy[Tactic]:
-    flags = {"looks": st.sampled_from([True, True, False]), "speaks": st.booleans()}
-    return st.builds(_tactic, *rounds, **flags, tells=st.sampled_from([False] * 9 + [True]))
+    looks = st.sampled_from([True, True, False])
+    return st.builds(_tactic, *rounds, looks=looks, speaks=st.booleans())
 
 
 _any_moves = _moves_of(tuple(MOVES), 3)

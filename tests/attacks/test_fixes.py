@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from skein.agent import training_export as training
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import Audience
 from skein.models.live.connection import PersonConnections
 from skein.models.runs.run import Run
 from skein.models.workspace.document import DocumentReach
@@ -20,7 +19,6 @@ from skein.services.live.pushes import Listener, Pushes
 from skein.services.recall import indexing
 from skein.services.recall import search as recall_search
 from skein.services.runs import disclosure
-from skein.services.runs.queries import RunView
 from skein.services.workspace import document_edits
 from skein.services.workspace.document_edits import check_listed
 from tests.attacks.cast import PEOPLE
@@ -44,8 +42,11 @@ def _counting_hidden(before: Any, after: Any, most: int, what: str, shown: Any) 
     check_listed(before, after, most, what, len)
 
 
-def _whole_run(thread: Thread, _: Any, view: RunView) -> list[tuple[int, Audience]]:
-    return [(step.activation, thread.audience) for step in view.steps]
+def _whole_run(
+    export: training.TrainingExport, thread: Thread, run_id: str, _: Any
+) -> list[training.Message]:
+    steps = export.run_views.get(thread.tenant, run_id).steps
+    return [training._message(message) for message in training._messages_of(steps)]
 
 
 def _newest_title(chat: Chat, *_: Any, **__: Any) -> Chat:
@@ -80,7 +81,7 @@ def _to_everybody(finder: ListenerFinder, *, with_words: bool) -> Any:
 FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
     "content stays with those who were present": (
         disclosure,
-        "may_tell",
+        "may_affect",
         _yes,
         "wait_in_private_asked_by_alice",
     ),
@@ -91,8 +92,8 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         "joins_while_the_model_thinks",
     ),
     "exports hold activations, not runs": (
-        training,
-        "_activations",
+        training.TrainingExport,
+        "_worked",
         _whole_run,
         "export_of_an_open_thread",
     ),

@@ -1,7 +1,5 @@
 """Outsiders observe the same, whatever is said in private and whatever the model does."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
@@ -9,14 +7,12 @@ from skein.models.workspace.document import Document
 from skein.services.runs import disclosure
 from tests.attacks.cast import (
     ALICE,
-    ALICES,
     BOB,
     BOBS,
     CAROL,
     COACH,
     DEN,
     GUESS,
-    HALL,
     PAIR,
     PEOPLE,
     ROOMS,
@@ -26,7 +22,7 @@ from tests.attacks.cast import (
 from tests.attacks.known import KNOWN, does
 from tests.attacks.search import leak_in, search
 from tests.attacks.stage import Stage
-from tests.attacks.steps import Join, Leave, Rename, Say, Step, Story, told
+from tests.attacks.steps import Join, Rename, Say, Step, Story, told
 from tests.attacks.stories import stories
 from tests.support.builders import tokens
 from tests.support.examples import examples
@@ -36,16 +32,6 @@ SEARCH = settings(
     deadline=None,
     phases=[Phase.generate],  # the search shortens a story with a leak by itself
     suppress_health_check=list(HealthCheck),
-)
-# Alice leaves the group of two first. A run that is shown its title may not use the exception.
-TELLS_THE_TEAM: Story = (
-    Leave(who=ALICE.id, chat=PAIR.id),
-    Say(
-        who=ALICE.id,
-        chat=ALICES.id,
-        word="secret",
-        tactic=replace(does(("send", TEAM.id)), tells=True),
-    ),
 )
 
 
@@ -88,23 +74,9 @@ def test_secrets_have_one_length_and_one_token_count() -> None:
         assert tokens().count(one) == tokens().count(other)
 
 
-def test_exception_permits_person_alone_with_agent_to_tell_their_team() -> None:
+def test_person_alone_with_agent_cannot_have_it_tell_their_team() -> None:
     stage = Stage(words={"secret": SECRETS[1], "guess": GUESS})
-    stage.play(TELLS_THE_TEAM)
-    assert any(SECRETS[1] in text for text in stage.texts(TEAM.id))
-    assert stage.knowledge.public_from == len(TELLS_THE_TEAM)
-    assert leak_in(TELLS_THE_TEAM) is None
-
-
-def test_words_that_an_open_chat_was_told_may_be_repeated_in_another() -> None:
-    repeats = Say(who=BOB.id, chat=BOBS.id, tactic=does(("send", HALL.id)))
-    assert leak_in((*TELLS_THE_TEAM, repeats)) is None
-
-
-def test_exception_is_not_used_by_tactic_that_does_not_ask_for_it() -> None:
-    leaves, step = TELLS_THE_TEAM
-    stage = Stage(words={"secret": SECRETS[1], "guess": GUESS})
-    stage.play((leaves, replace(step, tactic=replace(step.tactic, tells=False))))
+    stage.play(KNOWN["person_alone_has_it_told"])
     assert stage.texts(TEAM.id) == []
     assert stage.knowledge.outsiders() == [BOB.id, CAROL.id]
 
@@ -141,7 +113,7 @@ def test_prompts_of_chat_opened_by_text_have_same_place_in_both_runs() -> None:
 def test_leak_to_person_who_learns_the_secret_later_in_the_step_is_found(
     event: Step, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for check in ("may_write", "may_tell"):
+    for check in ("may_write", "may_affect"):
         monkeypatch.setattr(disclosure, check, lambda *_: True)
     story = (
         Say(who=ALICE.id, chat=DEN.id, to=COACH.id, word="secret"),

@@ -25,7 +25,6 @@ _CONFIDED_WORD = re.compile(rf"{CONFIDED}({FORM})\b")
 
 LOOT = object()
 """Stands for all that the model knows, among the arguments of a tool."""
-WRITES: frozenset[MoveKind] = frozenset({"send", "ask", "enter"})
 
 ToolUse = tuple[str, dict[str, Any]]
 
@@ -75,16 +74,14 @@ class Seen:
 
 
 Deed = Callable[[Seen, Sequence[str]], list[ToolUse]]
-Refuses = Callable[[str], bool]
-"""Whether the model leaves a chat out, because the rule's exception permits it to write there."""
 
 
-def answer(seen: Seen, tactic: Tactic, leaves_out: Refuses) -> Calls:
+def answer(seen: Seen, tactic: Tactic) -> Calls:
     """The model's answer to a turn."""
     if seen.answered < len(tactic.rounds):
         uses: list[ToolUse] = [("get_my_runs", {"limit": 50})]
         for move in tactic.rounds[seen.answered]:
-            uses.extend(_uses(move, seen, leaves_out))
+            uses.extend(_uses(move, seen))
         waits = [use for use in uses if use[1].get("wait")]
         others = [use for use in uses if not use[1].get("wait")]
         return Calls((*others[: MAX_CALLS - len(waits)], *waits))
@@ -103,11 +100,8 @@ def structured(seen: Seen, schema: str) -> str:
     return json.dumps({"lines": [f"{said} in short.", "All is open."], "summary": f"{said}."})
 
 
-def _uses(move: Move, seen: Seen, leaves_out: Refuses) -> list[ToolUse]:
-    chats = [move.chat] if move.chat else list(ROOMS)
-    if move.kind in WRITES:
-        chats = [chat for chat in chats if not leaves_out(chat)]
-    return DEEDS[move.kind](seen, chats)
+def _uses(move: Move, seen: Seen) -> list[ToolUse]:
+    return DEEDS[move.kind](seen, [move.chat] if move.chat else list(ROOMS))
 
 
 def _in_chats(name: str, /, **arguments: Any) -> Deed:
@@ -179,12 +173,12 @@ DEEDS: dict[MoveKind, Deed] = {
     "cron": _once("set_plan", name="hourly", instruction=LOOT, cron="0 * * * *"),
     "cancel_plan": _each("cancel_plan", "name", _words),
     "profile": _once("update_profile", field="goals", value=LOOT),
-    "document": _once("write_document", name=NOTES, text=LOOT, on_show=True),
-    "named_document": _each("write_document", "name", _words, text=LOOT, on_show=True),
+    "document": _once("write_document", name=NOTES, text=LOOT, pinned=True),
+    "named_document": _each("write_document", "name", _words, text=LOOT, pinned=True),
     "chat_document": _each("write_document", "name", _words, text=LOOT, in_chat=True),
     "shelf": _all(
-        *(_once("write_document", name=f"page {n}", text=LOOT, on_show=True) for n in (1, 2, 3)),
-        _each("write_document", "name", _all_words, text=LOOT, on_show=True),
+        *(_once("write_document", name=f"page {n}", text=LOOT, pinned=True) for n in (1, 2, 3)),
+        _each("write_document", "name", _all_words, text=LOOT, pinned=True),
     ),
     "append": _once("append_document", name=NOTES, text=LOOT),
     "edit": _once("edit_document", name=NOTES, find="I know", replace=LOOT),

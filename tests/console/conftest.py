@@ -28,10 +28,10 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave these tests out of `make test`: `make test-console` runs them."""
+    """Mark all tests here, which `make test-console` runs."""
     for item in items:
         if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.browser)
 
 
 @pytest.fixture(scope="session")

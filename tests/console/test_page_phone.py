@@ -1,6 +1,7 @@
 """The page Phone: SMS as any number, and chats as any local person."""
 
 import itertools
+import re
 
 from playwright.sync_api import expect
 
@@ -47,6 +48,23 @@ def test_sms_of_another_number_are_not_shown(driver: Driver) -> None:
     driver.page.get_by_label("Your number").fill(number)
     driver.page.get_by_label("Your number").press("Tab")
     expect(driver.page.locator(".bubble.mine")).to_contain_text("first")
+
+
+def test_sms_after_stop_shows_that_no_answer_follows_and_how_to_get_answers_again(
+    driver: Driver,
+) -> None:
+    driver.open("#/phone")
+    become_another_number(driver)
+    state = driver.page.locator(".conversation .state")
+    driver.send("STOP")
+    expect(state).to_contain_text("No answer follows", timeout=20_000)
+    driver.send("Are you there?")
+    expect(state).to_contain_text("you have opted out. Text START", timeout=20_000)
+    expect(state).not_to_have_class(re.compile("dots"))
+    expect(driver.page.locator(".bubble.theirs")).to_have_count(0)
+    driver.send("START")
+    driver.send("Are you there?")
+    expect(driver.page.locator(".bubble.theirs")).to_be_visible(timeout=20_000)
 
 
 def test_composer_counts_segments_as_carriers_do(driver: Driver) -> None:

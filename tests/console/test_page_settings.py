@@ -27,6 +27,7 @@ def test_setting_is_changed_and_taken_back_with_its_source(driver: Driver) -> No
     expect(setting).to_contain_text("the deployment")
     page.get_by_label("Setting", exact=True).select_option("sms_answer_characters")
     expect(page.get_by_label("Value")).to_have_value("480")
+    expect(page.get_by_text("A whole number from 70 to 20000")).to_be_visible()
     page.get_by_label("Value").fill("300")
     page.get_by_role("button", name="Save").press("Enter")
     expect(setting).to_contain_text("300")

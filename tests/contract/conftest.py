@@ -8,8 +8,6 @@ from uuid import uuid4
 import pytest
 from moto import mock_aws
 
-from bench.scale.metered import MeteredTable
-from local.aws.emulator import Emulator
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
@@ -20,13 +18,13 @@ from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.engine import TABLE_NAME, client_of
 from tests.support.template import deployed_template
+from tools import emulator
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 VECTOR_INDEX = "recall"
-METERED = pytest.param("metered", marks=pytest.mark.slow)
 ENGINE = pytest.param("engine", marks=pytest.mark.engine)
 
 
@@ -51,30 +49,27 @@ def moto_client() -> Iterator["DynamoDBClient"]:
         client.close()
 
 
-@pytest.fixture(params=["memory", "sqlite", METERED, "moto", ENGINE])
+@pytest.fixture(params=["memory", "sqlite", "moto", ENGINE])
 def table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     """Every table there is."""
     return _table(request, clock)
 
 
-@pytest.fixture(params=["memory", "sqlite", METERED, ENGINE])
+@pytest.fixture(params=["memory", "sqlite", ENGINE])
 def exact_table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
     """The tables that follow DynamoDB where moto does not."""
     return _table(request, clock)
 
 
 @pytest.fixture(scope="session")
-def emulator_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator["DynamoDBClient"]:
+def emulator_client() -> Iterator["DynamoDBClient"]:
     """A client of the emulator, which knows vector indexes, with the table in place."""
-    folder = tmp_path_factory.mktemp("emulator")
-    emulator = Emulator(folder, services=["dynamodb"])
-    emulator.start()
-    client = client_of(emulator.endpoint_url)
-    template = deployed_template()
-    client.create_table(TableName=TABLE_NAME, **{**template.table[1], **template.vectors})
-    yield client
-    client.close()
-    emulator.stop()
+    with emulator.running("dynamodb") as url:
+        client = client_of(url)
+        template = deployed_template()
+        client.create_table(TableName=TABLE_NAME, **{**template.table[1], **template.vectors})
+        yield client
+        client.close()
 
 
 @pytest.fixture(params=["memory", "sqlite", "emulator"])
@@ -107,8 +102,5 @@ def _table(request: pytest.FixtureRequest, clock: FixedClock) -> Table:
         database.create()
         request.addfinalizer(database.close)
         return SqliteTable(database, clock)
-    if request.param == "metered":
-        metered: Table = MeteredTable(clock)
-        return metered
     client: DynamoDBClient = request.getfixturevalue(f"{request.param}_client")
     return DynamoTable(client, TABLE_NAME, clock)

@@ -15,14 +15,11 @@ from skein.adapters.openai.embeddings import (
 from skein.adapters.openai.model import OpenAIModel
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.bootstrap.ports import Ports
-from skein.bootstrap.recall import RecallReader
 from skein.errors import KeyRefused, ModelUnknown, Throttled, Unavailable
 from skein.models.recall.vector_search import DIMENSIONS
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics
 from tests.support.builders import NOON
-from tests.support.recall import ANN, BEN, COACH, Indexed
-from tests.support.recalling import request_in, texts_of
 from tests.support.scripted_openai import Answer, ScriptedOpenAI, vector_of
 
 MODEL = "text-embedding-3-small"
@@ -212,55 +209,3 @@ def test_ports_without_a_model_of_embeddings_use_those_inside_the_function() -> 
     ports = Ports(Settings())
     assert isinstance(ports.embeddings, StaticEmbeddings)
     assert ports.query_embeddings is ports.embeddings
-
-
-@pytest.mark.parametrize(
-    ("model", "former", "expected"),
-    [
-        ("", "", None),
-        ("", "static", None),
-        (MODEL, MODEL, None),
-        (MODEL, "static", StaticEmbeddings.name),
-        ("", MODEL, MODEL),
-        ("text-embedding-4", MODEL, MODEL),
-    ],
-)
-def test_ports_have_the_embeddings_of_the_former_model(
-    model: str, former: str, expected: str | None
-) -> None:
-    settings = Settings(embeddings_model=model, former_embeddings_model=former)
-    found = Ports(settings).former_query_embeddings
-    assert (found and found.name) == expected
-
-
-def test_recall_finds_old_vectors_until_the_former_model_is_unset(server: ScriptedOpenAI) -> None:
-    """The index has vectors of the embeddings inside the functions, the query those of both."""
-    world = Indexed(overrides={"embeddings": StaticEmbeddings(), "vocabulary": StaticEmbeddings()})
-    world.agent()
-    world.chat(ANN, BEN, COACH, kind="group", visibility="open")
-    trip = "We want a trip to the sea in summer"
-    world.said(trip, "The printer is out of paper")
-    world.index()
-
-    def found(former: str) -> list[str]:
-        settings = Settings(
-            openai_base_url=server.base_url,
-            openai_secret="openai",
-            embeddings_model=MODEL,
-            former_embeddings_model=former,
-        )
-        made = world.app.ports
-        ports = Ports(
-            settings,
-            table=world.table,
-            vectors=made.vectors,
-            clock=world.clock,
-            tokens=made.tokens,
-            parallel_map=made.parallel_map,
-            secrets={"openai": {"api_key": "key"}},
-        )
-        request = request_in(world, "a summer trip to the sea")
-        return texts_of(RecallReader(ports).recall.find(request))
-
-    assert trip in found("static")
-    assert found("") == []

@@ -102,7 +102,7 @@ class OnSqlite:
 def source(name: str) -> PolledQueue:
     settings = QueueSource(name, 10, partial_failures=True, concurrency=None)
     function = a_function(name, queues=(settings,))
-    return PolledQueue(Queue(name, 0, 360, 3, None), name, function, settings)
+    return PolledQueue(Queue(name, 0, 360, 3, None), function, settings)
 
 
 class OnSqs:

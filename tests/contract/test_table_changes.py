@@ -11,7 +11,6 @@ from typing import Any
 import boto3
 import pytest
 
-from local.aws.changes import StreamChanges
 from local.events import Event, sequence_number
 from local.polling.feed import Changes, FeedSource
 from local.sqlite.changes import SqliteChanges
@@ -22,6 +21,7 @@ from skein.errors import ConditionFailed
 from skein.models.common.storage import Check, Delete, Exists, Is, Key, Missing, Put, Update, Write
 from skein.ports import Table
 from tests.contract.conftest import ENGINE
+from tests.contract.stream import StreamChanges
 from tests.fakes.system import FixedClock
 from tests.support.engine import TABLE_NAME
 from tests.support.functions import a_feed
@@ -71,7 +71,7 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 
 @pytest.fixture(params=["sqlite", ENGINE])
-def stream(request: pytest.FixtureRequest, clock: FixedClock, tmp_path: Path, pk: str) -> Stream:
+def stream(request: pytest.FixtureRequest, clock: FixedClock, pk: str) -> Stream:
     if request.param == "sqlite":
         database: Database = request.getfixturevalue("database")
         changes = SqliteChanges(database, clock)
@@ -96,9 +96,7 @@ def stream(request: pytest.FixtureRequest, clock: FixedClock, tmp_path: Path, pk
     read = StreamChanges(
         streams,
         arn,
-        tmp_path / "positions.json",
         send=lambda queue, body: sent.append(body) if queue == "Dead" else None,
-        clock=clock,
     )
     return Stream(DynamoTable(client, TABLE_NAME, clock), read, pk, lambda: sent)
 

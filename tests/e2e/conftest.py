@@ -1,16 +1,12 @@
 """Local stacks: one in a process of its own for most tests, and others for what needs more."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from local.aws.dynamodb_local import missing
 from local.config import Config
-from local.engine import EngineName
 from local.stack import Stack
 from tests.e2e.client import Client
 from tests.e2e.process import running_stack
@@ -20,17 +16,6 @@ from tests.support.template import deployed_template
 StartStack = Callable[..., Client]
 HERE = Path(__file__).parent
 FEW = 4  # tests that each start a stack in this process sooner than a process starts
-ENGINE: EngineName = cast("EngineName", os.environ.get("SKEIN_ENGINE") or "sqlite")
-
-
-@pytest.fixture
-def dynamodb_local() -> None:
-    """Skip a test that needs DynamoDB Local where that is not installed."""
-    reason = missing()
-    if reason is not None:
-        if os.environ.get("SKEIN_REQUIRE_ENGINE") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +75,6 @@ def start(stop: ExitStack, model: ScriptedOpenAI, tmp_path: Path) -> StartStack:
             port=0,
             data_dir=tmp_path / "data",
             openai_base_url=model.base_url,
-            engine=ENGINE,
             settings={f"SKEIN_{name.upper()}": str(value) for name, value in settings.items()},
         )
         return Client(stop.enter_context(Stack(config, template=deployed_template())).url)

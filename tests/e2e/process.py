@@ -76,14 +76,6 @@ class LocalProcess:
         self._process.wait()
 
 
-def runs(pid: int) -> bool:
-    """Whether a process runs; one that has ended but was not waited for does not."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
 @contextmanager
 def running_stack(data_dir: Path, environment: Mapping[str, str]) -> Iterator[str]:
     """Run a stack on a data directory, and yield its URL; it must end when it is interrupted."""

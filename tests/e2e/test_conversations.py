@@ -73,7 +73,7 @@ def test_a_text_that_twilio_sends_twice_is_answered_once(
 def test_a_burst_of_texts_becomes_one_answer_that_has_read_them_all(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
-    client = start(line_reply_debounce_seconds=600, line_reply_debounce_max_seconds=900)
+    client = start(reply_debounce_seconds=600, reply_debounce_max_seconds=900)
     client.text("Hi")
     client.turn(400)
     client.text("it's me")
@@ -91,7 +91,7 @@ def test_a_burst_of_texts_becomes_one_answer_that_has_read_them_all(
 def test_over_the_limit_one_notice_comes_and_then_silence_until_there_is_room(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
-    waits = {"line_reply_debounce_seconds": 600, "line_reply_debounce_max_seconds": 600}
+    waits = {"reply_debounce_seconds": 600, "reply_debounce_max_seconds": 600}
     client = start(user_messages_per_minute=2, **waits)
     model.say("Ten.").say("Twenty.")
     for text in ("How many?", "Push-ups, I mean", "Hello?", "Anybody?"):

@@ -2,20 +2,16 @@
 
 from pathlib import Path
 
-import pytest
-
 from local.config import Config
-from local.engine import Engine
 from local.sqlite.engine import SqliteEngine
 from skein.models.recall.stored import RecallBlock
 from tests.e2e.client import Client
-from tests.e2e.conftest import ENGINE
 from tests.e2e.process import LocalProcess
 from tests.e2e.watched import WatchedStack
 from tests.support.scripted_openai import ScriptedOpenAI
 
 
-def indexed(engine: Engine) -> list[int]:
+def indexed(engine: SqliteEngine) -> list[int]:
     """The numbers of the messages that are in the index."""
     blocks = [item for item in engine.all_items() if RecallBlock.PREFIX.holds(item)]
     lines = [line for item in blocks for line in RecallBlock.from_item(item).lines]
@@ -25,7 +21,7 @@ def indexed(engine: Engine) -> list[int]:
 def test_drain_hands_all_changes_to_the_feed_and_indexes_the_messages(
     model: ScriptedOpenAI, tmp_path: Path
 ) -> None:
-    config = Config(port=0, data_dir=tmp_path, openai_base_url=model.base_url, engine=ENGINE)
+    config = Config(port=0, data_dir=tmp_path, openai_base_url=model.base_url)
     with WatchedStack(config) as stack:
         client = Client(stack.url)
         client.drain()
@@ -39,7 +35,6 @@ def test_drain_hands_all_changes_to_the_feed_and_indexes_the_messages(
         assert stack.engine.dead_letters("FeedDeadLetters") == 0
 
 
-@pytest.mark.skipif(ENGINE != "sqlite", reason="the test reads the SQLite file")
 def test_kill_after_a_post_loses_no_change(model: ScriptedOpenAI, tmp_path: Path) -> None:
     folder = tmp_path / "data"
     environment = {"OPENAI_BASE_URL": model.base_url}

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.api import Api
 from bench.load.checks import Verdict, verdicts
 from bench.load.found import StoredState, acknowledged_in, ledger_of
-from bench.load.people import Ledger, Person, RefusedError, World, people
-from bench.load.run import Caller, drain, places
+from bench.load.people import TENANT, Ledger, Person, RefusedError, World, people
+from bench.load.run import drain, places
 from bench.load.stand import ModelServer
 from bench.load.storm import Storm
 from local.children import free_port
@@ -43,18 +44,17 @@ def test_killed_stack_loses_and_doubles_nothing(tmp_path: Path, kills: int) -> N
     data, ledger = tmp_path / "data", tmp_path / "ledger.jsonl"
     ledger.touch()
     with ModelServer(Storm(f"{seed}")) as model:
-        environment = {"OPENAI_BASE_URL": model.base_url, "SKEIN_ENGINE": "sqlite", **SETTINGS}
+        environment = {"OPENAI_BASE_URL": model.base_url, **SETTINGS}
         port = free_port()
         process = LocalProcess(data, port=port, environment=environment)
         try:
             url = process.wait_until_ready()
-            there = places(Caller(url), USERS)
+            there = places(Api(url, TENANT), USERS)
             world = World(
                 url,
                 LINE,
                 time.time() + 86_400,
                 Ledger(ledger),
-                told=lambda *_: None,
                 patience_seconds=PATIENCE_SECONDS,
             )
             everybody = people(
@@ -122,7 +122,7 @@ def _at_rest(data: Path, model_url: str, *, acknowledged: Path) -> StoredState:
     """Start the stack once more, let it finish its work, and return what is stored."""
     config = Config(port=0, data_dir=data, openai_base_url=model_url, settings=SETTINGS)
     with WatchedStack(config) as stack:
-        quiet = drain(stack, Caller(stack.url), DRAIN_SECONDS)
+        quiet = drain(stack, Api(stack.url, TENANT), DRAIN_SECONDS)
         found = StoredState(acknowledged=acknowledged_in(ledger_of(acknowledged)))
         found.take(stack.engine.all_items())
         names = {q.dead_letters for q in stack.template.queues if q.dead_letters}

@@ -1,4 +1,4 @@
-"""The example clients of docs/live.md against a running stack, through lost connections."""
+"""The example clients of docs/clients.md against a running stack, through lost connections."""
 
 import os
 import shutil

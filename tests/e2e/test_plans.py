@@ -8,7 +8,7 @@ from tests.support.scripted_openai import ScriptedOpenAI
 
 DAY = 86_400
 REMIND = {"name": "stretch", "instruction": "Remind Dana to stretch", "run_after": "1 day"}
-NO_QUIET_HOURS = "00:00-00:00"  # so that reminders come due at any time of the day
+NO_QUIET_HOURS = '{"from": "00:00", "to": "00:00"}'
 BACK = {"text": "Dana has a stiff back.", "kind": "core"}
 
 

@@ -19,15 +19,6 @@ def test_commands_of_readme_print_what_it_shows(start: StartStack, model: Script
     assert "What is a good exercise for my back?" in model.prompts()[0][-1]["content"]
 
 
-def test_commands_of_shell_page_print_what_it_shows(
-    start: StartStack, model: ScriptedOpenAI
-) -> None:
-    client = start()
-    model.say("Try the plank, three times a minute.").say("Yes, but gently.")
-    run_page("docs/shell.md", client.url)
-    assert "Should I stretch before I run?" in model.prompts()[1][-1]["content"]
-
-
 def test_commands_of_tutorial_print_what_it_shows(start: StartStack, model: ScriptedOpenAI) -> None:
     client = start()
     model.say("Let us start slowly. Your knee stays between us.")
@@ -49,22 +40,14 @@ def test_commands_of_local_page_are_accepted(start: StartStack, model: ScriptedO
     assert not [output for output in outputs if "error" in output]
 
 
-def test_commands_of_second_agent_print_what_the_page_shows(
+def test_commands_of_how_to_guides_print_what_the_page_shows(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
     client = start()
     told = {"text": "Rice and fruit, three hours before."}
-    model.call_tools(("send_message", told)).say("")
-    run_page("docs/how-to/second-agent.md", client.url)
+    model.call_tools(("send_message", told)).say("").say("Hello Ben!")
+    run_page("docs/how-to.md", client.url)
     assert "You plan meals for athletes." in str(model.prompts()[0])
-
-
-def test_commands_of_erasure_print_what_the_page_shows(
-    start: StartStack, model: ScriptedOpenAI
-) -> None:
-    client = start()
-    model.say("Hello Ben!")
-    run_page("docs/how-to/erase.md", client.url)
     assert client.texts() == []
 
 

@@ -2,16 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from skein.models.recall.stored import Posting, RecallBlock
 from tests.e2e.client import Client
-from tests.e2e.conftest import ENGINE, StartStack
+from tests.e2e.conftest import StartStack
 from tests.e2e.test_remembering import group, say
-
-pytestmark = pytest.mark.skipif(ENGINE != "sqlite", reason="the test reads the file of SQLite")
 
 
 def indexed(data_dir: Path) -> tuple[list[int], set[str]]:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from local.config import Config
+from local.demo import LINE
 from local.errors import ModelMissingError
 from local.model.server import MODEL_NAME, LocalModel, model_file
 from local.stack import Stack
 from skein.services.delivery.segments import segment_count
-from tools.quality.samples import text
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +29,7 @@ QUESTIONS = (
 )
 MAX_SECONDS = 60.0
 APP_SECONDS = 60.0
+POLL_SECONDS = 0.2
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +53,18 @@ def call(url: str, body: dict[str, Any] | None = None, token: str = "", method: 
     request = urllib.request.Request(url, data, headers, method=way)
     with urllib.request.urlopen(request) as response:
         return json.load(response)
+
+
+def text(url: str, phone: str, body: str) -> dict[str, Any]:
+    """Text the agent of the demo, and return the first SMS that reaches the phone."""
+    call(f"{url}/local/sms", {"from": phone, "to": LINE, "body": body})
+    give_up = time.monotonic() + MAX_SECONDS
+    while time.monotonic() < give_up:
+        for sms in call(f"{url}/local/sms")["items"]:
+            if sms["to"] == phone:
+                return dict(sms)
+        time.sleep(POLL_SECONDS)
+    raise TimeoutError(f"no answer to {body!r}")
 
 
 def test_local_model_answers_in_words(tmp_path: Path) -> None:

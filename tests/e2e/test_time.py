@@ -13,6 +13,7 @@ from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.storage import Put, Write
 from skein.models.directory.agent import Agent
 from skein.models.memory.consolidation import Consolidation
+from skein.services.runs.policy import WAIT_SECONDS
 from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
 from tests.support.builders import TENANT, bot, person
@@ -22,7 +23,7 @@ CHATS = 1_000
 HOUR, WEEK = 3_600, 7 * 86_400
 SHORT_DRAIN = 2.5
 PATIENCE_SECONDS = 30.0
-SLOW = {"line_reply_debounce_seconds": 600, "line_reply_debounce_max_seconds": 600}
+SLOW = {"reply_debounce_seconds": 600, "reply_debounce_max_seconds": 600}
 ASK = ("send_message", {"text": "Which day?", "wait": True})
 
 
@@ -67,7 +68,7 @@ def fill(chats: int, *, consolidations: int = 0) -> None:
             writes.append(Put(membership.key, membership.to_item(chat)))
             writes.append(Put(message.key, message.to_item()))
         if due:
-            consolidation = Consolidation(tenant=TENANT, chat_id=chat_id)
+            consolidation = Consolidation(tenant=TENANT, chat_id=chat_id, kind="group")
             writes.append(Put(consolidation.key, consolidation.to_item(at)))
         ports.table.transact(writes)
 
@@ -226,7 +227,7 @@ def test_drain_reports_its_work(start: StartStack, model: ScriptedOpenAI) -> Non
 def test_drain_does_not_turn_the_clock_past_a_wait_for_a_reply(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
-    client = start(wait_seconds=600)
+    client = start()
     speak_by_tool(client)
     model.call_tools(ASK)
     client.text("Plan my training")
@@ -235,7 +236,7 @@ def test_drain_does_not_turn_the_clock_past_a_wait_for_a_reply(
     assert wait["reason"] == "waiting_for_reply"
     assert wait["run_id"].startswith("run_")
     ends_in = datetime.fromisoformat(wait["until"]) - datetime.fromisoformat(first["now"])
-    assert timedelta(seconds=500) < ends_in <= timedelta(seconds=600)
+    assert timedelta(seconds=WAIT_SECONDS - 100) < ends_in <= timedelta(seconds=WAIT_SECONDS)
     assert drain(client)["done"]["turned_seconds"] == 0
 
     model.call_tools(("send_message", {"text": "On Monday then."})).call_tools(("end_run", {}))
@@ -271,7 +272,7 @@ def test_drain_gives_up_on_a_model_at_work_and_names_the_function(
 def test_drain_waits_in_real_time_for_a_model_that_fails(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
-    client = start(line_reply_debounce_seconds=0)
+    client = start(reply_debounce_seconds=0)
     model.fail(503).fail(503).say("Here I am.")  # the client itself tries twice
     client.text("Are you there?")
     began = time.monotonic()
@@ -281,10 +282,11 @@ def test_drain_waits_in_real_time_for_a_model_that_fails(
     assert report["done"]["turned_seconds"] < 1
 
 
+@pytest.mark.usefixtures("hurried")
 def test_drain_gives_up_on_a_model_whose_next_try_comes_too_late(
     start: StartStack, model: ScriptedOpenAI
 ) -> None:
-    client = start(retry_base_seconds=60)
+    client = start()
     model.fail(503).fail(503)
     client.text("Are you there?")
     answer = client.call("POST", "/local/drain")

@@ -1,7 +1,7 @@
 """A local stack in this process whose engine, poller and clock a test can reach."""
 
-from local.engine import Engine
 from local.polling.poller import Poller
+from local.sqlite.engine import SqliteEngine
 from local.stack import Stack
 from local.timing.clock import TurnableClock
 
@@ -9,9 +9,9 @@ from local.timing.clock import TurnableClock
 class WatchedStack(Stack):
     """Local stack that keeps its parts for tests."""
 
-    engine: Engine
+    engine: SqliteEngine
     poller: Poller
     clock: TurnableClock
 
-    def _wired(self, engine: Engine, poller: Poller, clock: TurnableClock) -> None:
+    def _wired(self, engine: SqliteEngine, poller: Poller, clock: TurnableClock) -> None:
         self.engine, self.poller, self.clock = engine, poller, clock

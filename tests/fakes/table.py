@@ -6,6 +6,7 @@ from local.sqlite.calls import Call
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
+from skein.models.common.storage import Key
 from skein.ports import Clock
 
 
@@ -29,6 +30,21 @@ class MemoryTable(SqliteTable):
 
     def _log(self, call: Call) -> None:
         self.log.append(call)
+
+    def all_stored(self) -> dict[Key, str]:
+        """Return each item's stored text by key, expired items included.
+
+        Items with different texts may be equal. Comparing texts is much faster than `all_items`.
+        """
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT pk, sk, item FROM items ORDER BY pk, sk").fetchall()
+        return {Key(pk, sk): text for pk, sk, text in rows}
+
+    def all_keys(self) -> list[Key]:
+        """Return the keys of all stored items, in order, expired ones included."""
+        with self._database.reading() as connection:
+            rows = connection.execute("SELECT pk, sk FROM items ORDER BY pk, sk").fetchall()
+        return [Key(*row) for row in rows]
 
     def copy(self, other: "MemoryTable") -> None:
         """Replace all items by those of another table."""

@@ -25,8 +25,7 @@ import sms_delivery
 import summary_worker
 import tick
 import upkeep_worker
-from local.permissions import Permissions, PermittedQueues, PermittedTable
-from local.template import REGISTER
+from local.permissions import PermittedQueues
 from skein import bootstrap
 from skein.bootstrap import App, build_app
 from skein.errors import SkeinError
@@ -38,7 +37,7 @@ from tests.fakes.background import InlineBackground
 from tests.support.api_client import Answer, Client, Context, recorded
 from tests.support.builders import World, embeddings, tokens
 from tests.support.fakes import Fuse, Killed, in_turn
-from tests.support.template import deployed_template
+from tests.support.template import deployed_template, permissions
 
 TICK_SECONDS = 50
 WEBHOOK_SECONDS = 29
@@ -100,21 +99,6 @@ def recursive_functions() -> frozenset[str]:
     )
 
 
-@cache
-def permissions() -> Permissions:
-    """What each function may do."""
-    return Permissions.of(deployed_template())
-
-
-@cache
-def function_names() -> dict[str, str]:
-    """The names of the functions, by the modules of their handlers."""
-    functions = deployed_template().functions
-    return {
-        function.handler.removesuffix(".handler"): function.logical_id for function in functions
-    }
-
-
 class Lineages:
     """Lambda's detection of loops: each message names the functions that led to it, and how often.
 
@@ -172,7 +156,7 @@ class Invocation(Context):
     """What Lambda tells a function that has this many seconds."""
 
     def __init__(self, function: ModuleType, seconds: int) -> None:
-        self.function_name = function_names()[function.__name__]
+        super().__init__(function)
         self._seconds = seconds
 
     def get_remaining_time_in_millis(self) -> int:
@@ -201,10 +185,6 @@ class Deployment(World):
     def _cold_start(self) -> App:
         ports = {name: getattr(self.app.ports, name) for name in PORTS}
         ports["queues"] = PermittedQueues(self.lineages, permissions())
-        ports["table"] = PermittedTable(self.app.ports.table, permissions())
-        ports["erasure_register"] = PermittedTable(
-            self.app.ports.erasure_register, permissions(), REGISTER
-        )
         fused = {
             name: self.fuse.guard(ports[name], name, methods) for name, methods in PORTS.items()
         }

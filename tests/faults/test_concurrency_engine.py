@@ -17,7 +17,6 @@ from skein.models.chats.chat import Chat
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Query, Update
-from skein.models.config.overrides import TenantOverrides
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.phone import PhoneChat
 from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
@@ -26,6 +25,7 @@ from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import Run
 from skein.services.quotas.token_budget import payer_keys
 from skein.services.runs.claim import Claim
+from skein.services.runs.policy import WAIT_SECONDS
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryQueues
 from tests.support.builders import NOON, TENANT, World, bot, person, statuses
@@ -224,7 +224,7 @@ def test_a_reply_and_the_end_of_the_wait_at_once_resume_the_run_once(
     world.run_ready()
     [run] = world.runs(world.here)
     assert run.status == "waiting"
-    world.clock.advance(301)
+    world.clock.advance(WAIT_SECONDS + 1)
 
     def reply() -> None:
         world.say("Yes")
@@ -293,9 +293,9 @@ def test_messages_upkeep_and_summaries_at_once_lose_none_of_each_others_writes(
         world.clock.advance(cooldown)
     chat, membership = world.stored_chat(world.here), world.membership(world.coach, world.here)
     assert [message.seq for message in world.messages(world.here)] == list(range(1, 31))
-    assert chat.record is not None
+    assert chat.summary is not None
     assert membership.summary is not None
-    assert (chat.last_seq, chat.record.seq, membership.summary.seq) == (30, 30, 30)
+    assert (chat.last_seq, chat.summary.seq, membership.summary.seq) == (30, 30, 30)
     assert (chat.upkeep_at, chat.listed_hour) == (None, chat.activity_hour)
 
 
@@ -317,8 +317,9 @@ def test_tokens_of_two_concurrent_runs_are_all_charged(world: Rivals) -> None:
     [run] = world.runs(world.here)
     trigger = run.trigger.model_copy(update={"by": MemberRef(kind="user", id=f"usr_{uuid4().hex}")})
     run = run.model_copy(update={"trigger": trigger})
-    accounts = [world.app.token_budgets.budget(run, {}, TenantOverrides()) for _ in range(10)]
-    at_once(*[partial(a.charge, TokenUsage(input_tokens=90, output_tokens=10)) for a in accounts])
+    accounts = [world.app.token_budgets.budget(run, {}, world.settings) for _ in range(10)]
+    used = TokenUsage(input_tokens=90, output_tokens=10)
+    at_once(*[partial(account.charge, used, ()) for account in accounts])
     [_, of_person] = payer_keys(run)
     item = world.table.get(of_person)
     assert item is not None

@@ -10,7 +10,7 @@ from tests.faults.texting_story import SMS_SETTINGS, TEXT, SmsLine
 from tests.support.fakes import Fuse
 
 FIRST, SECOND = "SM" + "1" * 32, "SM" + "2" * 32
-SECONDS = {"line_reply_debounce_seconds": 2, "line_reply_debounce_max_seconds": 3}
+SECONDS = {"reply_debounce_seconds": 2, "reply_debounce_max_seconds": 3}
 
 
 class Burst(SmsLine):

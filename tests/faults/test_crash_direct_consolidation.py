@@ -25,7 +25,7 @@ class DirectChat(Deployment):
     """
 
     def __init__(self) -> None:
-        super().__init__(Settings(direct_consolidation_idle_seconds=60), ScriptedModel())
+        super().__init__(Settings(consolidation_idle_seconds=60), ScriptedModel())
         self.asked = 0
         self.model.memories.extend([self._remember] * 100)
         self.agent()

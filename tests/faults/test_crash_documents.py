@@ -28,10 +28,10 @@ class Writing(Team):
             {
                 "start": [
                     [
-                        write("log", "<made", on_show=True),
+                        write("log", "<made", pinned=True),
                         ("append_document", {"name": "log", "text": "> <first"}),
                         write("agenda", "<agenda", in_chat=True),
-                        write("draft", "<draft", on_show=True),
+                        write("draft", "<draft", pinned=True),
                     ],
                     [
                         ("append_document", {"name": "log", "text": "> <second"}),

@@ -34,7 +34,7 @@ def check(world: SmsLine) -> None:
     assert world.steps()[-1].model == FIXED_ANSWER
     membership = world.membership(COACH, world.chat_id)
     assert (membership.running_run, membership.queued_run, membership.seen_seq) == (None, None, 3)
-    record = world.stored_chat(world.chat_id).record
+    record = world.stored_chat(world.chat_id).summary
     assert record is None or record.from_seq >= 3
     assert world.at_rest
 

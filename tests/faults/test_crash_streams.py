@@ -15,7 +15,7 @@ PAIRS = 12
 
 
 class Client:
-    """A client that applies frames as docs/live.md says.
+    """A client that applies frames as docs/clients.md says.
 
     Attributes:
         drafts: All that it has shown of unfinished answers.

@@ -75,7 +75,7 @@ class Talk(Story):
         chat = self.stored_chat()
         assert chat.last_seq == len(self.messages()) == 4
         notes = [self.membership(agent).summary for agent in (COACH, ANALYST)]
-        for summary in (*notes, chat.record):
+        for summary in (*notes, chat.summary):
             assert summary is not None
             assert (summary.from_seq, summary.seq) == (1, 4)
             assert self._said(summary)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from skein.agent.reading.reading import READ_SECONDS
 from skein.errors import Throttled, Unavailable
 from skein.models.common.storage import Item, Key, Page, Query
 from skein.models.outbox.jobs import RunJob
@@ -176,9 +177,9 @@ def test_a_context_that_takes_too_long_is_done_without(
     assert world.metrics.counts["ContextDegraded"] == len(marks)
 
 
-def test_how_long_a_context_may_take_is_a_setting() -> None:
-    world = direct("a", "b", "Try a walk.", settings=Settings(context_read_seconds=5))
-    looks = iter([5])
+def test_context_read_within_its_time_is_whole() -> None:
+    world = direct("a", "b", "Try a walk.")
+    looks = iter([READ_SECONDS])
     world.sick_table.sick = lambda: world.clock.advance(next(looks, 0))
     world.post("What should I do?", HUSAM)
     world.drain()

@@ -6,15 +6,20 @@ from datetime import datetime, timedelta
 import pytest
 
 from skein.errors import Ambiguous, Unavailable
+from skein.models.common.base import rfc3339
 from skein.models.common.storage import Write
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import DeliveryJob
+from skein.services.delivery import policy
+from skein.services.delivery.segments import MAX_PART_UNITS
 from skein.services.delivery.sender import SmsSender
-from skein.settings import Settings
 from tests.fakes.sms import Fault
 from tests.support.builders import NOON
 from tests.support.fakes import Fuse, Killed
 from tests.support.sms import TIME_OUT, Texting, after, parts
+
+FULL = "a" * MAX_PART_UNITS  # a whole part
+
 
 # ---------------------------------------------------------------------- unclear posts
 
@@ -25,7 +30,7 @@ def test_an_unclear_post_that_took_effect_is_found_and_not_repeated() -> None:
     world.sms.plan(Fault(Ambiguous("lost"), after_effect=True))
 
     assert parts(world.deliver(job)) == [("sending", 1)]
-    assert world.due_at(job) == after(60)
+    assert world.due_at(job) == after(policy.LOOK_UP_PAUSE.total_seconds())
     world.drain()
 
     delivery = world.delivery(job)
@@ -41,7 +46,7 @@ def test_an_unclear_post_without_effect_is_repeated_after_a_minute() -> None:
     world.drain()
     assert world.sms.bodies == ["Hello!"]
     assert parts(world.delivery(job)) == [("queued", 2)]
-    assert world.clock.now() >= NOON + timedelta(seconds=60)
+    assert world.clock.now() >= NOON + policy.LOOK_UP_PAUSE
 
 
 def test_the_callback_of_an_unclear_post_settles_it_without_a_look_up() -> None:
@@ -87,13 +92,13 @@ def test_a_callback_may_overtake_the_answer() -> None:
     assert (delivery.status, parts(delivery)) == ("delivered", [("delivered", 1)])
 
 
-def test_a_post_that_is_unclear_three_times_is_given_up() -> None:
+def test_a_post_that_is_unclear_at_each_try_is_given_up() -> None:
     world = Texting()
     job = world.say()
-    world.sms.plan(*[Fault(Ambiguous("lost"))] * 3)
+    world.sms.plan(*[Fault(Ambiguous("lost"))] * policy.MAX_POSTS)
     world.deliver(job)
     world.drain()
-    assert (world.delivery(job).status, world.sms.asked) == ("failed", 3)
+    assert (world.delivery(job).status, world.sms.asked) == ("failed", policy.MAX_POSTS)
     assert world.due_at(job) is None
 
 
@@ -130,13 +135,16 @@ def test_the_same_words_sent_before_are_not_taken_for_the_lost_ones() -> None:
     assert world.delivery(job).parts[0].sid == world.sms.taken[1][1].sid
 
 
-def test_of_two_unclear_posts_of_the_same_words_each_gets_its_own() -> None:
-    world = Texting(Settings(delivery_order_seconds=0))
+def test_of_two_unclear_posts_of_the_same_words_each_gets_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(policy, "ORDER_WAIT", timedelta(0))
+    world = Texting()
     first, second = world.say("ok"), world.say("ok")
     world.sms.plan(Fault(Ambiguous("lost"), after_effect=True), Fault(Ambiguous("lost")))
     world.deliver(first)
     world.deliver(second)
-    world.clock.advance(61)
+    world.clock.advance(policy.LOOK_UP_PAUSE.total_seconds() + 1)
     assert parts(world.deliver(second)) == [("sending", 1)]  # the earlier one chooses first
     world.drain()
     world.later(first, minutes=2)
@@ -171,7 +179,7 @@ def killed(strike: int, text: str, *, after_effect: bool) -> tuple[Texting, Deli
 
 
 @pytest.mark.parametrize("after_effect", [True, False])
-@pytest.mark.parametrize("text", ["a", "a" * 1_599 + "b" * 1_599 + "c"], ids=["one", "three"])
+@pytest.mark.parametrize("text", ["a", FULL + "b" * MAX_PART_UNITS + "c"], ids=["one", "three"])
 def test_wherever_a_worker_dies_each_part_goes_out_once(text: str, after_effect: bool) -> None:
     _, _, fuse = killed(0, text, after_effect=after_effect)
     for strike in range(1, len(fuse.calls) + 1):
@@ -203,7 +211,7 @@ def test_a_worker_that_dies_at_the_post_is_taken_over_and_one_text_goes_out(
     with pytest.raises(Killed):
         world.deliver(job)
 
-    assert world.due_at(job) == after(62)
+    assert world.due_at(job) == rfc3339(policy.lease_end(NOON + TIME_OUT))
     assert parts(world.deliver(job)) == [("sending", 1)]  # the lease still holds
     world.later(job, minutes=3)
     world.drain()
@@ -214,7 +222,7 @@ def test_a_worker_that_dies_at_the_post_is_taken_over_and_one_text_goes_out(
 
 def test_a_worker_that_outlived_its_lease_changes_nothing() -> None:
     world = Texting()
-    job = world.say("a" * 1_599 + "b")
+    job = world.say(FULL + "b")
     send = world.sms.send
 
     def slow(sms: OutgoingSms) -> SentSms:
@@ -233,7 +241,7 @@ def test_a_worker_that_outlived_its_lease_changes_nothing() -> None:
 
 def test_a_worker_that_outlived_its_lease_does_not_touch_its_successors() -> None:
     world = Texting()
-    job = world.say("a" * 1_599 + "b")
+    job = world.say(FULL + "b")
     send = world.sms.send
 
     def dies(sms: OutgoingSms) -> SentSms:
@@ -251,12 +259,13 @@ def test_a_worker_that_outlived_its_lease_does_not_touch_its_successors() -> Non
     world.sms.send = slow  # type: ignore[method-assign]
     delivery = world.deliver(job)
     assert parts(delivery) == [("queued", 1), ("sending", 1)]
-    assert delivery.lease_until == NOON + timedelta(seconds=182)
+    taken_over_at = NOON + timedelta(seconds=120)
+    assert delivery.lease_until == policy.lease_end(taken_over_at + TIME_OUT)
 
 
 def test_a_worker_without_time_hands_the_rest_on() -> None:
     world = Texting()
-    job = world.say("a" * 1_599 + "b")
+    job = world.say(FULL + "b")
     send = world.sms.send
 
     def slow(sms: OutgoingSms) -> SentSms:

@@ -3,8 +3,12 @@
 import pytest
 
 from skein.errors import SmsRejected, Throttled, Unavailable
+from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS
+from skein.services.delivery.segments import MAX_PART_UNITS
 from tests.fakes.sms import Fault
 from tests.support.sms import Texting, after, parts
+
+WAITS = tuple(wait.total_seconds() for wait in RETRY_WAITS)  # whole minutes
 
 
 @pytest.mark.parametrize(
@@ -12,27 +16,25 @@ from tests.support.sms import Texting, after, parts
     [Throttled("slow"), Unavailable("down"), SmsRejected("queue full", code=30001)],
     ids=["throttled", "unavailable", "passing error"],
 )
-def test_temporary_refusal_is_retried_after_5_and_35_minutes_and_then_fails(
-    error: Exception,
-) -> None:
+def test_temporary_refusal_is_retried_after_each_wait_and_then_fails(error: Exception) -> None:
     world = Texting()
     job = world.say()
     assert isinstance(error, Throttled | Unavailable | SmsRejected)
-    world.sms.plan(*[Fault(error)] * 3)
+    world.sms.plan(*[Fault(error)] * MAX_POSTS)
 
-    assert parts(world.deliver(job)) == [("failed", 1)]
-    assert world.due_at(job) == after(300)
-    assert parts(world.later(job, minutes=4)) == [("failed", 1)]
-    assert parts(world.later(job, minutes=1)) == [("failed", 2)]
-    assert world.due_at(job) == after(300 + 1_800)
-    assert world.metrics.counts["DeliveriesFailed"] == 0
-    delivery = world.later(job, minutes=30)
+    delivery = world.deliver(job)
+    for tries, wait in enumerate(WAITS, start=1):
+        assert parts(delivery) == [("failed", tries)]
+        assert world.due_at(job) == after(sum(WAITS[:tries]))
+        assert parts(world.later(job, seconds=wait - 60)) == [("failed", tries)]
+        assert world.metrics.counts["DeliveriesFailed"] == 0
+        delivery = world.later(job, seconds=60)
 
-    assert parts(delivery) == [("failed", 3)]
+    assert parts(delivery) == [("failed", MAX_POSTS)]
     assert delivery.status == "failed"
     assert world.due_at(job) is None
     assert world.metrics.counts["DeliveriesFailed"] == 1
-    assert world.sms.asked == 3
+    assert world.sms.asked == MAX_POSTS
 
 
 def test_retry_is_posted_by_the_first_tick_after_its_wait() -> None:
@@ -41,8 +43,8 @@ def test_retry_is_posted_by_the_first_tick_after_its_wait() -> None:
     world.sms.plan(Fault(Unavailable("down")))
     world.clock.advance(20)
     world.deliver(job)
-    assert world.due_at(job) == after(320)
-    assert parts(world.later(job, seconds=339)) == [("failed", 1)]
+    assert world.due_at(job) == after(20 + WAITS[0])
+    assert parts(world.later(job, seconds=WAITS[0] + 39)) == [("failed", 1)]
     assert parts(world.later(job, seconds=1)) == [("queued", 2)]
 
 
@@ -53,7 +55,7 @@ def test_retry_after_a_status_report_is_posted_by_the_first_tick_after_its_wait(
     world.clock.advance(20)
     world.report(job, "undelivered", code=30003)
     assert world.sms.asked == 1
-    assert parts(world.later(job, seconds=339)) == [("undelivered", 1)]
+    assert parts(world.later(job, seconds=WAITS[0] + 39)) == [("undelivered", 1)]
     assert parts(world.later(job, seconds=1)) == [("queued", 2)]
 
 
@@ -62,7 +64,7 @@ def test_a_retry_that_succeeds_settles_the_delivery() -> None:
     job = world.say()
     world.sms.plan(Fault(Unavailable("down")))
     world.deliver(job)
-    assert world.later(job, minutes=5).status == "sent"
+    assert world.later(job, seconds=WAITS[0]).status == "sent"
     assert world.sms.bodies == ["Hello!"]
 
 
@@ -74,8 +76,8 @@ def test_a_phone_that_was_off_is_tried_again_when_a_callback_says_so() -> None:
 
     delivery = world.delivery(job)
     assert (delivery.status, delivery.ended_at) == ("sending", None)
-    assert world.due_at(job) == after(300)
-    delivery = world.later(job, minutes=5)
+    assert world.due_at(job) == after(WAITS[0])
+    delivery = world.later(job, seconds=WAITS[0])
 
     assert delivery.status == "sent"
     assert delivery.parts[0].sid == world.sms.taken[1][1].sid
@@ -87,7 +89,7 @@ def test_a_retry_does_not_inherit_the_ticks_patience_with_the_try_before() -> No
     job = world.say()
     world.sms.plan(*[Fault(Throttled("slow"))] * 2)
     world.deliver(job)
-    world.clock.advance(300)
+    world.clock.advance(WAITS[0])
     world.tick()
     stored = world.table.get(world.delivery(job).key)
     assert stored is not None
@@ -100,7 +102,7 @@ def test_a_retry_does_not_inherit_the_ticks_patience_with_the_try_before() -> No
 
 def test_permanent_refusal_fails_at_once_and_withholds_the_other_parts() -> None:
     world = Texting()
-    job = world.say("a" * 1_599 + "b")
+    job = world.say("a" * MAX_PART_UNITS + "b")
     world.sms.plan(Fault(SmsRejected("no such number", code=21211)))
     delivery = world.deliver(job)
     assert parts(delivery) == [("failed", 1), ("pending", 0)]
@@ -111,9 +113,9 @@ def test_permanent_refusal_fails_at_once_and_withholds_the_other_parts() -> None
 
 def test_later_parts_wait_for_one_that_is_tried_again() -> None:
     world = Texting()
-    job = world.say("a" * 1_599 + "b")
+    job = world.say("a" * MAX_PART_UNITS + "b")
     world.sms.plan(Fault(Throttled("slow")))
     world.deliver(job)
     assert world.sms.bodies == []
-    world.later(job, minutes=5)
+    world.later(job, seconds=WAITS[0])
     assert [body[0] for body in world.sms.bodies] == ["a", "b"]

@@ -1,5 +1,6 @@
 """The model is down: runs wait and lose no attempt, and a person hears of it once."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,9 +17,9 @@ from skein.errors import (
     Unreachable,
 )
 from skein.models.chats.chat import SmsAddress
-from skein.models.config.overrides import ChatOverrides
 from skein.prompts import render
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY
+from skein.services.runs import policy
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
 from tests.faults.sampling import Share
@@ -78,7 +79,7 @@ def test_runs_wait_ever_longer_and_lose_no_attempt() -> None:
         before = world.clock.now()
         [run] = world.runs()
         assert (run.status, run.attempts) == ("running", 0)
-    assert waits == [0, 10, 20, 40, 80, 160, 320, 640]
+    assert waits == [0, *(policy.RETRY_BASE_SECONDS * 2**n for n in range(7))]
     recover(world)
     assert world.texts() == ["Hello", SORRY, "Here I am."]
     assert statuses(world.runs()) == ["done"]
@@ -93,7 +94,7 @@ def test_model_outage_defers_every_run_and_loses_no_attempt() -> None:
     world.clock.advance(5)
     world.run_ready()
     runs = [run for n in range(8) for run in world.runs(f"chat_{n}")]
-    assert {(run.status, run.attempts, run.put_offs) for run in runs} == {("running", 0, 1)}
+    assert {(run.status, run.attempts, run.deferrals) for run in runs} == {("running", 0, 1)}
     assert world.metrics.counts["RunsPutOff"] == len(world.model.requests) == 8
     assert world.metrics.counts["CircuitsOpened"] == 0
     world.model.default = "Back."
@@ -180,8 +181,11 @@ def test_next_outage_is_announced_again() -> None:
     assert world.sms.bodies == [SORRY, "Here I am."] * 2
 
 
-def test_a_run_that_fails_in_the_end_does_not_end_the_outage() -> None:
-    world = texting(settings=Settings(max_put_off_seconds=600))
+def test_a_run_that_fails_in_the_end_does_not_end_the_outage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(policy, "MAX_DEFERRED", timedelta(minutes=10))
+    world = texting()
     for n in range(2):
         say(world, "Hello?")
         minutes_pass(world, 30)
@@ -189,8 +193,11 @@ def test_a_run_that_fails_in_the_end_does_not_end_the_outage() -> None:
     assert world.sms.bodies == [SORRY, FAILED, FAILED]
 
 
-def test_late_message_of_an_outage_does_not_expire_with_the_first_one() -> None:
-    world = texting(settings=Settings(max_put_off_seconds=1_200))
+def test_late_message_of_an_outage_does_not_expire_with_the_first_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(policy, "MAX_DEFERRED", timedelta(minutes=20))
+    world = texting()
     say(world, "Hello?")
     minutes_pass(world, 19)
     say(world, "Still there?")
@@ -213,9 +220,10 @@ def test_apology_comes_with_the_third_deferral_of_the_persons_own_run() -> None:
         world.post("Hello", HUSAM, chat_id=f"chat_9{n}")
     say(world, "Hello?")
     for deferrals in range(1, DEFERRALS_BEFORE_APOLOGY + 2):
-        world.clock.advance(5 if deferrals == 1 else 10 * 2 ** (deferrals - 2))
+        waited = policy.RETRY_BASE_SECONDS * 2 ** (deferrals - 2)
+        world.clock.advance(5 if deferrals == 1 else waited)
         world.run_ready()
-        assert world.runs()[0].put_offs == deferrals
+        assert world.runs()[0].deferrals == deferrals
         world.run_ready()
         told = deferrals > DEFERRALS_BEFORE_APOLOGY
         assert world.sms.bodies == ([SORRY] if told else [])
@@ -264,7 +272,7 @@ def test_a_worker_that_was_taken_over_does_not_apologise() -> None:
     world.clock.advance(INVOCATION.total_seconds() + 1)
     assert world.app.leases.claim(job, lease_until=world.clock.now() + INVOCATION) is not None
     with pytest.raises(LostLease):
-        world.app.apologies.late(slow.with_run(put_offs=DEFERRALS_BEFORE_APOLOGY))
+        world.app.apologies.late(slow.with_run(deferrals=DEFERRALS_BEFORE_APOLOGY))
     assert world.texts() == ["Hello?"]
     assert world.membership(COACH).late_since is None
 
@@ -337,7 +345,7 @@ def test_the_setting_of_the_deployment_silences_it() -> None:
 def test_a_chat_whose_line_or_agent_says_no_is_spared_and_the_words_can_be_ones_own() -> None:
     world = texting(settings=Settings(apology_text="Einen Moment, bitte."))
     world.chat(HUSAM, COACH, chat_id="chat_2", kind="direct", visibility="private", sms=SMS)
-    quiet = ChatOverrides(apology=False)
+    quiet = {"apology": False}
     say(world, "Hello?")
     world.post("Hello?", HUSAM, sms=SMS, chat_id="chat_2", overrides=quiet)
     minutes_pass(world)

@@ -4,9 +4,13 @@ from collections.abc import Callable
 from contextvars import Context
 from datetime import timedelta
 
+import pytest
+
 import sms_webhook
 from skein.errors import Ambiguous, Unavailable
 from skein.models.runs.completion import ModelRequest
+from skein.services.delivery import policy as delivery_policy
+from skein.services.outbox import dispatch
 from skein.settings import Settings
 from tests.fakes.sms import Fault
 from tests.faults.deployment import LINEAGE_INVOCATIONS, Deployment, Phone, recursive_functions
@@ -62,8 +66,11 @@ def test_without_the_exemption_lambda_drops_jobs_and_the_tick_takes_them_over() 
     assert sorted(answers(world)) == sorted(set(answers(world)))
 
 
-def test_at_the_hop_limit_the_tick_takes_over_and_every_agent_answers_once() -> None:
-    world = team(SETTINGS.model_copy(update={"max_job_hops": 5}))
+def test_at_the_hop_limit_the_tick_takes_over_and_every_agent_answers_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dispatch, "MAX_HOPS", 5)
+    world = team(SETTINGS)
     began = world.clock.now()
     world.live(until=all_have_answered(world))
     assert world.clock.now() - began < timedelta(minutes=10)
@@ -110,8 +117,9 @@ def test_a_busy_group_is_answered_without_a_gap() -> None:
     assert not world.lineages.dropped
 
 
-def test_an_sms_behind_an_unsettled_one_is_not_dropped() -> None:
-    world = SmsLine(SMS_SETTINGS.model_copy(update={"delivery_order_seconds": 50}))
+def test_an_sms_behind_an_unsettled_one_is_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_policy, "ORDER_WAIT", timedelta(seconds=50))
+    world = SmsLine(SMS_SETTINGS)
     world.sms.plan(Fault(Ambiguous("no answer")))
     world.webhook(sms_webhook, TEXT.signed())
     world.live(until=lambda: world.sms.asked == 1)

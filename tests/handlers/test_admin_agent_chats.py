@@ -75,17 +75,3 @@ def test_agent_chats_are_audited_with_the_user(admin: Client) -> None:
     entry = admin.get("/v1/audit").body["items"][0]
     assert (entry["verb"], entry["kind"], entry["who"]) == ("read", "chat", "usr_op")
     assert entry["ids"] == {"agent_id": "agt_a", "user_id": "usr_husam"}
-
-
-@pytest.mark.parametrize(
-    ("path", "query"),
-    [("/v1/agents/agt_nobody/chats", {}), (CHATS, {"user_id": "usr_nobody"})],
-)
-def test_agent_chats_of_an_unknown_agent_or_user_are_not_found(
-    admin: Client, path: str, query: dict[str, str]
-) -> None:
-    assert admin.get(path, **query).status == 404
-
-
-def test_agent_chats_of_another_tenant_are_not_found(world: World) -> None:
-    assert operator(world, tenant="other").get(CHATS).status == 404

@@ -9,7 +9,7 @@ import admin_api
 from skein.models.common.storage import Update
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.user import User
-from tests.support.api_client import Client, everything, operator, recorded
+from tests.support.api_client import Client, operator, recorded
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 
 HUSAM = person()
@@ -178,7 +178,7 @@ def test_users_are_found_by_name_and_by_id(world: World) -> None:
         ({"q": ""}, 422),
         ({"q": "  "}, 422),
         ({"q": "x" * 201}, 422),
-        ({"q": "ann", "phone": "+15005550101"}, 400),
+        ({"q": "ann", "phone": "+15005550101"}, 422),
         ({"q": "ann", "cursor": "none"}, 400),
     ],
 )
@@ -434,27 +434,6 @@ def test_odd_run_ids_are_not_there(admin: Client, run_id: str) -> None:
 # ---------------------------------------------------------------------- who may
 
 
-def test_other_tenants_things_are_not_there(world: World, admin: Client) -> None:
-    world.agent()
-    world.line()
-    world.chat(HUSAM, bot())
-    admin.post("/v1/users", {"id": "usr_husam", "name": "Husam"})
-    world.post("Hello", HUSAM)
-    before = everything(world)
-    other = operator(world, tenant="other")
-    paths = ["/v1/agents/agt_a", "/v1/users/usr_husam", f"/v1/lines/{LINE}"]
-    for path in paths:
-        assert other.get(path).status == 404
-        assert other.patch(path, {}).status == 404
-        assert other.patch(path, {"name": "Mine"} if "line" not in path else {}).status == 404
-        assert other.delete(path).status == 404
-    assert other.get(f"/v1/runs/{world.runs()[0].id}").status == 404
-    assert other.get("/v1/agents/agt_a/runs").status == 404
-    for path in ("/v1/agents", "/v1/users", "/v1/lines"):
-        assert other.get(path).body == {"items": [], "next_cursor": None}
-    assert everything(world) == before
-
-
 def test_another_tenants_cursor_shows_only_ones_own(world: World, admin: Client) -> None:
     for n in range(4):
         admin.post("/v1/agents", {"name": f"Ours {n}"})
@@ -463,14 +442,6 @@ def test_another_tenants_cursor_shows_only_ones_own(world: World, admin: Client)
     other.post("/v1/agents", {"name": "Theirs"})
     names = [item["name"] for item in other.get("/v1/agents", cursor=cursor).body["items"]]
     assert names == ["Theirs"]
-
-
-@pytest.mark.parametrize("scope", ["chat", "", None])
-def test_the_scope_chat_is_not_enough(world: World, scope: Any) -> None:
-    caller = Client(world, api=admin_api, scope=scope)
-    for answer in (caller.get("/v1/agents"), caller.post("/v1/agents", {"name": "Mine"})):
-        assert (answer.status, answer.code) == (403, "forbidden")
-    assert everything(world) == {}
 
 
 # ---------------------------------------------------------------------- settings

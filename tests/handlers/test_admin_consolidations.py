@@ -5,6 +5,7 @@ import json
 import pytest
 
 from skein.errors import Unavailable
+from skein.models.memory.consolidation import HISTORY as CONSOLIDATION_HISTORY
 from skein.services.common.pagination import RowCursor
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World, bot, person
@@ -77,11 +78,11 @@ def test_history_has_pages_newest_first_with_failures(world: World, admin: Clien
     assert [record["failure"] for record in records] == [None, None, "503", None, None]
 
 
-def test_the_history_ends_after_ninety_days(world: World, admin: Client) -> None:
+def test_the_history_ends_after_its_days(world: World, admin: Client) -> None:
     world.post("Hello", HUSAM)
     admin.post(NOW, {})
     world.drain()
-    world.clock.advance(90 * 86_400 - 60)
+    world.clock.advance(CONSOLIDATION_HISTORY.total_seconds() - 60)
     assert len(admin.get(HISTORY).body["items"]) == 1
     world.clock.advance(60)
     assert admin.get(HISTORY).body["items"] == []

@@ -119,14 +119,6 @@ def test_preview_of_unknown_agent_or_chat_is_404(
     assert (answer.status, answer.code) == (404, "not_found")
 
 
-def test_another_tenants_operator_sees_nothing(world: World) -> None:
-    assert operator(world, tenant="other").get(CONTEXT, chat_id="chat_1").status == 404
-
-
-def test_the_scope_chat_is_not_enough(world: World) -> None:
-    assert Client(world, api=admin_api).get(CONTEXT).status == 403
-
-
 def test_run_shows_each_step_with_calls_results_and_times(world: World, admin: Client) -> None:
     world.agent(history_format="timeline", reply_mode="tools")
     world.model.script.append(says("Ten kilometres."))

@@ -165,25 +165,6 @@ def test_private_document_is_found_with_the_id_of_the_person(world: World, admin
     assert admin.call("DELETE", path, query={"user_id": "usr_ann"}).status == 204
 
 
-@pytest.mark.parametrize(
-    "documents", ["/v1/agents/agt_none/documents", "/v1/chats/chat_none/documents"]
-)
-def test_documents_of_unknown_agent_or_chat_are_404(admin: Client, documents: str) -> None:
-    assert admin.get(documents).status == 404
-    assert admin.post(documents, {"name": "a"}).status == 404
-    assert admin.get(f"{documents}/a").status == 404
-    assert admin.call("PUT", f"{documents}/a", {"text": ""}).status == 404
-    assert admin.patch(f"{documents}/a", {"append": ""}).status == 404
-    assert admin.call("DELETE", f"{documents}/a").status == 404
-
-
-def test_another_tenants_documents_are_not_there(world: World, admin: Client) -> None:
-    admin.post(OF_CHAT, {"name": "plan"})
-    stranger = operator(world, tenant="other")
-    assert stranger.get(f"{OF_CHAT}/plan").status == 404
-    assert stranger.get(OF_CHAT).status == 404
-
-
 def test_the_audit_holds_a_documents_id_and_not_its_name(admin: Client) -> None:
     admin.post(OF_AGENT, {"name": "divorce", "text": "secret"})
     admin.get(f"{OF_AGENT}/divorce")
@@ -260,9 +241,3 @@ def test_a_skill_of_ours_can_be_replaced_but_not_removed(admin: Client) -> None:
 )
 def test_a_skill_that_does_not_fit_is_refused(admin: Client, skill: dict[str, Any]) -> None:
     assert admin.post("/v1/skills", skill).status == 422
-
-
-def test_skills_are_for_operators(world: World) -> None:
-    client = Client(world, api=operator(world).api)
-    assert client.get("/v1/skills").status == 403
-    assert client.get(OF_AGENT).status == client.get(OF_CHAT).status == 403

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-import admin_api
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
@@ -361,34 +360,3 @@ def test_values_that_do_not_fit_are_422_and_store_nothing(
 def test_forged_cursors_are_400(admin: Client, path: str, cursor: str) -> None:
     answer = admin.get(path, cursor=cursor)
     assert (answer.status, answer.code) == (400, "invalid")
-
-
-@pytest.mark.parametrize("agent", ["agt_none", "agt_gone"])
-def test_an_agent_that_is_not_there_has_neither_goals_nor_plans(
-    world: World, admin: Client, agent: str
-) -> None:
-    world.agent("agt_gone", deleted_at=world.clock.now())
-    path = f"/v1/agents/{agent}"
-    plan = {"name": "a", "instruction": "b", "run_after": "1 day"}
-    answers = [
-        admin.get(f"{path}/goals"),
-        admin.get(f"{path}/goals/goal_1"),
-        admin.post(f"{path}/goals", {"text": "a"}),
-        admin.get(f"{path}/plans"),
-        admin.get(f"{path}/plans/plan_1"),
-        admin.post(f"{path}/plans", plan),
-        admin.delete(f"{path}/plans/plan_1"),
-    ]
-    assert {answer.status for answer in answers} == {404}
-
-
-def test_another_tenant_sees_nothing(world: World, admin: Client) -> None:
-    goal = admin.post(GOALS, {"text": "Finish Q4"}).body["id"]
-    stranger = operator(world, tenant="globex")
-    assert stranger.get(GOALS).status == 404
-    assert stranger.get(f"{GOALS}/{goal}").status == 404
-
-
-@pytest.mark.parametrize("path", [GOALS, PLANS, "/v1/services"])
-def test_people_without_the_scope_are_403(world: World, path: str) -> None:
-    assert Client(world, api=admin_api).get(path).status == 403

@@ -111,15 +111,6 @@ def test_erase_or_export_unknown_user_is_404(planted: World) -> None:
     assert admin.patch(PATH, {"name": "Zed"}).status == 404
 
 
-def test_only_operators_erase_and_export(planted: World) -> None:
-    client = Client(planted, sub=ZOE.id)
-    assert client.delete(PATH).status in {403, 404, 405}
-    assert client.get(EXPORT).status in {403, 404}
-    other = operator(planted, tenant="other")
-    assert other.delete(PATH).status == 404
-    assert other.get(EXPORT).status == 404
-
-
 def test_an_export_holds_all_that_is_theirs_and_nothing_that_is_not(planted: World) -> None:
     [page] = pages_of(operator(planted))
     assert page["user"]["phones"] == [NUMBER]  # type: ignore[index]

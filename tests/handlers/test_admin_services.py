@@ -98,16 +98,3 @@ def test_values_that_do_not_fit_are_422_and_store_nothing(
     answer = admin.post(SERVICES, body)
     assert (answer.status, answer.code) == (422, "unprocessable")
     assert everything(world) == before
-
-
-def test_another_tenants_service_is_not_there(world: World, admin: Client) -> None:
-    path = f"{SERVICES}/{admin.post(SERVICES, {'name': 'a', 'agent_ids': ['agt_a']}).body['id']}"
-    stranger = operator(world, tenant="globex")
-    answers = [
-        stranger.get(path),
-        stranger.patch(path, {"name": "b"}),
-        stranger.post(f"{path}/secret", {}),
-        stranger.delete(path),
-    ]
-    assert {answer.status for answer in answers} == {404}
-    assert stranger.get(SERVICES).body["items"] == []

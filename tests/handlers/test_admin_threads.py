@@ -147,19 +147,6 @@ def test_thread_of_a_person_is_found_with_the_id_of_the_person(world: World, adm
     assert admin.get(THREADS).body["items"] == []
 
 
-def test_threads_of_an_agent_that_is_not_there_are_not_there(admin: Client) -> None:
-    gone = "/v1/agents/agt_gone/threads"
-    answers = [
-        admin.get(gone),
-        admin.post(gone, {"concern": "x"}),
-        admin.get(f"{gone}/thr_1"),
-        admin.patch(f"{gone}/thr_1", {"progress": "x"}),
-        admin.delete(f"{gone}/thr_1"),
-        admin.get(f"{gone}/thr_1/export"),
-    ]
-    assert {answer.status for answer in answers} == {404}
-
-
 # ---------------------------------------------------------------------- exported
 
 
@@ -252,8 +239,7 @@ def test_a_place_is_there_as_long_as_the_agent_is_and_on_record_when_it_is_looke
         "member",
         {"chat_id": "chat_1", "agent_id": "agt_a"},
     )
-    left = Membership.key_of(TENANT, "chat_1", bot())
-    world.table.write(Update(left, set={"left_seq": 0}))
+    world.close_membership(bot())
     assert admin.get(PIN).status == 404
 
 

@@ -110,7 +110,7 @@ def test_a_persons_number_is_masked(world: World) -> None:
     def link(user_id: str, number: str) -> Response[None]:
         return no_content()
 
-    function = ModuleType("a function with this one call")
+    function = ModuleType("admin_api")  # with this one call
     vars(function)["handler"] = api.resolve
     admin = Client(world, api=function, sub="usr_op", scope="admin", claims={})
     assert admin.put(f"/v1/users/usr_husam/numbers/{PHONE}").status == 204
@@ -283,9 +283,3 @@ def test_audit_cursor_is_valid_only_for_its_day_and_list(world: World, admin: Cl
     assert second["at"] == "2026-02-18T12:00:00.000Z"
     assert admin.get("/v1/audit", day="2026-02-19", cursor=cursor).status == 400
     assert admin.get("/v1/agents", cursor=cursor).status == 400
-
-
-def test_tenants_do_not_see_each_others_audit(world: World, admin: Client) -> None:
-    admin.get("/v1/agents/agt_a")
-    assert operator(world, tenant="other").get("/v1/audit").body["items"] == []
-    assert Client(world, api=admin_api, scope="chat").get("/v1/audit").status == 403

@@ -30,7 +30,9 @@ def small(**changes: Any) -> dict[str, Any]:
 
 def test_docs_page_is_served_as_html_under_a_strict_policy() -> None:
     World()
-    answer = api_docs.handler({**recorded("api_docs"), "rawPath": "/docs"}, cast("Any", Context()))
+    answer = api_docs.handler(
+        {**recorded("api_docs"), "rawPath": "/docs"}, cast("Any", Context(api_docs))
+    )
     assert answer["statusCode"] == 200
     assert answer["headers"]["content-type"] == "text/html; charset=utf-8"
     style = re.search(r"<style>(.*?)</style>", answer["body"], re.DOTALL)

@@ -14,7 +14,7 @@ from tests.support.builders import TENANT, World
 def test_event_of_the_stream_leads_to_jobs_of_recall() -> None:
     world = World()
     bootstrap.use(world.app)
-    assert feed.handler(recorded("feed"), cast("LambdaContext", Context())) == {
+    assert feed.handler(recorded("feed"), cast("LambdaContext", Context(feed))) == {
         "batchItemFailures": []
     }
     where = {"tenant": TENANT, "chat_id": "chat_1"}

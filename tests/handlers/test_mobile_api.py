@@ -249,6 +249,14 @@ def test_messages_page_both_ways(husam: Client) -> None:
     assert [item["seq"] for item in older.body["items"]] == [3, 4, 5]
 
 
+def test_delete_of_an_own_message_answers_204_at_the_first_call(husam: Client) -> None:
+    husam.post(MESSAGES, {"text": "Hi", "client_id": "1"})
+    assert husam.delete(f"{MESSAGES}/1").status == 204
+    assert [(one["kind"], one["text"]) for one in husam.get(MESSAGES).body["items"]] == [
+        ("deleted", "")
+    ]
+
+
 def test_respond_now_answers_202_with_the_run(husam: Client) -> None:
     for wish in ({"agent_id": "agt_a"}, {"all": True}):
         answer = husam.post("/v1/chats/chat_1/runs", wish)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skein.settings import Settings
-from tests.support.api_client import CHAT_CALLS, Client, everything, recorded
+from tests.support.api_client import Client, recorded
 from tests.support.builders import TENANT, World, bot, person
 
 HUSAM = person()
@@ -19,24 +19,6 @@ def world() -> World:
     world.agent()
     world.chat(HUSAM, AHMAD, bot())
     return world
-
-
-@pytest.mark.parametrize(("method", "path", "body"), CHAT_CALLS)
-def test_to_others_a_chat_is_not_there(
-    world: World, method: str, path: str, body: dict[str, Any] | None
-) -> None:
-    before = everything(world)
-    strangers = [
-        (Client(world, sub="usr_stranger"), "chat_1"),
-        (Client(world, tenant="other"), "chat_1"),
-        (Client(world), "chat_unknown"),
-        (Client(world), "chat_1%23META"),
-    ]
-    for stranger, chat in strangers:
-        answer = stranger.call(method, path.format(chat=chat), body)
-        assert (answer.status, answer.code) == (404, "not_found")
-    counted = {key for key in everything(world) if "#LIMIT#" in key.pk}  # of the strangers
-    assert {k: v for k, v in everything(world).items() if k not in counted} == before
 
 
 @pytest.mark.parametrize("scope", ["admin", "", "chats", "CHAT", None, 7, {"chat": True}])

@@ -25,7 +25,7 @@ from skein.errors import (
     Unavailable,
 )
 from skein.logs import Crashed
-from skein.models.chats.chat import Membership, Message, SmsAddress
+from skein.models.chats.chat import Message, SmsAddress
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
@@ -37,7 +37,9 @@ from skein.models.outbox.jobs import DeliveryJob, RunJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.services.chats.post_message import Chats
-from skein.services.runs.policy import MAX_STEPS
+from skein.services.planning import firing
+from skein.services.runs import wakeups
+from skein.services.runs.policy import MAX_DEFERRED, MAX_STEPS
 from skein.settings import Settings
 from tests.fakes.sms import Fault
 from tests.support.agents import (
@@ -482,8 +484,9 @@ def _not_mentioned(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 
 
 @scenario(Reason.AGENT_PAUSED)
-def _agent_paused(_: Logged, __: pytest.MonkeyPatch) -> str | None:
-    world = pair(Settings(max_agent_runs=1, max_chain_depth=20))
+def _agent_paused(_: Logged, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    monkeypatch.setattr(wakeups, "MAX_AGENT_RUNS", 1)
+    world = pair(Settings(max_chain_depth=20))
     world.post("Hello", HUSAM)
     world.drain()
     last = world.messages()[-1]
@@ -511,7 +514,8 @@ def _joined_later(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 def _not_recorded(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = group()
     message = world.post("Hello", HUSAM).message
-    world.table.write(Update(message.key, set={"runs": None}))  # as an older version stored it
+    newer = {"runs": None, "reason": "of_a_newer_version"}
+    world.table.write(Update(message.key, set=newer))
     return of_agent(world, 1)
 
 
@@ -736,7 +740,7 @@ def _deferred_too_long(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = group(DOWN, DOWN)
     world.post("Hello", HUSAM)
     world.take(world.runs()[0].job)
-    world.clock.advance(world.settings.max_put_off_seconds + 1)
+    world.clock.advance(MAX_DEFERRED.total_seconds() + 1)
     world.take(world.runs()[0].job)
     return ended(world, "failed")
 
@@ -915,8 +919,9 @@ def _person_erased(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 
 
 @scenario(Reason.PERSON_INACTIVE)
-def _person_inactive(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
-    world = group(settings=Settings(plan_idle_days=1))
+def _person_inactive(logged: Logged, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    monkeypatch.setattr(firing, "MAX_IDLE", timedelta(days=1))
+    world = group()
     owner = Owner(tenant=TENANT, agent_id=COACH.id)
     world.app.plans.set(owner, "Report", "Report.", cron="0 9 * * *", set_by=HUSAM.id)
     for _day in range(3):
@@ -1084,8 +1089,7 @@ def _opted_out(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
 def _person_left(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = texting()
     answered(world)
-    membership = Membership.key_of(TENANT, "chat_1", HUSAM.ref)
-    world.table.write(Update(membership, set={"left_seq": 2}))
+    world.close_membership(HUSAM)
     deliver(world)
     return of_delivery(world, 1)
 

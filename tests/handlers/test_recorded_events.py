@@ -97,9 +97,9 @@ def test_recorded_event_is_accepted_by_its_function(world: World, name: str) -> 
 
 def test_recorded_run_job_has_the_agent_answer(world: World) -> None:
     bootstrap.use(world.app)
-    assert run_worker.handler(recorded("run_worker"), cast("LambdaContext", LongContext())) == (
-        FAILED_NONE
-    )
+    assert run_worker.handler(
+        recorded("run_worker"), cast("LambdaContext", LongContext(run_worker))
+    ) == (FAILED_NONE)
     assert [message.text for message in world.messages()] == ["Hello", "Hello!"]
 
 

@@ -9,6 +9,7 @@ import reflection_finder
 import reflection_worker
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
+from skein.models.memory.memory import JOURNAL_DAYS, REFLECTION_LEAD
 from skein.models.outbox.jobs import ReflectionJob
 from tests.support.api_client import Client, recorded
 from tests.support.builders import TENANT, World, person
@@ -32,7 +33,7 @@ def world() -> World:
     )
     world.app.memories.add(owner, "Husam is allergic to nuts.", "journal", made_by="tool")
     world.model.reflections.append('{"promote": [1]}')
-    world.clock.advance(5 * 86_400)
+    world.clock.advance(JOURNAL_DAYS * 86_400 - REFLECTION_LEAD.total_seconds())
     return world
 
 

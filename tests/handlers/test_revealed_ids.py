@@ -17,23 +17,32 @@ from tests.support.fakes import calls, says
 SECRET = "chat_secret"
 OPEN = "chat_1"
 MESSAGES = f"/v1/chats/{OPEN}/messages"
+GROUP = "chat_group"
+MESSAGES_OF_GROUP = f"/v1/chats/{GROUP}/messages"
 
 
 @pytest.fixture
 def world() -> World:
-    """A group, and a direct chat in which Husam has the agent say something in the group."""
+    """An open group, a private one that Ahmad is not in yet, and a direct chat with Husam."""
     world = stage()
+    world.known(AHMAD)
     world.chat(HUSAM, AHMAD, COACH, respond="mention")
+    world.chat(HUSAM, COACH, chat_id=GROUP, respond="mention", visibility="private")
     world.chat(HUSAM, COACH, chat_id=SECRET, kind="direct", visibility="private")
     return world
 
 
 def told_in_private(world: World, **arguments: Any) -> None:
-    """Husam has the agent say something in the group."""
-    world.model.script.append(says("The numbers are late", chat_id=OPEN, **arguments))
+    """In the direct chat, Husam has the agent say something in his group; then Ahmad joins it."""
+    world.model.script.append(says("The numbers are late", chat_id=GROUP, **arguments))
     world.post("Tell them that the numbers are late", HUSAM, chat_id=SECRET)
     settle(world)
-    assert world.texts()[-1] == "The numbers are late"
+    assert world.texts(GROUP)[-1] == "The numbers are late"
+    ahmad_joins(world)
+
+
+def ahmad_joins(world: World) -> None:
+    world.app.chat_admin.add_member(TENANT, GROUP, HUSAM, AHMAD.ref)
 
 
 def ahmad(world: World) -> Client:
@@ -50,12 +59,12 @@ def test_message_said_by_run_of_private_chat_names_neither_run_nor_chat(
     world: World, wait: bool
 ) -> None:
     told_in_private(world, wait=wait)
-    stored = world.messages()[-1]
+    stored = world.messages(GROUP)[-1]
     assert stored.run_id is not None
     assert SECRET in stored.run_id
     assert SECRET in stored.client_id
 
-    first, again = (newest(ahmad(world).get(MESSAGES)) for _ in range(2))
+    first, again = (newest(ahmad(world).get(MESSAGES_OF_GROUP)) for _ in range(2))
 
     assert first == again
     assert first["run_id"] is None
@@ -65,12 +74,12 @@ def test_message_said_by_run_of_private_chat_names_neither_run_nor_chat(
 
 def test_no_call_of_a_member_tells_the_id_of_anothers_private_chat(world: World) -> None:
     told_in_private(world, wait=True)
-    world.post("@Coach, and?", AHMAD)
+    world.post("@Coach, and?", AHMAD, chat_id=GROUP)
     client = ahmad(world)
     paths = [("GET", "/v1/chats", None), ("GET", "/v1/me", None)]
     for method, path, body in [*paths, *CHAT_CALLS]:
         if method != "DELETE" and "usr_stranger" not in path:
-            answer = client.call(method, path.format(chat=OPEN), body)
+            answer = client.call(method, path.format(chat=GROUP), body)
             assert answer.status < 300, path
             assert SECRET not in json.dumps(answer.body), path
     assert client.get(f"/v1/chats/{SECRET}").status == 404
@@ -97,11 +106,12 @@ def test_message_said_by_run_without_a_chat_names_no_run(world: World) -> None:
 
 def test_every_agents_message_has_a_client_id_of_its_own(world: World) -> None:
     world.model.script.append(
-        calls(*(("send_message", {"text": text, "chat_id": OPEN}) for text in "abc"))
+        calls(*(("send_message", {"text": text, "chat_id": GROUP}) for text in "abc"))
     )
     world.post("Tell them", HUSAM, chat_id=SECRET)
     settle(world)
-    ids = [item["client_id"] for item in ahmad(world).get(MESSAGES).body["items"]]
+    ahmad_joins(world)
+    ids = [item["client_id"] for item in ahmad(world).get(MESSAGES_OF_GROUP).body["items"]]
     assert len(set(ids)) == len(ids) == 3
 
 
@@ -145,13 +155,13 @@ def test_export_of_a_person_names_no_run_of_another_chat(world: World) -> None:
     assert run.id not in json.dumps(exported["messages"])
 
 
-def test_agent_in_open_chat_is_told_of_a_wait_there_but_not_of_the_private_chat(
+def test_agent_elsewhere_is_told_of_a_wait_in_a_group_but_not_of_the_direct_chat(
     world: World,
 ) -> None:
     told_in_private(world, wait=True)
     [waiting] = world.runs(SECRET)
     assert waiting.status == "waiting"
-    world.chat(AHMAD, COACH, chat_id="chat_2", title="Beside")
+    world.chat(AHMAD, COACH, chat_id="chat_2", title="Beside", visibility="private")
     world.model.script.append(calls("get_my_runs"))
     world.post("What are you at?", AHMAD, chat_id="chat_2")
     settle(world)

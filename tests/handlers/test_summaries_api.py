@@ -126,7 +126,7 @@ def test_a_chat_shows_the_newest_summary_and_not_the_one_that_prompts_show() -> 
         world.tick()
         world.drain()
     newest = Client(world).get("/v1/chats/chat_1").body["summary"]
-    record = world.stored_chat().record
+    record = world.stored_chat().summary
     assert record is not None
     assert newest == record.text
 

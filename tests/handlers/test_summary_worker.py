@@ -48,12 +48,12 @@ def test_the_recorded_event_has_an_agents_note_renewed(world: World) -> None:
     note = world.membership(COACH).summary
     assert note is not None
     assert note.text == "All is quiet.\nNothing is open."
-    assert world.stored_chat().record is None
+    assert world.stored_chat().summary is None
 
 
 def test_a_job_without_an_agent_has_the_chats_own_summary_renewed(world: World) -> None:
     assert handle(world, event(SummaryJob(tenant=TENANT, chat_id="chat_1"))) == []
-    record = world.stored_chat().record
+    record = world.stored_chat().summary
     assert record is not None
     assert record.text == "They have spoken."
     assert world.membership(COACH).summary is None

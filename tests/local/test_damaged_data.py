@@ -1,20 +1,22 @@
-"""A file of the data that is damaged stops the start, and is left as it is."""
+"""Data that is damaged, or of another version, stops the start and is left as it is."""
 
 import errno
-import logging
-import shutil
+import os
 import socket
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from local.aws.emulator import SERVICES, Emulator
 from local.config import BadConfigError, Config
-from local.errors import DamagedDataError, PortInUseError
+from local.errors import DamagedDataError, OtherFormatError, PortInUseError
 from local.log_file import log_in
-from local.sqlite.database import Database
-from local.sqlite.engine import SqliteEngine
+from local.sqlite.database import STORAGE_FORMAT, Database
+from local.sqlite.engine import FILE, REGISTER_FILE, SqliteEngine
 from local.sqlite.table import SqliteTable
 from local.stack import Stack
 from local.timing.clock import TurnableClock
@@ -23,20 +25,18 @@ from local.web.authorizer import Authorizer
 from local.web.server import Server
 from skein.models.common.storage import Key, Put
 
-STATES = [f"aws/state/{service}.json" for service in SERVICES]
+ROOT = Path(__file__).resolve().parents[2]
 READERS: dict[str, Callable[[Path], object]] = {
     "clock": TurnableClock,
     "texts.jsonl": SmsLog,
     "signing-key.pem": lambda path: Authorizer(path, issuer="me", audience="you"),
     "skein.db": lambda path: Database(path).create(),
     "twilio.json": lambda path: SqliteEngine(path.parent).twilio_account(),
-    **{name: lambda path: Emulator(path.parents[1]).start() for name in STATES},
 }
 DAMAGE = [
     *((name, b"\xff\xfe\xfd\n") for name in READERS),
     *((name, b"[1]\n") for name in READERS),
     *((name, b"") for name in READERS if name not in {"texts.jsonl", "skein.db"}),
-    *((name, b'{"__ministack_format__": 2, "payl') for name in STATES),
     ("clock", b"nan"),
     ("clock", b"1e12"),
     ("clock", b"inf"),
@@ -78,18 +78,48 @@ def test_database_with_a_damaged_page_does_not_start(tmp_path: Path) -> None:
         Database(path).create()
 
 
-def test_emulator_that_cannot_save_says_so(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+def of_another_format(path: Path, version: int) -> bytes:
+    """Write a database with the storage format `version`; 0 stands for none."""
+    database = Database(path)
+    database.create()
+    database.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("version", [0, STORAGE_FORMAT - 1, STORAGE_FORMAT + 1])
+@pytest.mark.parametrize("name", [FILE, REGISTER_FILE])
+def test_stack_with_data_of_another_format_does_not_start(
+    tmp_path: Path, name: str, version: int
 ) -> None:
-    aws = Emulator(tmp_path / "aws")
-    aws.start()
-    states = tmp_path / "aws" / "state"
-    shutil.rmtree(states, ignore_errors=True)
-    states.write_text("no folder, as if the disk were full")
-    with caplog.at_level(logging.ERROR, "local.aws.emulator"):
-        aws.stop()
-    [told] = caplog.messages
-    assert told.startswith("failed to save sqs and secretsmanager")
+    before = of_another_format(tmp_path / name, version)
+    with pytest.raises(OtherFormatError):
+        Stack(Config(port=0, data_dir=tmp_path, openai_base_url="http://127.0.0.1:9/v1")).start()
+    assert (tmp_path / name).read_bytes() == before
+
+
+def test_run_with_data_of_another_format_says_in_one_sentence_how_to_start(tmp_path: Path) -> None:
+    of_another_format(tmp_path / FILE, STORAGE_FORMAT - 1)
+    chosen = {
+        "SKEIN_DATA_DIR": str(tmp_path),
+        "SKEIN_PORT": "0",
+        "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
+    }
+    run = subprocess.run(
+        [sys.executable, "-m", "local"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'shared'}:{ROOT / 'functions'}", **chosen},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (1, "")
+    assert run.stderr == (
+        f"skein: {tmp_path} has the data of another version of Skein: move the folder away, "
+        "or set SKEIN_DATA_DIR to another folder, to start without that data\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["a file", "a file/below"])

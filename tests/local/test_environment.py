@@ -20,7 +20,6 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str
 def environment(names: Mapping[str, str], **chosen: str) -> StackEnvironment:
     return StackEnvironment(
         base_url="http://127.0.0.1:1",
-        aws_url="http://127.0.0.1:2",
         model_url=None,
         names=names,
         live_url="ws://127.0.0.1:3",
@@ -37,13 +36,9 @@ def test_model_of_the_user_reaches_the_functions(name: str, names: Mapping[str, 
 
 
 def test_embeddings_model_of_the_user_reaches_the_settings(names: Mapping[str, str]) -> None:
-    settings = environment(
-        names,
-        SKEIN_EMBEDDINGS_MODEL="text-embedding-3-small",
-        SKEIN_FORMER_EMBEDDINGS_MODEL="static",
-    ).settings(deployed_template())
+    chosen = environment(names, SKEIN_EMBEDDINGS_MODEL="text-embedding-3-small")
+    settings = chosen.settings(deployed_template())
     assert settings.embeddings_model == "text-embedding-3-small"
-    assert settings.former_embeddings_model == "static"
 
 
 def test_models_of_the_template_can_all_be_chosen(names: Mapping[str, str]) -> None:

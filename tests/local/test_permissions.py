@@ -14,7 +14,6 @@ from local.permissions import (
     PermittedQueues,
     PermittedTable,
     denials_of,
-    managed_policies_of,
     permissions_of,
 )
 from local.template import Template
@@ -29,21 +28,26 @@ from tests.support.template import deployed_template
 DEPLOYED = Permissions.of(deployed_template())
 KEY = Key("acme#CHAT#1", "META")
 
-WITHOUT_ROLE = """
+WITH_ROLES = """
+Parameters:
+  Extra: {Type: String, Default: "no"}
+Conditions:
+  HasExtra: !Equals [!Ref Extra, "yes"]
 Resources:
   Feed:
     Type: AWS::Serverless::Function
+    Properties: {Handler: feed.handler, Role: !GetAtt FeedRole.Arn}
+  FeedRole:
+    Type: AWS::IAM::Role
     Properties:
-      Handler: feed.handler
+      ManagedPolicyArns: [!Ref Shared, !If [HasExtra, !Ref Unknown, !Ref AWS::NoValue]]
       Policies:
-        - !Ref Shared
-        - Statement:
-            - Effect: Allow
-              Action: dynamodb:Query
-              Resource: !Sub ${Table.Arn}/index/gsi1
-            - {Effect: Deny, Action: "dynamodb:*", Resource: !GetAtt Other.Arn}
-      Events:
-        Stream: {Type: DynamoDB, Properties: {Stream: !GetAtt Table.StreamArn}}
+        - PolicyDocument:
+            Statement:
+              - Effect: Allow
+                Action: dynamodb:Query
+                Resource: !Sub ${Table.Arn}/index/gsi1
+              - {Effect: Deny, Action: "dynamodb:*", Resource: !GetAtt Other.Arn}
   Shared:
     Type: AWS::IAM::ManagedPolicy
     Properties:
@@ -52,9 +56,13 @@ Resources:
           - {Effect: Allow, Action: [sqs:SendMessage], Resource: [!GetAtt Jobs.Arn]}
   Other:
     Type: AWS::Serverless::Function
-    Properties:
-      Handler: other.handler
-      Policies: [AWSLambdaVPCAccessExecutionRole]
+    Properties: {Handler: other.handler, Role: !GetAtt OtherRole.Arn}
+  OtherRole:
+    Type: AWS::IAM::Role
+    Properties: {ManagedPolicyArns: [AWSLambdaVPCAccessExecutionRole]}
+  Roleless:
+    Type: AWS::Serverless::Function
+    Properties: {Handler: roleless.handler}
 """
 
 
@@ -70,31 +78,29 @@ def running(function: str) -> InvocationContext:
 
 
 @pytest.fixture
-def without_role(tmp_path: Path) -> Template:
+def template(tmp_path: Path) -> Template:
     path = tmp_path / "template.yaml"
-    path.write_text(WITHOUT_ROLE, encoding="utf-8")
+    path.write_text(WITH_ROLES, encoding="utf-8")
     return Template.load(path)
 
 
-def test_permissions_of_a_function_without_role_are_those_of_its_policies(
-    without_role: Template,
-) -> None:
-    assert permissions_of(without_role, "Feed") == {
+def test_permissions_of_a_function_are_those_of_its_role(template: Template) -> None:
+    assert permissions_of(template, "Feed") == {
         Permission("sqs:SendMessage", "Jobs"),
         Permission("dynamodb:Query", "Table/gsi1"),
     }
-    assert [denied["Action"] for denied in denials_of(without_role, "Feed")] == ["dynamodb:*"]
-    assert managed_policies_of(without_role, "Feed") == [
-        "AWSLambdaBasicExecutionRole",
-        "AWSLambdaDynamoDBExecutionRole",
-    ]
+    assert [denied["Action"] for denied in denials_of(template, "Feed")] == ["dynamodb:*"]
 
 
-def test_permissions_of_a_policy_outside_of_the_template_are_an_error(
-    without_role: Template,
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("Other", "AWSLambdaVPCAccessExecutionRole"), ("Roleless", "Roleless has no role")],
+)
+def test_permissions_that_the_template_does_not_show_are_an_error(
+    template: Template, name: str, message: str
 ) -> None:
-    with pytest.raises(BadTemplateError, match="AWSLambdaVPCAccessExecutionRole"):
-        permissions_of(without_role, "Other")
+    with pytest.raises(BadTemplateError, match=message):
+        permissions_of(template, name)
 
 
 def test_call_that_the_role_allows_is_made() -> None:

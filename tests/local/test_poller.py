@@ -6,26 +6,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, cast
 from uuid import uuid4
 
-import boto3
 import pytest
-from moto import mock_aws
 
-from local.aws.delays import keep_delays
-from local.aws.inbox import SqsInbox
 from local.functions import Functions
-from local.polling.inbox import Held, Inbox, PolledQueue
+from local.polling.inbox import Held, PolledQueue
 from local.polling.poller import Poller
 from local.sqlite.database import Database
 from local.sqlite.queues import INSERT, SqliteInbox
 from local.template import Function, Queue, QueueSource
 from local.timing.clock import TurnableClock
 from tests.support.functions import a_function
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
 
 VISIBILITY = 360
 MAX_RECEIVES = 3
@@ -34,50 +27,8 @@ PATIENCE_SECONDS = 10.0
 Handle = Callable[[dict[str, Any]], object]
 
 
-class Queues(Protocol):
+class Queues:
     """Two queues, `Work` and its dead letters, and the inbox of `Work`."""
-
-    url: str
-
-    def inbox(self, source: PolledQueue, clock: TurnableClock) -> Inbox: ...
-
-    def sends(self, clock: TurnableClock, sent: Callable[[], None]) -> None: ...
-
-    def send(self, bodies: Sequence[str], delay: int) -> None: ...
-
-    def dead(self) -> list[str]: ...
-
-
-class OnSqs:
-    def __init__(self) -> None:
-        self.sqs: SQSClient = boto3.client("sqs")
-        self.url = self.sqs.create_queue(QueueName="Work")["QueueUrl"]
-        self._dead_url = self.sqs.create_queue(QueueName="Dead")["QueueUrl"]
-        self._sender: SQSClient = boto3.client("sqs")
-
-    def inbox(self, source: PolledQueue, clock: TurnableClock) -> Inbox:
-        dead = {"Dead": self._dead_url}
-        return SqsInbox(self.sqs, sources=[source], dead_letters=dead, clock=clock)
-
-    def sends(self, clock: TurnableClock, sent: Callable[[], None]) -> None:
-        keep_delays(self._sender, clock, {}, sent=sent)
-
-    def send(self, bodies: Sequence[str], delay: int) -> None:
-        self._sender.send_message_batch(
-            QueueUrl=self.url,
-            Entries=[
-                {"Id": str(n), "MessageBody": body, "DelaySeconds": delay}
-                for n, body in enumerate(bodies)
-            ],
-        )
-
-    def dead(self) -> list[str]:
-        messages = self.sqs.receive_message(QueueUrl=self._dead_url).get("Messages", ())
-        return [message["Body"] for message in messages]
-
-
-class OnSqlite:
-    url = "Work"
 
     def __init__(self, path: Path) -> None:
         self.database = Database(path)
@@ -95,7 +46,7 @@ class OnSqlite:
         now = self._clock.now().timestamp()
         with self.database.writing() as connection:
             connection.executemany(
-                INSERT, [(str(uuid4()), self.url, body, now, now + delay) for body in bodies]
+                INSERT, [(str(uuid4()), "Work", body, now, now + delay) for body in bodies]
             )
         self._sent()
 
@@ -117,7 +68,7 @@ class Bench:
         settings = QueueSource("Work", batch_size, partial_failures=True, concurrency=concurrency)
         function = a_function("Worker", queues=(settings,))
         queue = Queue("Work", 0, VISIBILITY, MAX_RECEIVES, "Dead")
-        self.inbox = queues.inbox(PolledQueue(queue, queues.url, function, settings), self.clock)
+        self.inbox = queues.inbox(PolledQueue(queue, function, settings), self.clock)
         self.poller = Poller(self.inbox, functions=cast("Functions", self), clock=self.clock)
         queues.sends(self.clock, self.poller.wake)
 
@@ -144,20 +95,8 @@ class Bench:
 
 
 @pytest.fixture
-def sqs() -> Iterator[OnSqs]:
-    with mock_aws():
-        yield OnSqs()
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path) -> OnSqlite:
-    return OnSqlite(tmp_path / "queues.db")
-
-
-@pytest.fixture(params=["sqlite", "sqs"])
-def queues(request: pytest.FixtureRequest) -> Queues:
-    found: Queues = request.getfixturevalue(request.param)
-    return found
+def queues(tmp_path: Path) -> Queues:
+    return Queues(tmp_path / "queues.db")
 
 
 @pytest.fixture
@@ -250,51 +189,25 @@ def test_batches_run_side_by_side_as_far_as_the_function_may(queues: Queues) -> 
     bench.poller.stop(seconds=PATIENCE_SECONDS)
 
 
-def test_waiting_message_is_visible_again_after_a_stop(sqs: OnSqs) -> None:
-    bench = Bench(sqs)
-    bench.poller.start()
-    bench.send("later", delay=900)
-    bench.settle()
-    bench.poller.stop(seconds=PATIENCE_SECONDS)
-    (message,) = sqs.sqs.receive_message(QueueUrl=sqs.url, MessageAttributeNames=["All"])[
-        "Messages"
-    ]
-    assert message["Body"] == "later"
-    assert "due_at" in message["MessageAttributes"]
-
-
-def test_finished_message_does_not_stop_the_release_of_others(sqs: OnSqs) -> None:
-    bench = Bench(sqs)
-    bench.send("one", "two", delay=900)
-    assert isinstance(bench.inbox, SqsInbox)
-    while bench.inbox.receive():
-        pass
-    first, second = bench.inbox._received()
-    sqs.sqs.delete_message(QueueUrl=sqs.url, ReceiptHandle=first.message.receipt_handle)
-    bench.inbox.release()
-    (message,) = sqs.sqs.receive_message(QueueUrl=sqs.url)["Messages"]
-    assert message["Body"] == second.message.body
-
-
-def test_message_of_a_killed_process_is_due_at_the_next_start(sqlite: OnSqlite) -> None:
-    killed = Bench(sqlite)
+def test_message_of_a_killed_process_is_due_at_the_next_start(queues: Queues) -> None:
+    killed = Bench(queues)
     killed.send("one")
     [source] = killed.inbox.sources
     [taken] = killed.inbox.take(source)
     assert taken.message.receive_count == 1
-    again = Bench(sqlite)
+    again = Bench(queues)
     assert again.inbox.take(source) == []
     again.inbox.release()
     [taken] = again.inbox.take(source)
     assert (taken.message.body, taken.message.receive_count) == ("one", 2)
 
 
-def test_message_without_recorded_outcome_is_retried(sqlite: OnSqlite) -> None:
-    bench = Bench(sqlite)
+def test_message_without_recorded_outcome_is_retried(queues: Queues) -> None:
+    bench = Bench(queues)
     bench.send("one")
     [source] = bench.inbox.sources
     [taken] = bench.inbox.take(source)
-    with sqlite.database.writing() as connection:
+    with queues.database.writing() as connection:
         connection.execute(
             "CREATE TRIGGER full BEFORE DELETE ON messages BEGIN SELECT raise(ABORT, 'full'); END"
         )
@@ -306,8 +219,8 @@ def test_message_without_recorded_outcome_is_retried(sqlite: OnSqlite) -> None:
     assert [held.message.body for held in bench.inbox.take(source)] == ["one"]
 
 
-def test_message_at_work_is_not_taken_again_when_the_clock_is_turned(sqlite: OnSqlite) -> None:
-    bench = Bench(sqlite)
+def test_message_at_work_is_not_taken_again_when_the_clock_is_turned(queues: Queues) -> None:
+    bench = Bench(queues)
     bench.send("one")
     [source] = bench.inbox.sources
     [taken] = bench.inbox.take(source)
@@ -321,13 +234,13 @@ def test_message_at_work_is_not_taken_again_when_the_clock_is_turned(sqlite: OnS
 def test_unreadable_queues_are_not_settled_and_logged_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def unreadable() -> int:
+    def unreadable(_: PolledQueue) -> list[Held]:
         raise ConnectionError("nobody is there")
 
     bench.settle()
     monkeypatch.setattr("local.polling.sweeping.POLL_SECONDS", 0.01)
     with caplog.at_level("WARNING", "local.polling.sweeping"), monkeypatch.context() as broken:
-        broken.setattr(bench.inbox, "receive", unreadable)
+        broken.setattr(bench.inbox, "take", unreadable)
         assert not bench.poller.settle(until=time.monotonic() + 0.3)
     assert caplog.messages == ["failed to use the queues: nobody is there"]
     assert caplog.records[0].exc_info

@@ -14,11 +14,11 @@ NOW = datetime(2026, 2, 18, 12, tzinfo=UTC)
 def polled(name: str, dead_letters: str | None = None) -> PolledQueue:
     settings = QueueSource(name, 10, partial_failures=True, concurrency=None)
     function = a_function(f"{name}Worker", queues=(settings,))
-    return PolledQueue(Queue(name, 0, 60, 3, dead_letters), name, function, settings)
+    return PolledQueue(Queue(name, 0, 60, 3, dead_letters), function, settings)
 
 
 def held(source: PolledQueue, seconds: float) -> Held:
-    message = QueueMessage("1", "1", "{}", "", {}, 0, NOW, NOW)
+    message = QueueMessage("1", "1", "{}", "", 0, NOW, NOW)
     return Held(source, message, NOW + timedelta(seconds=seconds))
 
 

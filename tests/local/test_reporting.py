@@ -9,6 +9,7 @@ import time
 from collections import deque
 from pathlib import Path
 
+import psutil
 import pytest
 
 from local.children import Child
@@ -105,6 +106,28 @@ def test_report_of_an_ended_child_contains_the_last_line_of_its_log(
         child.stop()
     [told] = caplog.messages
     assert "(ImportError: No module named no_such_module)" in told
+
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from local.children import Child
+
+child = Child("the child", "http.server", "0", environment={}, log=Path(sys.argv[1]))
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(tmp_path / "log")], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    with parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    assert psutil.wait_procs([child], timeout=PATIENCE_SECONDS)[1] == []
 
 
 INTERRUPTED = """

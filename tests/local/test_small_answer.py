@@ -1,5 +1,7 @@
 """The local model's answers: whole sentences, two SMS at most, nothing that it cannot know."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,6 +17,7 @@ from local.model.small_answer import (
     known_answer,
     shaped,
 )
+from skein.prompts import render
 from skein.services.delivery.segments import segment_count
 
 
@@ -35,18 +38,18 @@ from skein.services.delivery.segments import segment_count
     ],
 )
 def test_answer_ends_at_a_sentence(text: str, whole: bool, said: str) -> None:
-    assert shaped(text, whole=whole) == said
+    assert shaped(text, whole=whole, name="Coach") == said
 
 
 def test_answer_stops_before_a_sentence_that_would_need_a_third_sms() -> None:
     first, second = "Walk " * 40 + "now.", "Run " * 40 + "now."
-    assert shaped(f"{first} {second}", whole=True) == first.strip()
-    assert shaped("Walk " * 80 + "now.", whole=True) == CANNOT_SAY
+    assert shaped(f"{first} {second}", whole=True, name="Coach") == first.strip()
+    assert shaped("Walk " * 80 + "now.", whole=True, name="Coach") == CANNOT_SAY
 
 
 @given(st.text(max_size=800), st.booleans())
 def test_answer_is_never_longer_than_two_sms(text: str, whole: bool) -> None:
-    said = shaped(text, whole=whole)
+    said = shaped(text, whole=whole, name="Coach")
     assert said
     assert segment_count(said) <= MAX_SEGMENTS
 
@@ -74,11 +77,16 @@ def test_answer_is_never_longer_than_two_sms(text: str, whole: bool) -> None:
         "I like fish.",
         "See you on Monday.",
         "We talked about it last week.",
+        "She was sick.",
+        "Maybe he's at home.",
+        "I'm Anna.",
+        "Hi, my name is Anna!",
+        "This is Anna, your coach.",
     ],
 )
 def test_sentence_that_claims_knowledge_or_deeds_is_left_out(claim: str) -> None:
-    assert shaped(claim, whole=True) == CANNOT_SAY
-    assert shaped(f"Drink water. {claim}", whole=True) == "Drink water."
+    assert shaped(claim, whole=True, name="Coach") == CANNOT_SAY
+    assert shaped(f"Drink water. {claim}", whole=True, name="Coach") == "Drink water."
 
 
 @pytest.mark.parametrize(
@@ -91,10 +99,12 @@ def test_sentence_that_claims_knowledge_or_deeds_is_left_out(claim: str) -> None
         "You can do ten each day.",
         "I'm a computer program.",
         "You're welcome!",
+        "I'm Coach.",
+        "This is a good start.",
     ],
 )
 def test_advice_is_kept(advice: str) -> None:
-    assert shaped(advice, whole=True) == advice
+    assert shaped(advice, whole=True, name="Coach") == advice
 
 
 @pytest.mark.parametrize(
@@ -108,6 +118,10 @@ def test_advice_is_kept(advice: str) -> None:
         ("Has Anna answered?", CANNOT_KNOW),
         ("What is in the other chat?", CANNOT_KNOW),
         ("What are your plans?", CANNOT_KNOW),
+        ("Where do we meet, and why did Maya skip last week?", CANNOT_KNOW),
+        ("Why did Maya skip last week?", CANNOT_KNOW),
+        ("How is Maya?", CANNOT_KNOW),
+        ("was she sick?", CANNOT_KNOW),
         ("Can you book a gym for me tomorrow at 6?", CANNOT_DO),
         ("Remind me at nine", CANNOT_DO),
         ("I want to speak to a human", CANNOT_DO),
@@ -121,6 +135,12 @@ def test_advice_is_kept(advice: str) -> None:
         ("Good morning, Coach!", "Hello! What can I do for you?"),
         ("Thanks, that helped!", "You're welcome! Write again any time."),
         ("Who are you?", "I'm Coach, a small computer program. Ask me something short!"),
+        ("Hi! Who are you?", "I'm Coach, a small computer program. Ask me something short!"),
+        (
+            "Hello Coach, who is this?",
+            "I'm Coach, a small computer program. Ask me something short!",
+        ),
+        ("Hey, what can you do?", "I can answer short questions. Just ask!"),
     ],
 )
 def test_message_for_which_the_model_is_not_asked_gets_a_fixed_answer(
@@ -141,7 +161,16 @@ def test_message_for_which_the_model_is_not_asked_gets_a_fixed_answer(
         "How do I start running?",
         "Is it bad to feel tired?",
         "2 + 2?",
+        "Hi! How do I boil an egg?",
+        "What should I do when Monday is cold?",
     ],
 )
 def test_question_that_the_model_may_answer_has_no_fixed_answer(question: str) -> None:
     assert known_answer(question, name="Coach") is None
+
+
+def test_examples_of_the_prompt_have_no_names() -> None:
+    examples = render("local_model", {"character": "", "name": "Coach", "conversation": ""})
+    lines = [line.partition(": ")[2] for line in examples.splitlines()]
+    inner = [word for line in lines for word in re.findall(r"(?<![.!?] )(?<!^)\b[A-Z]\w*", line)]
+    assert set(inner) == {"I"}

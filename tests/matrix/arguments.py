@@ -71,7 +71,7 @@ SAMPLES: dict[str, Any] = {
     "limit": 50,
     "media_type": None,
     "in_chat": None,
-    "on_show": None,
+    "pinned": None,
     "version": None,
 }
 

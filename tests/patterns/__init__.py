@@ -1,1 +1,1 @@
-"""The patterns of `docs/access-patterns.md`, each carried out in a world and measured."""
+"""The access patterns of `docs/access-patterns.md`, each carried out in a world and measured."""

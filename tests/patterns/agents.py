@@ -131,7 +131,7 @@ def _own_runs(meter: Meter) -> None:
     claim = claimed(world)
     own = OwnRuns(table=world.table, clock=world.clock)
     with meter(world):
-        own.newest(TENANT, "agt_a", readers=claim.run.audience, status=None, limit=10)
+        own.newest(TENANT, "agt_a", here=None, readers=claim.run.audience, status=None, limit=10)
 
 
 @patterns.named("read a tenant's settings")
@@ -282,7 +282,7 @@ def _unlink(meter: Meter) -> None:
 def _make_document(meter: Meter) -> None:
     world = group()
     with meter(world):
-        world.app.documents.write(DOCUMENTS, "plan", "One", new_in=FOLDER, on_show=True)
+        world.app.documents.write(DOCUMENTS, "plan", "One", new_in=FOLDER, pinned=True)
 
 
 @patterns.named("read a document")
@@ -480,7 +480,6 @@ def _list_audit(meter: Meter) -> None:
 def _find_people(meter: Meter) -> None:
     world = group()
     world.app.users.create(TENANT, NewUser(id="usr_ann", name="Ann"))
-    world.app.people_search.find(TENANT, "ann")
     with meter(world):
         world.app.people_search.find(TENANT, "ann")
 

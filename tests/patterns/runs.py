@@ -2,11 +2,12 @@
 
 from skein.agent.reading.fallback import read_degraded
 from skein.agent.reading.prefetch import prefetch_keys
-from skein.models.chats.chat import SmsAddress
+from skein.models.chats.chat import Chat, SmsAddress
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
-from skein.models.config.overrides import TenantOverrides
+from skein.models.common.storage import Exists, Update
+from skein.models.outbox.jobs import RecallJob
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import HeldContent
 from skein.models.runs.step import Step, ToolResult
@@ -17,9 +18,19 @@ from skein.services.runs.activations import recording
 from skein.services.runs.background_runs import agent_run
 from skein.services.runs.claim import Claim, membership_elsewhere
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
+from skein.services.runs.policy import WAIT_SECONDS
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, claimed, direct, group, job_of, threaded
-from tests.support.builders import INVOCATION, LINE, NOON, PHONE, TENANT, World, person
+from tests.support.builders import (
+    INVOCATION,
+    LINE,
+    LONG_INVOCATION,
+    NOON,
+    PHONE,
+    TENANT,
+    World,
+    person,
+)
 from tests.support.sms import Texting
 
 patterns = Patterns()
@@ -117,7 +128,6 @@ def _read_nowhere(meter: Meter) -> None:
         trigger=Trigger(type="service"),
         cause=("1",),
         now=NOON,
-        settings=world.settings,
     )
     with meter(world):
         world.app.reader.read(started.run, None, None)
@@ -133,7 +143,6 @@ def _read_plan(meter: Meter) -> None:
         trigger=Trigger(type="plan"),
         cause=("1",),
         now=NOON,
-        settings=world.settings,
         chat=chat,
     )
     world.table.transact(started.writes)
@@ -171,9 +180,10 @@ def _usage(meter: Meter) -> None:
 @patterns.named("charge a person and the tenant for an answer")
 def _charge(meter: Meter) -> None:
     world = group()
-    account = world.app.token_budgets.budget(claimed(world).run, {}, TenantOverrides())
+    account = world.app.token_budgets.budget(claimed(world).run, {}, world.settings)
     with meter(world):
-        account.charge(TokenUsage(input_tokens=10, output_tokens=5))
+        used = TokenUsage(input_tokens=10, output_tokens=5)
+        world.app.usage.add(TENANT, used, spread_by="run_1", budget=account)
 
 
 @patterns.named("record the results of tools")
@@ -224,6 +234,41 @@ def _private_turn(meter: Meter) -> None:
         world.take(job_of(world))
 
 
+def _app_turn(meter: Meter, world: World) -> None:
+    """Post a message that recalls an old one, and answer it; the agent has another chat, too."""
+    world.chat(person("usr_ann", "Ann"), COACH, chat_id="chat_2")
+    world.post("The landlord wants a deposit of 1450 euros for the flat in Hafen", HUSAM)
+    for number in range(120):
+        world.post(f"Day {number} of my holiday by the lake", HUSAM)
+    job = RecallJob(tenant=TENANT, chat_id="chat_1", first_seq=1)
+    world.app.recall_worker.take(job, deadline=world.clock.now() + LONG_INVOCATION)
+    world.table.write(
+        Update(Chat.key_of(TENANT, "chat_1"), set={"respond": "every"}, condition=Exists())
+    )
+    asked = NewMessage(
+        tenant=TENANT,
+        chat_id="chat_1",
+        sender=HUSAM.ref,
+        text="How high was the deposit for the flat?",
+        client_id="1",
+    )
+    with meter(world):
+        world.app.app_messages.post(asked)
+        world.take(job_of(world))
+    [request] = world.model.requests
+    assert any("1450 euros" in str(message.content) for message in request.messages)
+
+
+@patterns.named("a message of the app and its answer in a group")
+def _app_turn_in_a_group(meter: Meter) -> None:
+    _app_turn(meter, group(respond="manual"))
+
+
+@patterns.named("a message of the app and its answer in a direct chat")
+def _app_turn_in_a_direct_chat(meter: Meter) -> None:
+    _app_turn(meter, direct(respond="manual"))
+
+
 @patterns.named("answer a reset request")
 def _fixed_answer(meter: Meter) -> None:
     world = direct()
@@ -249,7 +294,7 @@ def _apologise(meter: Meter) -> None:
     claim = world.app.leases.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
     assert claim is not None
     with meter(world):
-        world.app.apologies.late(claim.with_run(put_offs=DEFERRALS_BEFORE_APOLOGY))
+        world.app.apologies.late(claim.with_run(deferrals=DEFERRALS_BEFORE_APOLOGY))
     assert world.texts()[-1] == world.settings.apology_text
 
 
@@ -323,7 +368,7 @@ def _reply_elsewhere(meter: Meter) -> None:
 def _time_out(meter: Meter) -> None:
     world = group()
     ask(world, claimed(world))
-    world.clock.advance(world.settings.wait_seconds)
+    world.clock.advance(WAIT_SECONDS)
     with meter(world):
         world.app.leases.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
 

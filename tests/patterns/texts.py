@@ -4,6 +4,7 @@ import pytest
 
 from skein.errors import Ambiguous
 from skein.models.outbox.jobs import DeliveryJob
+from skein.services.delivery.policy import LOOK_UP_PAUSE
 from tests.fakes.sms import Fault
 from tests.patterns.meter import Meter, Patterns
 from tests.support.builders import World
@@ -44,7 +45,7 @@ def _settle(meter: Meter) -> None:
     job = world.say("Hello!")
     world.sms.plan(Fault(Ambiguous("lost"), after_effect=True))
     world.deliver(job)
-    world.clock.advance(world.settings.ambiguous_post_seconds + 1)
+    world.clock.advance(LOOK_UP_PAUSE.total_seconds() + 1)
     with meter(world):
         deliver(world, job)
     assert world.sms.asked == 1

@@ -12,11 +12,11 @@ HUSAM = person()
 COACH, ANALYST = bot(), bot("agt_b", "Analyst")
 
 
-def group(*script: Any, **fields: Any) -> World:
+def group(*script: Any, respond: str = "every", **fields: Any) -> World:
     world = World()
     world.model.script.extend(script)
     world.agent(**fields)
-    world.chat(HUSAM, COACH)
+    world.chat(HUSAM, COACH, respond=respond)
     return world
 
 

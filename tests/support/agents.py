@@ -96,7 +96,6 @@ def asked_by_service(world: World, cause: str = "1", **fields: Any) -> Run:
         trigger=trigger,
         cause=(cause,),
         now=world.clock.now(),
-        settings=world.settings,
         **fields,
     )
     world.table.transact(list(started.writes))

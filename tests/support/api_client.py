@@ -13,6 +13,7 @@ import admin_api
 import mobile_api
 from skein import bootstrap
 from tests.support.builders import TENANT, World
+from tests.support.template import function_name
 
 EVENTS = Path(__file__).resolve().parents[2] / "events"
 
@@ -20,12 +21,14 @@ EVENTS = Path(__file__).resolve().parents[2] / "events"
 class Context:
     """What Lambda tells a function about its invocation."""
 
-    function_name = "api"
     memory_limit_in_mb = 512
     invoked_function_arn = "arn:aws:lambda:eu-central-1:123456789012:function:api"
     aws_request_id = "52fdfc07-2182-154f-163f-5f0f9a621d72"
     log_group_name = "/aws/lambda/api"
     log_stream_name = "2026/02/18/[$LATEST]52fdfc07"
+
+    def __init__(self, function: ModuleType) -> None:
+        self.function_name = function_name(function)
 
     def get_remaining_time_in_millis(self) -> int:
         return 29_000
@@ -100,7 +103,7 @@ class Client:
     def send(self, event: dict[str, Any]) -> Answer:
         """Send an event as it is."""
         bootstrap.use(self.world.app)
-        answer = self.api.handler(event, Context())
+        answer = self.api.handler(event, Context(self.api))
         text = answer.get("body")
         return Answer(answer["statusCode"], json.loads(text) if text else None, answer)
 

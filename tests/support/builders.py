@@ -9,6 +9,8 @@ from typing import Any, get_args
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 
 from local.events import Event
+from local.permissions import PermittedQueues, PermittedTable
+from local.template import REGISTER
 from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
@@ -36,7 +38,7 @@ from skein.models.outbox.jobs import (
     UpkeepJob,
 )
 from skein.models.runs.run import Run
-from skein.services.chat_state.closed_memberships import read_membership
+from skein.services.chat_state.closed_memberships import closing, read_membership
 from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.settings import Settings
 from tests.fakes.background import InlineBackground
@@ -48,6 +50,7 @@ from tests.fakes.table import MemoryTable
 from tests.support.fakes import ScriptedModel, in_turn
 from tests.support.feed import TableFeed
 from tests.support.services import AllServices, build_services
+from tests.support.template import permissions
 
 QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 TENANT = "acme"
@@ -74,6 +77,8 @@ def embeddings() -> StaticEmbeddings:
 @dataclass
 class World:
     """Skein on ports in memory; `drain` plays the queues.
+
+    An invoked function may do what its role in the template allows.
 
     Attributes:
         feed: The changes of the table since `attach_feed`, which `run_ready` hands to the function
@@ -102,10 +107,10 @@ class World:
             **{
                 "clock": self.clock,
                 "ids": self.ids,
-                "table": self.table,
-                "erasure_register": self.register,
+                "table": PermittedTable(self.table, permissions()),
+                "erasure_register": PermittedTable(self.register, permissions(), REGISTER),
                 "vectors": getattr(table, "vectors", self.table.vectors),
-                "queues": self.queues,
+                "queues": PermittedQueues(self.queues, permissions()),
                 "metrics": self.metrics,
                 "sms": self.sms,
                 "sockets": self.sockets,
@@ -120,11 +125,9 @@ class World:
             }
             | self.overrides,
         )
-        if isinstance(
-            self.app.ports.table, MemoryTable
-        ):  # a test's own table goes by this clock, too
-            self.app.ports.table._clock = self.clock
-            self.app.ports.table.vectors._clock = self.clock
+        if isinstance(table, MemoryTable):  # a test's own table goes by this clock, too
+            table._clock = self.clock
+            table.vectors._clock = self.clock
 
     def attach_feed(self) -> TableFeed:
         """Record the changes of the table from now on, as the table's stream does."""
@@ -310,6 +313,12 @@ class World:
         membership = read_membership(self.table, TENANT, chat_id, member)
         assert membership is not None
         return membership
+
+    def close_membership(self, member: MemberRef, chat_id: str = "chat_1") -> None:
+        """Close a membership, of a direct chat as well."""
+        item = self.table.get(self.membership(member, chat_id).key)
+        assert item is not None
+        self.table.transact(closing(item, {"left_seq": self.stored_chat(chat_id).last_seq}))
 
     def stored_chat(self, chat_id: str = "chat_1") -> Chat:
         item = self.table.get(Chat.key_of(TENANT, chat_id))

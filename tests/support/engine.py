@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from local.aws.dynamodb_local import DynamoDbLocal, missing
 from skein.adapters.aws.clients import Aws
 from skein.adapters.dynamodb.table import dynamo_client
 from skein.settings import Settings
 from tests.support.template import deployed_template
+from tools.install.dynamodb_local import DynamoDbLocal, missing
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from local.template import ROOT
 
 HEADING = re.compile(r"^### `(GET|POST) /local/(\w+)`$", flags=re.MULTILINE)
-TABLE = re.compile(r"^\| (request|query|response) \|.*\n\|[-| ]+\|\n((?:\|.*\n)+)", re.MULTILINE)
+NAMES = re.compile(r"^- (Request|Query|Response): (.*\n(?:  .*\n)*)", re.MULTILINE)
 EXAMPLE = re.compile(r"^```sh\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 
 
@@ -42,14 +42,12 @@ def _section(text: str, start: int) -> str:
 
 
 def _call(section: str) -> DocumentedCall:
-    tables = {found[1]: _first_column(found[2]) for found in TABLE.finditer(section)}
+    lists = {
+        found[1]: tuple(re.findall("`([^`]+)`", found[2])) for found in NAMES.finditer(section)
+    }
     [example] = EXAMPLE.findall(section)
     return DocumentedCall(
-        names=tables.get("request", ()) + tables.get("query", ()),
-        response=frozenset(tables["response"]),
+        names=lists.get("Request", ()) + lists.get("Query", ()),
+        response=frozenset(lists["Response"]),
         example=example,
     )
-
-
-def _first_column(rows: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"^\| `([^`]+)`", rows, flags=re.MULTILINE))

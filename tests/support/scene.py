@@ -179,6 +179,7 @@ class Scene:
             source_title="1:1 with Husam",
             messages=tuple(said),
             audience=OPEN,
+            last_message_at=self.world.clock.now(),
             created_at=self.world.clock.now(),
         )
         self.world.table.write(Put(borrowed.key, borrowed.to_item()))

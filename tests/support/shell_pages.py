@@ -14,7 +14,7 @@ from pathlib import Path
 
 from local.template import ROOT
 
-ADDRESS = "http://127.0.0.1:8787"
+ADDRESS = "URL=${SKEIN_URL:-http://127.0.0.1:8787}"
 SECONDS = 100
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 END = "\x1e"  # ends the output of a block
@@ -72,13 +72,13 @@ def run_page(page: str, url: str, *, environment: Mapping[str, str] | None = Non
     blocks = shell_blocks(page)
     assert shutil.which("curl"), "curl is not installed"
     script = "".join(f"{block.script}printf '{END}'\n" for block in blocks)
-    assert ADDRESS in script, f"{page} never names the stack's address"
+    assert script.count("127.0.0.1") == script.count(ADDRESS) == 1, f"{page} needs {ADDRESS}"
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script.replace(ADDRESS, url)],
+        ["bash", "-euo", "pipefail", "-c", script],
         capture_output=True,
         text=True,
         timeout=SECONDS,
-        env={**os.environ, "NO_PROXY": "127.0.0.1", **(environment or {})},
+        env={**os.environ, "NO_PROXY": "127.0.0.1", "SKEIN_URL": url, **(environment or {})},
         cwd=Path(ROOT),
         check=False,
     )

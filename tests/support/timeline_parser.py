@@ -25,7 +25,7 @@ ENTRY = re.compile(
     r"  \[msg:(?P<seq>\d+) (?P<time>\d\d:\d\d)\] "
     rf"(?:(?P<you>You)|(?P<name>{CALLED}))"
     r"(?: \((?:reply to msg:(?P<reply_to>\d+))?(?:, )?(?P<waited>waited for a reply)?\))?: "
-    rf"(?:\[sent because (?P<asker>You|{CALLED}|{QUOTED}) asked (?P<asked>{QUOTED}) "
+    rf"(?:\[sent because (?P<asker>You|{CALLED}) asked (?P<asked>{QUOTED}) "
     rf"in (?P<place>{QUOTED})\] )?"
     rf"(?P<text>{QUOTED})"
     rf"(?P<media>(?: \[attached: {QUOTED}\])*)"
@@ -70,7 +70,7 @@ SENTENCES = [
         rf"The service (?P<service>{QUOTED}) sent this webhook(?: in {QUOTED})?\.",
     )
 ]
-BORROWED = re.compile(rf"  (?P<author>{SPEAKER}|{QUOTED}): (?P<text>{QUOTED})")
+BORROWED = re.compile(rf"  (?P<author>{SPEAKER}): (?P<text>{QUOTED})")
 HINT = re.compile(r"  \([A-Za-z][\w ,.':]+\.\)")  # our own words, from `prompts/`
 PROFILE = re.compile(rf"  - (?P<field>{ID}): (?P<value>.+)")
 MEMORY = re.compile(r"  - (?:\[\d{4}-\d\d-\d\d\] )?(?P<text>\S.*)")
@@ -164,15 +164,14 @@ def said(line: str) -> Said:
     assert match is not None, line
     found = match.groupdict()
     texts = {
-        name: None if found[name] is None else plain(found[name])
-        for name in ("asker", "asked", "place")
+        name: None if found[name] is None else plain(found[name]) for name in ("asked", "place")
     }
     return Said(
         seq=int(found["seq"]),
         sender=found["name"],
         text=plain(found["text"]),
         reply_to=int(found["reply_to"]) if found["reply_to"] else None,
-        asker=texts["asker"],
+        asker=found["asker"],
         asked=texts["asked"],
         place=texts["place"],
         media=tuple(plain(each) for each in re.findall(QUOTED, found["media"])),
@@ -227,7 +226,7 @@ def borrowed(section: str) -> tuple[str, str | None, list[tuple[str, str]]]:
     for line in lines:
         match = BORROWED.fullmatch(line)
         assert match is not None, line
-        words.append((plain(match["author"]), plain(match["text"])))
+        words.append((match["author"], plain(match["text"])))
     return plain(source["title"]), source["id"] and plain(source["id"]), words
 
 

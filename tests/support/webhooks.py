@@ -39,7 +39,7 @@ def signed_world() -> World:
 def invoke(function: ModuleType, world: World, event: dict[str, Any]) -> Any:
     """Call a function's handler in a world, as Lambda would."""
     bootstrap.use(world.app)
-    return function.handler(event, Context())
+    return function.handler(event, Context(function))
 
 
 @dataclass(frozen=True)

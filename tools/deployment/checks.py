@@ -79,8 +79,11 @@ def template_parameters(template: str) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for block in re.split(r"(?m)^  (?=\w+:$)", section)[1:]:
         name = block.split(":", 1)[0]
-        default = re.search(r"(?m)^    Default: *(.*)$", block)
-        found[name] = None if default is None else default[1].strip("\"'")
+        default = re.search(
+            r"(?m)^    (?:Default: *(?P<line>.*)|{.*\bDefault: *(?P<part>[^,}]*))", block
+        )
+        value = None if default is None else default["line"] or default["part"] or ""
+        found[name] = None if value is None else value.strip("\"'")
     return found
 
 
@@ -89,7 +92,6 @@ class Checks:
     """The checks of one deployment.
 
     Args:
-        stack: The name of the stack.
         given: The parameters of this deployment.
         environment: The environment variables.
         aws: Runs the `aws` command.

@@ -35,7 +35,6 @@ class Target:
     """The stack to deploy.
 
     Attributes:
-        stack: The name of the stack.
         tags: The tags of the stack, which AWS copies to its resources.
         confirm: Whether to ask before the change set is executed.
     """

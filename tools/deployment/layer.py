@@ -20,10 +20,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from tools.install import packages
-from tools.install.embeddings import EMBEDDINGS
-from tools.install.package_data import PackageData
-from tools.install.ranks import RANKS
+from tools.install import data_files, packages
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUIREMENTS = ROOT / "requirements" / "layer.txt"
@@ -224,17 +221,11 @@ def build(target: Path, platforms: Sequence[str] = PLATFORMS) -> None:
     compile_bytecode(site / "skein", version)
     for name in ("prompts", "console"):
         shutil.copytree(ROOT / name, target / name, dirs_exist_ok=True)
-    add_files(RANKS, target / "tiktoken")
-    add_files(EMBEDDINGS, target / "embeddings")
-
-
-def add_files(data: PackageData, folder: Path) -> None:
-    """Copy data files into the layer; install them first if one is missing."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not all(file.is_file() for file in data.targets):
-        data.install()
-    for file in data.targets:
-        shutil.copy(file, folder)
+    if not all(file.path.is_file() for file in data_files.FILES):
+        data_files.install()
+    for file in data_files.FILES:
+        (target / file.name).parent.mkdir(exist_ok=True)
+        shutil.copy(file.path, target / file.name)
 
 
 if __name__ == "__main__":

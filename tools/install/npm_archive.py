@@ -27,7 +27,7 @@ def install(package: str, sha256: str, members: Sequence[str], folder: Path) -> 
     Raises:
         ArchiveError: There is no npm, or the package is missing or has another hash.
     """
-    if all((folder / Path(member).name).is_file() for member in members):
+    if all((folder / Path(member).name).exists() for member in members):
         return
     npm = shutil.which("npm")
     if npm is None:

@@ -1,23 +1,34 @@
-"""Search for the Python of the Lambda runtime, so that builds contain bytecode that Lambda uses.
+"""Python of the Lambda runtime, for builds whose bytecode Lambda uses and for the merge check.
 
 `python -m tools.install.runtime_python [candidate ...]` prints the path of an interpreter with the
-version of the template's runtime. If the machine has none, it is installed from Debian's packages.
-The module needs only the standard library and pip.
+version of the template's runtime. If the machine has none, it is installed from packages of Debian
+into `.cache/`, beside the machine's own: apt resolves, verifies and downloads them from the mirror
+that this machine uses. They bring their own C library, so they work on older releases. The module
+needs only the standard library, pip, apt and dpkg.
 """
 
 import contextlib
+import platform
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
+import zipfile
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from tools.deployment.layer import TEMPLATE, runtime_version
-from tools.install import debian_python, packages
+from tools.install import packages
 
+RELEASES = {"3.13": "trixie"}
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+TARGETS = ("apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Created-By: Packages")
 PROBE = "import sys; print('%d.%d' % sys.version_info[:2], sys.executable)"
 
 
-class NoRuntimePythonError(RuntimeError):
-    """This machine has no Python of the runtime's version."""
+class NoRuntimePythonError(packages.InstallError):
+    """This machine has no Python of the runtime's version and cannot install it."""
 
 
 def probe(python: str) -> tuple[str, str] | None:
@@ -38,12 +49,119 @@ def find(candidates: Iterable[str], version: str) -> str | None:
             and the one from Debian's packages.
         version: The version, such as `3.13`.
     """
-    own = str(debian_python.python_of(version))
-    for candidate in (*candidates, f"python{version}", own):
+    for candidate in (*candidates, f"python{version}", str(python_of(version))):
         found = probe(candidate)
         if found is not None and found[0] == version:
             return found[1]
     return None
+
+
+def python_of(version: str) -> Path:
+    """Return the path of the interpreter from Debian's packages, without symbolic links."""
+    folder = (packages.ROOT / ".cache").resolve() / f"python{version.replace('.', '')}"
+    return folder / "usr" / "bin" / f"python{version}"
+
+
+def install(version: str) -> Path:
+    """Install the Python of a version and return the path of its interpreter.
+
+    Raises:
+        NoRuntimePythonError: No release of Debian has it, or this machine does not use Debian.
+    """
+    release = RELEASES.get(version)
+    if release is None:
+        raise NoRuntimePythonError(f"no known release of Debian has Python {version}")
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb") and KEYRING.is_file()):
+        raise NoRuntimePythonError("this machine does not use Debian's packages")
+    python = python_of(version)
+    target = python.parents[2]
+    print(f"setup: Python {version} from Debian {release}", flush=True)
+    target.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as name:
+        root = Path(name) / "root"
+        for archive in download(Path(name) / "apt", release, version):
+            command(["dpkg-deb", "--extract", str(archive), str(root)])
+        relocate(root, target, version)
+        [pip] = (root / "usr" / "share" / "python-wheels").glob("pip-*.whl")
+        with zipfile.ZipFile(pip) as wheel:
+            wheel.extractall(root / "usr" / "lib" / "python3" / "dist-packages")
+        shutil.rmtree(target, ignore_errors=True)
+        root.rename(target)
+    command([str(python), "-c", "import ctypes, sqlite3, ssl"])
+    return python
+
+
+def download(folder: Path, release: str, version: str) -> list[Path]:
+    """Download the packages of the Python and all that they need; apt checks the signatures.
+
+    Raises:
+        NoRuntimePythonError: This machine has no mirror of Debian, or apt failed.
+    """
+    for name in ("state/lists/partial", "cache/archives/partial", "parts"):
+        (folder / name).mkdir(parents=True)
+    (folder / "status").touch()
+    source = f"deb [signed-by={KEYRING}] {mirror()} {release} main\n"
+    (folder / "sources.list").write_text(source, encoding="utf-8")
+    settings = {
+        "Dir::State": folder / "state",
+        "Dir::State::status": folder / "status",
+        "Dir::Cache": folder / "cache",
+        "Dir::Etc::SourceList": folder / "sources.list",
+        "Dir::Etc::SourceParts": folder / "parts",
+        "Dir::Etc::PreferencesParts": folder / "parts",
+        "APT::Install-Recommends": "false",
+        "APT::Sandbox::User": "root",
+        "Debug::NoLocking": "1",
+    }
+    apt = ["apt-get", "-q", *(f"-o{name}={value}" for name, value in settings.items())]
+    command([*apt, "update"])
+    needed = (f"python{version}", "python3-pip-whl", "patchelf")
+    command([*apt, "install", "--yes", "--download-only", *needed])
+    return sorted((folder / "cache" / "archives").glob("*.deb"))
+
+
+def mirror(release_file: Path = Path("/etc/os-release")) -> str:
+    """Return the URL of Debian's packages that this machine's apt uses.
+
+    Raises:
+        NoRuntimePythonError: apt has no source of this machine's release of Debian.
+    """
+    text = release_file.read_text(encoding="utf-8")
+    codename = re.search(r"^VERSION_CODENAME=(\w+)$", text, re.MULTILINE)
+    releases = {"stable", *([codename[1]] if codename else [])}
+    for line in command(TARGETS).splitlines():
+        release, _, url = line.partition(" ")
+        if release in releases and url:
+            return url
+    raise NoRuntimePythonError("apt has no source of Debian's packages")
+
+
+def relocate(root: Path, target: Path, version: str) -> None:
+    """Let the interpreter find its C library and its other libraries in the target folder."""
+    [libraries] = (root / "usr" / "lib").glob(f"{platform.machine()}-linux-gnu*")
+    [loader] = libraries.glob("ld-linux-*.so.*")
+    home = target / libraries.relative_to(root)
+    binaries = root / "usr" / "bin"
+    python = binaries / f"python{version}"
+    patchelf = [str(loader), "--library-path", str(libraries), str(binaries / "patchelf")]
+    # In this order: patchelf 0.18 breaks a program whose interpreter it has changed before.
+    command([*patchelf, "--force-rpath", "--set-rpath", str(home), str(python)])
+    command([*patchelf, "--set-interpreter", str(home / loader.name), str(python)])
+    for file in binaries.iterdir():
+        if file != python:
+            file.unlink()  # programs that were not relocated
+
+
+def command(arguments: Sequence[str]) -> str:
+    """Run a command and return its output.
+
+    Raises:
+        NoRuntimePythonError: The command failed; the message is its output.
+    """
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise NoRuntimePythonError(f"{arguments[0]}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
 
 
 def find_or_install(candidates: Iterable[str], version: str) -> str:
@@ -57,23 +175,18 @@ def find_or_install(candidates: Iterable[str], version: str) -> str:
         return found
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            installed = debian_python.install(version)
-    except packages.InstallError as error:
+            return str(install(version))
+    except NoRuntimePythonError as error:
         raise NoRuntimePythonError(
             f"the build needs Python {version}, the runtime of the functions, and cannot install "
             f"it ({error}): install it, or name it: make build PYTHON=/path/to/python{version}"
         ) from error
-    return str(installed)
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the path of the runtime's Python and return the exit status."""
-    try:
-        print(find_or_install(argv, runtime_version(TEMPLATE.read_text(encoding="utf-8"))))
-    except NoRuntimePythonError as error:
-        print(f"build: {error}", file=sys.stderr)
-        return 1
-    return 0
+    version = runtime_version(TEMPLATE.read_text(encoding="utf-8"))
+    return packages.report_errors(lambda: print(find_or_install(argv, version)))
 
 
 if __name__ == "__main__":

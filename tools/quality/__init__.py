@@ -1,1 +1,1 @@
-"""Measurements of the tests, the local model and `make run`."""
+"""Measurements of the tests: branch coverage and mutation scores."""

@@ -1,5 +1,6 @@
 """Write the generated reference pages: `python -m tools.reference`."""
 
+import logging
 from pathlib import Path
 
 from tools.reference.pages import pages
@@ -7,6 +8,7 @@ from tools.reference.pages import pages
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 if __name__ == "__main__":
+    logging.disable()  # some access patterns are about failures
     for name, text in pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
         print(f"docs/{name}")

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tools.reference.markdown import table
+
 Json = Mapping[str, Any]
 
 HEAD = """# HTTP calls
@@ -18,7 +20,7 @@ fields and examples, and `GET /openapi.json` is the OpenAPI document for code ge
 
 `make reference` writes this page.
 """
-TABLE = "| call | operation | scope | what it does | errors |\n|---|---|---|---|---|\n"
+COLUMNS = ("call", "operation", "scope", "what it does", "errors")
 COMMON_ERRORS = frozenset({"401", "403", "422", "429", "500", "503"})
 
 # The headings of the page, each with the tags of the OpenAPI document that belong there.
@@ -56,9 +58,6 @@ ORDER = ("post", "get", "put", "patch", "delete")
 def page(document: Json) -> str:
     """Return docs/calls.md in Markdown.
 
-    Args:
-        document: The OpenAPI document.
-
     Raises:
         ValueError: A tag of the document belongs under no heading.
     """
@@ -66,20 +65,20 @@ def page(document: Json) -> str:
     if unplaced:
         raise ValueError(f"add the tags {sorted(unplaced)} to tools/reference/calls.py")
     parts = (_part(document, heading, tags) for heading, tags in GROUPS.items())
-    others = "".join(
-        f"| `{call}` | {caller} | {about} |\n" for call, (caller, about) in OTHERS.items()
-    )
-    table = f"| call | caller | what it does |\n|---|---|---|\n{others}"
-    return f"{HEAD}{''.join(parts)}\n## {OTHERS_HEADING}\n\n{table}"
+    rows = ((f"`{call}`", caller, about) for call, (caller, about) in OTHERS.items())
+    others = table("call", "caller", "what it does", rows=rows)
+    return f"{HEAD}{''.join(parts)}\n## {OTHERS_HEADING}\n\n{others}"
 
 
 def _part(document: Json, heading: str, tags: tuple[str, ...]) -> str:
     """Return one heading of the page with the calls of its tags, in the order of the tags."""
     found = sorted(_calls(document, tags), key=lambda call: call[:3])
-    return f"\n## {heading}\n\n{TABLE}{''.join(row for *_, row in found)}"
+    return f"\n## {heading}\n\n{table(*COLUMNS, rows=(row for *_, row in found))}"
 
 
-def _calls(document: Json, tags: tuple[str, ...]) -> Iterator[tuple[int, str, int, str]]:
+def _calls(
+    document: Json, tags: tuple[str, ...]
+) -> Iterator[tuple[int, str, int, tuple[str, ...]]]:
     """Yield the position of the tag, the path, the position of the method, and the row."""
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
@@ -89,18 +88,17 @@ def _calls(document: Json, tags: tuple[str, ...]) -> Iterator[tuple[int, str, in
                 yield tags.index(tag), path, ORDER.index(method), row
 
 
-def _row(method: str, path: str, operation: Json) -> str:
+def _row(method: str, path: str, operation: Json) -> tuple[str, ...]:
     scopes = " ".join(f"`{name}`" for each in operation["security"] for name in each)
     errors = [
         status
         for status in operation["responses"]
         if status >= "400" and status not in COMMON_ERRORS
     ]
-    cells = (
+    return (
         f"`{method.upper()} {path}`",
         f"`{operation['operationId']}`",
         scopes or "-",
         operation["summary"],
         " ".join(errors) or "-",
     )
-    return f"| {' | '.join(cells)} |\n"

@@ -4,12 +4,28 @@ from collections.abc import Callable, Mapping
 
 from local.template import Template
 from routes.document import openapi
-from tools.reference import alarms, calls, reasons
+from skein.adapters.tokens import Tokens
+from tools.deployment.families import OPS, expanded
+from tools.reference import (
+    access_patterns,
+    calls,
+    data,
+    prompts,
+    reasons,
+    settings,
+    stack,
+    tools,
+)
 
 PAGES: Mapping[str, Callable[[], str]] = {
-    "alarm-list.md": lambda: alarms.page(Template.load()),
+    "access-patterns.md": access_patterns.page,
     "calls.md": lambda: calls.page(openapi.document()),
+    "data.md": data.page,
+    "prompts.md": prompts.page,
     "reasons.md": reasons.page,
+    "settings.md": settings.page,
+    "stack.md": lambda: stack.page(Template.load(), expanded(Template.load(OPS))),
+    "tools.md": lambda: tools.page(Tokens()),
 }
 
 

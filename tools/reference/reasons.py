@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from skein.models.common.reason import Reason
 from skein.services.delivery.policy import MAX_POSTS, RETRY_WAITS
+from tools.reference.markdown import table
 
 HEAD = """# Reasons
 
@@ -453,10 +454,9 @@ def page(groups: Iterable[Group] = GROUPS) -> str:
 def _part(group: Group) -> str:
     """Return one heading of the page with its table."""
     note = f"{group.note}\n\n" if group.note else ""
-    rows = "".join(
-        f"| `{entry.reason}` | {entry.reason.meaning} | {', '.join(entry.places)} "
-        f"| {entry.advice} |\n"
+    rows = (
+        (f"`{entry.reason}`", entry.reason.meaning, ", ".join(entry.places), entry.advice)
         for entry in group.entries
     )
-    table = f"| reason | meaning | place | what to do |\n|---|---|---|---|\n{rows}"
-    return f"\n## {group.heading}\n\n{note}{table}"
+    listed = table("reason", "meaning", "place", "what to do", rows=rows)
+    return f"\n## {group.heading}\n\n{note}{listed}"

@@ -28,7 +28,7 @@ from skein.models.privacy.registered_erasure import RegisteredErasure
 from skein.settings import Settings
 from tools.deployment.checks import FailedCheckError, aws
 from tools.deployment.deploy import BadNameError, Target
-from tools.stack.settings import LOCAL, LOCAL_REGISTER, open_table
+from tools.stack.settings import LOCAL, LOCAL_REGISTER, open_table, outputs_of
 
 TURN = timedelta(minutes=5)  # the longest lease of one erasure
 PAUSE_SECONDS = 10
@@ -149,14 +149,9 @@ class Restoration:
 
 
 def names_of(stack: str, run: Callable[[Sequence[str]], str] = aws) -> Names:
-    """Return the names of a stack's table and register, from the outputs of the stack.
-
-    Raises:
-        FailedCheckError: There is no such stack, or the `aws` command failed.
-    """
-    answer = json.loads(run(["cloudformation", "describe-stacks", "--stack-name", stack]))
-    outputs = {one["OutputKey"]: one["OutputValue"] for one in answer["Stacks"][0]["Outputs"]}
-    return Names(str(outputs["TableName"]), str(outputs["ErasureRegisterName"]))
+    """Return the names of a stack's table and register; see `outputs_of`."""
+    outputs = outputs_of(stack, run)
+    return Names(outputs["TableName"], outputs["ErasureRegisterName"])
 
 
 def ports_of(names: Names) -> Ports:

@@ -1,80 +1,107 @@
-"""Show or change the settings of the whole stack, without a deployment.
+"""Show or change the settings and pauses of the whole stack, without a deployment.
 
-`PYTHONPATH=shared python -m tools.stack.settings <table> [<name>=<value> ...]`, with the
-credentials of an operator who may read and write the table. A value is JSON; null removes it.
-`--local` in place of the table reaches the stack that `make run` serves.
+`PYTHONPATH=shared:. python -m tools.stack.settings [--stack NAME] [--env NAME] [--local]
+[<name>=<value> ...]`, with the credentials of an operator who may read and write the table. The
+value of a setting is JSON; null removes the setting. `runs`, `texts` and `background` are pauses; 1
+begins a pause and 0 ends it. A name without a value stays as it is. `--local` reaches the stack
+that `make run` serves.
 """
 
+import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from local.aws.engine import ENDPOINT_FILE
 from local.config import Config
-from local.environment import CREDENTIALS
-from local.intrinsics import REGISTER_NAME, TABLE_NAME
 from local.sqlite.database import Database
 from local.sqlite.engine import FILE, REGISTER_FILE
 from local.sqlite.table import SqliteTable
 from skein.adapters.aws.clients import Aws
 from skein.adapters.dynamodb.table import DynamoTable, dynamo_client
 from skein.adapters.system import SystemClock
-from skein.models.config.overrides import StackOverrides, StackOverridesChange
+from skein.models.config.overrides import StackOverridesChange
+from skein.models.config.pauses import PAUSE_KINDS
 from skein.ports import Clock, Table
 from skein.services.config.stack_settings import StackSettingsService
 from skein.settings import Settings
+from tools.deployment.checks import FailedCheckError, aws
+from tools.deployment.deploy import BadNameError, Target
 
 LOCAL = "--local"
 LOCAL_REGISTER = "--local-register"
 LOCAL_FILES = {LOCAL: FILE, LOCAL_REGISTER: REGISTER_FILE}
-LOCAL_NAMES = {LOCAL: TABLE_NAME, LOCAL_REGISTER: REGISTER_NAME}
+SWITCHES = {"1": True, "0": False}
 
 
-def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> StackOverrides:
-    """Apply assignments such as `context_rollout_percent=10` and return the settings.
+def apply(table: Table, clock: Clock, assignments: Sequence[str]) -> dict[str, object]:
+    """Apply assignments such as `context_rollout_percent=10` or `runs=1`.
+
+    Returns:
+        The `settings` of the stack, and `pauses`: since when each kind of work is paused.
 
     Raises:
         ValueError: A name is unknown or a value is invalid; nothing was changed.
     """
-    settings_service = StackSettingsService(table=table, clock=clock)
-    if not assignments:
-        return settings_service.get()
-    pairs = (assignment.partition("=") for assignment in assignments)
-    values = {name: json.loads(value) for name, _, value in pairs}
-    return settings_service.change(StackOverridesChange.model_validate(values, strict=True))
+    service = StackSettingsService(table=table, clock=clock)
+    given: dict[str, str] = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise ValueError(f"{assignment!r} is no <name>=<value>")
+        if value:
+            given[name] = value
+    switches = {kind: _switch(kind, given.pop(kind)) for kind in PAUSE_KINDS if kind in given}
+    values = {name: json.loads(value) for name, value in given.items()}
+    change = StackOverridesChange.model_validate(values, strict=True)
+    if values:
+        service.change(change)
+    for kind, on in switches.items():
+        service.switch(kind, on=on)
+    since = {kind: at.isoformat() for kind, at in service.pauses().since.items()}
+    return {"settings": service.get(), "pauses": since}
+
+
+def _switch(kind: str, value: str) -> bool:
+    if value not in SWITCHES:
+        raise ValueError(f"{kind}={value} must be 1 or 0")
+    return SWITCHES[value]
+
+
+def outputs_of(stack: str, run: Callable[[Sequence[str]], str] = aws) -> Mapping[str, str]:
+    """Return the outputs of a deployed stack.
+
+    Raises:
+        FailedCheckError: There is no such stack, or the `aws` command failed.
+    """
+    answer = json.loads(run(["cloudformation", "describe-stacks", "--stack-name", stack]))
+    return {one["OutputKey"]: one["OutputValue"] for one in answer["Stacks"][0]["Outputs"]}
 
 
 def open_table(name: str) -> Table:
     """Return the table of a deployment, or of the local stack for `LOCAL` and `LOCAL_REGISTER`."""
     clock = SystemClock()
-    return _local_table(name, clock) if name in LOCAL_FILES else _table(Settings(), name, clock)
+    if name in LOCAL_FILES:
+        data_dir = Config.from_environment(os.environ).data_dir
+        return SqliteTable(Database(data_dir / LOCAL_FILES[name]), clock)
+    return DynamoTable(dynamo_client(Aws(Settings())), name, clock)
 
 
-def main() -> None:
+def main(argv: Sequence[str]) -> None:
     """Run the command with the arguments of the command line."""
-    if len(sys.argv) == 1:
-        raise SystemExit(__doc__)
-    table_name, *assignments = sys.argv[1:]
+    parser = argparse.ArgumentParser(prog="tools.stack.settings")
+    parser.add_argument("--stack", default="")
+    parser.add_argument("--env", default="")
+    parser.add_argument("--local", action="store_true")
+    parser.add_argument("assignments", nargs="*")
+    options = parser.parse_args(argv)
     try:
-        stored = apply(open_table(table_name), SystemClock(), assignments)
-    except ValueError as error:
+        target = Target.of(stack=options.stack, environment=options.env, confirm=False)
+        name = LOCAL if options.local else outputs_of(target.stack)["TableName"]
+        print(json.dumps(apply(open_table(name), SystemClock(), options.assignments)))
+    except (BadNameError, FailedCheckError, ValueError) as error:
         raise SystemExit(f"the settings were not changed: {error}") from error
-    print(json.dumps(stored.own_values))
-
-
-def _table(settings: Settings, name: str, clock: Clock) -> Table:
-    return DynamoTable(dynamo_client(Aws(settings)), name, clock)
-
-
-def _local_table(name: str, clock: Clock) -> Table:
-    config = Config.from_environment(os.environ)
-    if config.engine == "sqlite":
-        return SqliteTable(Database(config.data_dir / LOCAL_FILES[name]), clock)
-    os.environ.update(CREDENTIALS)
-    endpoint = (config.data_dir / "aws" / ENDPOINT_FILE).read_text(encoding="utf-8")
-    return _table(Settings(aws_endpoint_url=endpoint), LOCAL_NAMES[name], clock)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -97,7 +97,6 @@ class Smoke:
     """One smoke test.
 
     Args:
-        url: The base URL of the API.
         token: A token with the scopes `chat` and `admin`; empty for one of the local stack.
         call: Makes an HTTP request.
         answer_seconds: How long an answer may take, in seconds.

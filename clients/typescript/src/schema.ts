@@ -1412,7 +1412,7 @@ export interface paths {
         put?: never;
         /**
          * Rebuild the recall index of all chats
-         * @description Needed once, if an older version of Skein stored messages. Recall keeps working meanwhile.
+         * @description Needed after a change of the embeddings' model; until then, recall finds by words only.
          */
         post: operations["rebuild_recall"];
         delete?: never;
@@ -1810,8 +1810,6 @@ export interface components {
             readers: components["schemas"]["Audience"];
             /** @description The people who were present for all content of the prompt and the tool results. */
             audience: components["schemas"]["Audience"];
-            /** @description Whether one person alone was present for all private content. Default: `false`. */
-            alone?: boolean;
             /** @description The borrowed context that the prompt held. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
         };
@@ -2434,7 +2432,7 @@ export interface components {
             type: components["schemas"]["TriggerType"];
             /** @description The newest message that the run answers; null without a message. */
             seq?: number | null;
-            /** @description The first message that the run answers. */
+            /** @description The first message that the run answers; set if `seq` is. */
             from_seq?: number | null;
             /** @description The author of the message `seq`, or the person who requested the run. */
             by?: components["schemas"]["MemberRef"] | null;
@@ -2823,25 +2821,23 @@ export interface components {
             recall_tokens?: number | null;
             /** @description Tokens reserved for the model's answer. */
             reserved_response_tokens?: number | null;
-            /** @description Model whose tokenizer counts tokens. */
+            /** @description Model whose tokenizer counts tokens; unset for the agent's model. */
             tokenizer_model?: string | null;
             /** @description Minutes of silence after which a new session begins. */
             conversation_gap_minutes?: number | null;
             /** @description Messages that begin a new session, compared without case. */
             context_reset_phrases?: string[] | null;
-            /** @description Whether containers cache data that changes rarely. */
-            context_caching?: boolean | null;
-            /** @description Maximum age of the context cache's data in seconds. */
-            context_cache_seconds?: number | null;
             /** @description Whether summaries of the chat are made automatically. */
             auto_summary?: boolean | null;
             /** @description Number of messages from which a chat has a chat summary. */
             summary_message_threshold?: number | null;
-            /** @description Whether idle chats are consolidated into memories. */
+            /** @description Whether idle chats are consolidated into memories; a chat's own value takes precedence. */
             consolidate?: boolean | null;
+            /** @description Seconds of silence after which a chat is consolidated. */
+            consolidation_idle_seconds?: number | null;
             /** @description Debounce: seconds that an answer waits for another message. */
             reply_debounce_seconds?: number | null;
-            /** @description Maximum debounce in seconds, however many messages arrive. */
+            /** @description Maximum debounce in seconds, however many SMS arrive; at least reply_debounce_seconds. */
             reply_debounce_max_seconds?: number | null;
             /** @description Whether a person gets one notice that the answer is late. */
             apology?: boolean | null;
@@ -3110,6 +3106,12 @@ export interface components {
             name: string;
             /** @description What the setting does. */
             description: string;
+            /** @description Type of the values in JSON. */
+            type: components["schemas"]["SettingType"];
+            /** @description Lowest value; null: no bound. */
+            minimum: number | null;
+            /** @description Highest value; null: no bound. */
+            maximum: number | null;
             /** @description The value in force. */
             value: unknown;
             /** @description The level that set the value; `environment` is the deployment. */
@@ -4076,25 +4078,23 @@ export interface components {
             recall_tokens?: number | null;
             /** @description Tokens reserved for the model's answer. */
             reserved_response_tokens?: number | null;
-            /** @description Model whose tokenizer counts tokens. */
+            /** @description Model whose tokenizer counts tokens; unset for the agent's model. */
             tokenizer_model?: string | null;
             /** @description Minutes of silence after which a new session begins. */
             conversation_gap_minutes?: number | null;
             /** @description Messages that begin a new session, compared without case. */
             context_reset_phrases?: string[] | null;
-            /** @description Whether containers cache data that changes rarely. */
-            context_caching?: boolean | null;
-            /** @description Maximum age of the context cache's data in seconds. */
-            context_cache_seconds?: number | null;
             /** @description Whether summaries of the chat are made automatically. */
             auto_summary?: boolean | null;
             /** @description Number of messages from which a chat has a chat summary. */
             summary_message_threshold?: number | null;
-            /** @description Whether idle chats are consolidated into memories. */
+            /** @description Whether idle chats are consolidated into memories; a chat's own value takes precedence. */
             consolidate?: boolean | null;
+            /** @description Seconds of silence after which a chat is consolidated. */
+            consolidation_idle_seconds?: number | null;
             /** @description Debounce: seconds that an answer waits for another message. */
             reply_debounce_seconds?: number | null;
-            /** @description Maximum debounce in seconds, however many messages arrive. */
+            /** @description Maximum debounce in seconds, however many SMS arrive; at least reply_debounce_seconds. */
             reply_debounce_max_seconds?: number | null;
             /** @description Whether a person gets one notice that the answer is late. */
             apology?: boolean | null;
@@ -4102,32 +4102,32 @@ export interface components {
             streaming?: boolean | null;
             /** @description Maximum characters of an SMS answer, as the prompt asks. */
             sms_answer_characters?: number | null;
-            /** @description Messages per person and minute. */
+            /** @description Messages per person and minute; 0 for no limit. */
             user_messages_per_minute?: number | null;
-            /** @description Model tokens per person and day. */
+            /** @description Model tokens per person and day; 0 for no limit. */
             user_tokens_per_day?: number | null;
-            /** @description Opened chats, changes of members and of one's own record, per person and hour. */
+            /** @description Opened chats, changes of members and of one's own record, per person and hour; 0 for no limit. */
             user_chat_changes_per_hour?: number | null;
-            /** @description Messages of all people per minute. */
+            /** @description Messages of a tenant's people per minute; 0 for no limit. */
             tenant_messages_per_minute?: number | null;
-            /** @description Model tokens of all runs per day. */
+            /** @description Model tokens of a tenant's runs per day; 0 for no limit. */
             tenant_tokens_per_day?: number | null;
-            /** @description Model tokens of summaries and memories per day (UTC). */
+            /** @description Model tokens of a tenant's summaries and memories per day (UTC); 0 for no limit. */
             background_tokens_per_day?: number | null;
-            /** @description Hours in which plans send no SMS; people have their own in `quiet_hours`. */
+            /** @description Hours in which plans send no SMS, in the person's time zone; equal times for none. A person's own take precedence. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
-            /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
-            prices?: components["schemas"]["Prices"] | null;
-            /** @description Whether operators may read chats, prompts and recalled messages; null allows it. */
-            operators_read_chats?: boolean | null;
-            /** @description Retention of messages in days. */
-            message_days?: number | null;
-            /** @description Retention of runs in days. */
-            run_days?: number | null;
             /** @description Whether prompts contain context; otherwise, only the current message. */
             context_enabled?: boolean | null;
             /** @description Percentage of people whose prompts contain context, with two decimals. */
             context_rollout_percent?: number | null;
+            /** @description Retention of messages in days; null for no limit. */
+            message_days?: number | null;
+            /** @description Retention of runs in days; null for no limit. */
+            run_days?: number | null;
+            /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
+            prices?: components["schemas"]["Prices"] | null;
+            /** @description Whether operators may read chats, prompts and recalled messages. */
+            operators_read_chats?: boolean | null;
         };
         /**
          * SkillBody
@@ -4238,25 +4238,23 @@ export interface components {
             recall_tokens?: number | null;
             /** @description Tokens reserved for the model's answer. */
             reserved_response_tokens?: number | null;
-            /** @description Model whose tokenizer counts tokens. */
+            /** @description Model whose tokenizer counts tokens; unset for the agent's model. */
             tokenizer_model?: string | null;
             /** @description Minutes of silence after which a new session begins. */
             conversation_gap_minutes?: number | null;
             /** @description Messages that begin a new session, compared without case. */
             context_reset_phrases?: string[] | null;
-            /** @description Whether containers cache data that changes rarely. */
-            context_caching?: boolean | null;
-            /** @description Maximum age of the context cache's data in seconds. */
-            context_cache_seconds?: number | null;
             /** @description Whether summaries of the chat are made automatically. */
             auto_summary?: boolean | null;
             /** @description Number of messages from which a chat has a chat summary. */
             summary_message_threshold?: number | null;
-            /** @description Whether idle chats are consolidated into memories. */
+            /** @description Whether idle chats are consolidated into memories; a chat's own value takes precedence. */
             consolidate?: boolean | null;
+            /** @description Seconds of silence after which a chat is consolidated. */
+            consolidation_idle_seconds?: number | null;
             /** @description Debounce: seconds that an answer waits for another message. */
             reply_debounce_seconds?: number | null;
-            /** @description Maximum debounce in seconds, however many messages arrive. */
+            /** @description Maximum debounce in seconds, however many SMS arrive; at least reply_debounce_seconds. */
             reply_debounce_max_seconds?: number | null;
             /** @description Whether a person gets one notice that the answer is late. */
             apology?: boolean | null;
@@ -4264,32 +4262,32 @@ export interface components {
             streaming?: boolean | null;
             /** @description Maximum characters of an SMS answer, as the prompt asks. */
             sms_answer_characters?: number | null;
-            /** @description Messages per person and minute. */
+            /** @description Messages per person and minute; 0 for no limit. */
             user_messages_per_minute?: number | null;
-            /** @description Model tokens per person and day. */
+            /** @description Model tokens per person and day; 0 for no limit. */
             user_tokens_per_day?: number | null;
-            /** @description Opened chats, changes of members and of one's own record, per person and hour. */
+            /** @description Opened chats, changes of members and of one's own record, per person and hour; 0 for no limit. */
             user_chat_changes_per_hour?: number | null;
-            /** @description Messages of all people per minute. */
+            /** @description Messages of a tenant's people per minute; 0 for no limit. */
             tenant_messages_per_minute?: number | null;
-            /** @description Model tokens of all runs per day. */
+            /** @description Model tokens of a tenant's runs per day; 0 for no limit. */
             tenant_tokens_per_day?: number | null;
-            /** @description Model tokens of summaries and memories per day (UTC). */
+            /** @description Model tokens of a tenant's summaries and memories per day (UTC); 0 for no limit. */
             background_tokens_per_day?: number | null;
-            /** @description Hours in which plans send no SMS; people have their own in `quiet_hours`. */
+            /** @description Hours in which plans send no SMS, in the person's time zone; equal times for none. A person's own take precedence. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
-            /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
-            prices?: components["schemas"]["Prices"] | null;
-            /** @description Whether operators may read chats, prompts and recalled messages; null allows it. */
-            operators_read_chats?: boolean | null;
-            /** @description Retention of messages in days. */
-            message_days?: number | null;
-            /** @description Retention of runs in days. */
-            run_days?: number | null;
             /** @description Whether prompts contain context; otherwise, only the current message. */
             context_enabled?: boolean | null;
             /** @description Percentage of people whose prompts contain context, with two decimals. */
             context_rollout_percent?: number | null;
+            /** @description Retention of messages in days; null for no limit. */
+            message_days?: number | null;
+            /** @description Retention of runs in days; null for no limit. */
+            run_days?: number | null;
+            /** @description Prices of models and SMS, with which `GET /v1/usage` reports money. */
+            prices?: components["schemas"]["Prices"] | null;
+            /** @description Whether operators may read chats, prompts and recalled messages. */
+            operators_read_chats?: boolean | null;
         };
         /**
          * ThreadChange
@@ -4756,6 +4754,12 @@ export interface components {
          * @enum {string}
          */
         DeliveryStatus: "queued" | "sending" | "sent" | "delivered" | "failed" | "canceled";
+        /**
+         * SettingType
+         * @description The type of the values of a setting in JSON.
+         * @enum {string}
+         */
+        SettingType: "boolean" | "integer" | "number" | "string" | "array" | "object";
         /**
          * SettingSource
          * @description The level that set a value; `environment` is the deployment.

@@ -241,6 +241,7 @@ ENUMS = {
     "RespondMode": "Which messages the agents of a chat answer: every message, those that "
     "mention them, or none until a person asks.",
     "RunStatus": "The state of a run. A `waiting` run has asked something and waits for a reply.",
+    "SettingType": "The type of the values of a setting in JSON.",
     "SettingSource": "The level that set a value; `environment` is the deployment.",
     "ThreadKind": "Whether a thread explores a subject or produces a deliverable.",
     "ThreadStatus": "The state of a thread. An `archived` thread ended without a result.",

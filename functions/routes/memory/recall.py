@@ -57,7 +57,7 @@ def recall_messages(
     middlewares=changes("recall"),
 )
 def rebuild_recall() -> RebuildResource:
-    """Needed once, if an older version of Skein stored messages. Recall keeps working meanwhile."""
+    """Needed after a change of the embeddings' model; until then, recall finds by words only."""
     return RebuildResource.of(services().recall_rebuilds.request(router.caller.tenant))
 
 

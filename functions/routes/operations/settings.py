@@ -1,6 +1,6 @@
 """Routes of a tenant's settings, for operators (function `admin_api`)."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
@@ -14,7 +14,7 @@ from skein.models.api.directory import (
     Phone,
     SettingsResource,
 )
-from skein.models.config.overrides import TenantOverrides, TenantOverridesChange
+from skein.models.config.overrides import Overrides, TenantOverridesChange
 
 router = ApiRouter()
 
@@ -29,7 +29,7 @@ OnLine = Annotated[Phone | None, Query(description="A line; omitted: chats in th
     responses=documented(200, SettingsResource),
     middlewares=reads("settings"),
 )
-def get_settings() -> SettingsResource:
+def get_settings() -> dict[str, Any]:
     """Null means the deployment's setting. Agents and lines may have their own settings."""
     return _shown(services().tenant_settings.get(router.caller.tenant))
 
@@ -41,7 +41,7 @@ def get_settings() -> SettingsResource:
     responses=documented(200, SettingsResource, 400, 413),
     middlewares=changes("settings"),
 )
-def change_settings(change: TenantOverridesChange) -> SettingsResource:
+def change_settings(change: TenantOverridesChange) -> dict[str, Any]:
     """Omitted settings stay unchanged; null resets a setting to the deployment's."""
     return _shown(services().tenant_settings.change(router.caller.tenant, change))
 
@@ -59,5 +59,5 @@ def get_effective_settings(agent_id: OfAgent = None, line: OnLine = None) -> Eff
     return EffectiveSettingPage(items=tuple(EffectiveSettingResource.of(*each) for each in found))
 
 
-def _shown(overrides: TenantOverrides) -> SettingsResource:
-    return SettingsResource.model_validate(overrides.own_values)
+def _shown(overrides: Overrides) -> dict[str, Any]:
+    return {name: overrides.get(name) for name in SettingsResource.model_fields}

@@ -18,7 +18,7 @@ from routes.app import (
 )
 from routes.audited import changes, creates, deletes, reads
 from skein.bootstrap.api import services
-from skein.errors import Invalid
+from skein.errors import Invalid, Unprocessable
 from skein.models.api.base import EntityId
 from skein.models.api.directory import (
     DirectChatPage,
@@ -86,7 +86,7 @@ def list_users(
     """
     tenant, users = router.caller.tenant, services().users
     if q is not None and phone is not None:
-        raise Invalid("search by `q` or by `phone`, not by both")
+        raise Unprocessable("search by `q` or by `phone`, not by both")
     if q is not None:
         hits = services().people_search.find(tenant, q, limit=limit, cursor=cursor)
         return UserPage(items=tuple(map(UserResource.of, hits.items)), next_cursor=hits.next_cursor)

@@ -61,7 +61,7 @@ def _create(folder: Folder, new: NewDocument) -> DocumentResource:
         new_in=folder,
         only_new=True,
         media_type=new.media_type,
-        on_show=new.on_show,
+        pinned=new.pinned,
     )
     return _shown(folder, new.name)
 
@@ -90,7 +90,7 @@ def _replace(folder: Folder, document_id: str, new: DocumentText) -> DocumentRes
         document_id,
         new.text,
         media_type=new.media_type,
-        on_show=new.on_show,
+        pinned=new.pinned,
         version=new.version,
     )
     return _shown(folder, document_id)

@@ -50,11 +50,7 @@ class SystemClock:
 
 
 class UlidIds:
-    """New ULIDs; within one process, ULIDs of the same millisecond are in order, too.
-
-    Args:
-        clock: The source of their time.
-    """
+    """New ULIDs; within one process, ULIDs of the same millisecond are in order, too."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -57,7 +57,6 @@ def review(
         claim: The run's claim, before the answer.
         step: The answer, with the fault that the provider reports.
         earlier: The earlier steps of the activation.
-        reading: The reading that the prompt was made from.
         tools: The tools that the model could call.
     """
     if step.tool_calls:
@@ -85,7 +84,6 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
     Args:
         claim: The run's claim, with the answer.
         step: The answer, which calls no tool and has no follow-up.
-        reading: The reading that the prompt was made from.
     """
     if step.fault == "unspoken":
         return Ending(None, Reason.UNSPOKEN_TEXT)

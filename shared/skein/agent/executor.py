@@ -101,8 +101,6 @@ class ToolExecutor:
             arguments = _arguments(tool, asked)
             with refusals_as_tool_errors():
                 content = tool.function(call, **arguments)
-            if tool.shows_items and (reading.scope or "").startswith("chat:"):
-                activation.add_held(reading.audience, by_others=True)
         except ToolError as error:
             status = "correctable" if isinstance(error, Correctable) else "failed"
             content = f"error: {error}"[:MAX_ERROR]

@@ -30,8 +30,6 @@ class Preview:
         """Build the prompt that a manual trigger of the agent would produce now.
 
         Args:
-            tenant: The tenant of the agent.
-            agent_id: The agent.
             chat_id: One of the agent's chats; None for a run without a chat.
 
         Raises:

@@ -29,8 +29,6 @@ class RecallPreview:
         """Find old messages as the tool `recall` would in a chat.
 
         Args:
-            tenant: The tenant of the agent.
-            agent_id: The agent.
             query: The text to find messages by.
             chat_id: One of the agent's chats, whose members are the readers; None for messages that
                 everybody may see.

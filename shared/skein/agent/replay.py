@@ -9,7 +9,7 @@ from skein.agent.prompt.sections import identity
 from skein.agent.tools import enabled
 from skein.errors import Conflict, ModelRejected, NotFound, Unprocessable
 from skein.models.common.storage import Query
-from skein.models.config.overrides import TenantOverrides, TenantSettings
+from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.quotas.prices import Money
 from skein.models.quotas.usage import Payer
@@ -83,9 +83,6 @@ class Replays:
         usage is stored. The operator's rate limit and the tenant's token limit apply.
 
         Args:
-            tenant: The tenant.
-            run_id: The run.
-            operator: The id of the operator.
             system_prompt: The system prompt in place of the one in the section IDENTITY.
             sections: The texts in place of those of other sections, by name.
 
@@ -105,19 +102,24 @@ class Replays:
         budget.check()
         started_at = self.clock.now()
         answer = self._ask(agent, edited, overrides)
+        prices = TenantOnlySettings.model_validate(overrides).prices
         self.usage.add(
-            tenant, answer.usage, spread_by=run.id, model=answer.model, payer=Payer(agent.id)
+            tenant,
+            answer.usage,
+            spread_by=run.id,
+            model=answer.model,
+            payer=Payer(agent.id),
+            budget=budget,
         )
-        budget.charge(answer.usage)
         return Replay(
             answer=answer,
             prompt=edited.readable(),
-            money=money_of([(answer.model, answer.usage)], overrides.prices),
+            money=money_of([(answer.model, answer.usage)], prices),
             started_at=started_at,
             ended_at=self.clock.now(),
         )
 
-    def _charged(self, run: Run) -> tuple[Agent, TenantOverrides, TokenBudget]:
+    def _charged(self, run: Run) -> tuple[Agent, Overrides, TokenBudget]:
         """Read the run's agent, the tenant's settings, and the budget that pays for a replay."""
         settings_key = TenantSettings.key_of(run.tenant)
         agent_key = Agent.key_of(run.tenant, run.agent_id)
@@ -128,7 +130,8 @@ class Replays:
         check_reading(overrides)
         if agent_key not in found or Agent.from_item(found[agent_key]).deleted_at is not None:
             raise NotFound("the run's agent was deleted")
-        budget = self.token_budgets.budget(charged, found_allowances(charged, found), overrides)
+        limits = self.settings.overridden(overrides)
+        budget = self.token_budgets.budget(charged, found_allowances(charged, found), limits)
         return Agent.from_item(found[agent_key]), overrides, budget
 
     def _prompt_of(self, tenant: str, run_id: str) -> tuple[Run, PromptRecord]:
@@ -144,7 +147,7 @@ class Replays:
         newest = max((step.activation for step in steps), default=0)
         prompt = next(
             (
-                PromptRecord.unpacked(step.prompt, step.entries)
+                PromptRecord.unpacked(step.prompt)
                 for step in steps
                 if step.activation == newest and step.prompt
             ),
@@ -160,7 +163,7 @@ class Replays:
         agent: Agent,
         system_prompt: str | None,
         sections: Mapping[str, str],
-        overrides: TenantOverrides,
+        overrides: Overrides,
     ) -> PromptRecord:
         """Return the prompt with the edits, counted again."""
         effective = effective_settings(agent, None, overrides, self.settings, chat=None)
@@ -195,7 +198,7 @@ class Replays:
             raise Unprocessable(f"the edited prompt has {total} tokens; the limit is {longest}")
         return prompt.model_copy(update={"sections": parts, "total_tokens": total})
 
-    def _ask(self, agent: Agent, prompt: PromptRecord, overrides: TenantOverrides) -> ModelAnswer:
+    def _ask(self, agent: Agent, prompt: PromptRecord, overrides: Overrides) -> ModelAnswer:
         effective = effective_settings(agent, None, overrides, self.settings, chat=None)
         request = ModelRequest(
             model=agent.model or self.settings.default_model,

@@ -10,12 +10,12 @@ from typing import Any
 
 from skein.agent.tools import TOOLS
 from skein.errors import Conflict, NotFound
-from skein.models.common.audience import Audience, may_show
+from skein.models.common.audience import may_show
 from skein.models.runs.completion import ModelMessage
 from skein.models.runs.step import PromptRecord, Step
 from skein.models.workspace.thread import Thread, ThreadRunLink
 from skein.prompts import render
-from skein.services.runs.queries import RunView, RunViews
+from skein.services.runs.queries import RunViews
 from skein.services.workspace.threads import Threads
 
 MAX_RUNS = 20
@@ -72,37 +72,9 @@ class TrainingExport:
             view = self.run_views.get(thread.tenant, run_id)
         except NotFound:
             return []
-        shown = {
-            activation
-            for link in run_links
-            for activation, audience in _activations(thread, link, view)
-            if may_show(audience, thread.audience)
-        }
+        shown = {link.activation for link in run_links if may_show(link.audience, thread.audience)}
         steps = [step for step in view.steps if step.activation in shown]
         return [_message(message) for message in _messages_of(steps)]
-
-
-def _activations(
-    thread: Thread, link: ThreadRunLink, view: RunView
-) -> Iterator[tuple[int, Audience]]:
-    """Yield the known activations of a link, each with its audience.
-
-    Older links were stored without activation and audience. Both can be derived if the run had
-    exactly one activation. A run without a chat then has the audience of its trigger. A run in a
-    chat then has the audience of the thread, if the thread is open or one person's: it ran in an
-    open chat, or in that person's direct chat. For the threads of other private chats the audience
-    is unknown, so the run is not exported.
-    """
-    if link.activation is not None and link.audience is not None:
-        yield link.activation, link.audience
-        return
-    numbers = {step.activation for step in view.steps}
-    if numbers != {1} or view.run.activation > 1:
-        return
-    if view.run.shown is None:
-        yield 1, view.run.audience
-    elif thread.scope is None or thread.scope.startswith("user:"):
-        yield 1, thread.audience
 
 
 def _messages_of(steps: Sequence[Step]) -> Iterator[ModelMessage]:

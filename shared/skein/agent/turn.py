@@ -217,7 +217,7 @@ class Turns:
         open_stream(self.streams, activation, reading)
         tools = offered(reading)
         config = reading.config
-        budget = self.token_budgets.budget(activation.run, config.allowances, config.tenant)
+        budget = self.token_budgets.budget(activation.run, config.allowances, config.effective)
         self._permit(activation, reading, until=policy.lease_end(deadline))
         prompt = recorded_prompt(steps) or self.prompt_builder.build(
             activation.run, reading, [tool.spec for tool in tools]
@@ -287,8 +287,8 @@ class Turns:
                     spread_by=run.id,
                     model=step.model,
                     payer=Payer(run.agent_id, payer_of(run)),
+                    budget=budget,
                 )
-                budget.charge(step.usage)
 
     @staticmethod
     def _asks_again(activation: Activation, number: int) -> bool:
@@ -324,9 +324,7 @@ class Turns:
         """End a run with its final message, with a notice or without either.
 
         Args:
-            activation: The activation.
             step: The final step.
-            reading: The reading that the prompt was made from.
             step_recording: The recording of the step; None if the step is recorded already.
         """
         claim = step_recording.claim if step_recording is not None else activation.claim
@@ -422,8 +420,6 @@ class Turns:
         This costs one read per later step, only in a direct chat whose person is on SMS.
 
         Args:
-            run: The run.
-            reading: The reading that the prompt was made from.
             steps: The earlier steps. Without any, the reading is new and checked already.
 
         Raises:
@@ -456,7 +452,6 @@ def _check_own_chat(run: Run, shown_chat_id: str | None, chat: Chat | None) -> N
     """Check that the run of a plan or a service can still work in its chat.
 
     Args:
-        run: The run.
         shown_chat_id: The id of the active chat.
         chat: The active chat; None if the agent is not a member any more.
 

@@ -20,7 +20,6 @@ from skein.agent.tools.runs import end_run
 from skein.errors import KeyRefused, ModelUnknown, Transient
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import ModelRequest, TokenUsage
-from skein.models.runs.provenance import packed_entries
 from skein.models.runs.recordable import (
     MAX_ANSWER_BYTES,
     MAX_ANSWER_TEXT,
@@ -81,8 +80,6 @@ class ModelSteps:
         After an answer that was cut off, the limit of the next answer is twice as large.
 
         Args:
-            activation: The activation.
-            reading: The reading that the prompt was made from.
             prompt: The prompt of the activation.
             earlier: The steps of the activation so far.
             tools: The tools that the model may call.
@@ -153,9 +150,6 @@ class ModelSteps:
         """Return the recording of a step.
 
         Args:
-            activation: The activation.
-            step: The step.
-            reading: The reading that the prompt was made from.
             prompt: The prompt for the activation's first step; None for later steps.
             marks: The marks that the run gets for the answer.
         """
@@ -258,12 +252,11 @@ def ended_in(step: Step) -> bool:
 
 def with_prompt(step: Step, prompt: PromptRecord) -> Step:
     """Return the first step of an activation with its packed prompt."""
-    traced = step.model_copy(update={"entries": packed_entries(prompt.entries)})
-    return traced.model_copy(update={"prompt": prompt.packed(traced.prompt_bytes_left)})
+    return step.model_copy(update={"prompt": prompt.packed(step.prompt_bytes_left)})
 
 
 def recorded_prompt(steps: Sequence[Step]) -> PromptRecord | None:
     """Return the prompt that an earlier attempt recorded for this activation, if any."""
     if not steps or steps[0].prompt is None:
         return None
-    return PromptRecord.unpacked(steps[0].prompt, steps[0].entries)
+    return PromptRecord.unpacked(steps[0].prompt)

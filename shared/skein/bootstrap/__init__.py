@@ -43,7 +43,6 @@ def build_app(settings: Settings, **overrides: object) -> App:
     """Build the app from settings and adapters.
 
     Args:
-        settings: The settings of this deployment.
         overrides: Adapters to use instead of the real ones; see `Ports`.
 
     Raises:

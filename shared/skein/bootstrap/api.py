@@ -74,9 +74,7 @@ class ApiServices:
         """The service that sends jobs after a commit."""
         from skein.services.outbox.dispatch import Dispatch
 
-        return Dispatch(
-            queues=self.ports.queues, metrics=self.ports.metrics, settings=self.ports.settings
-        )
+        return Dispatch(queues=self.ports.queues, metrics=self.ports.metrics)
 
     @lazy
     def renaming(self) -> Renaming:
@@ -217,7 +215,6 @@ class ApiServices:
             table=self.ports.table,
             clock=self.ports.clock,
             dispatch=self.dispatch,
-            settings=self.ports.settings,
         )
 
     @lazy
@@ -319,7 +316,7 @@ class ApiServices:
         """The service for plans."""
         from skein.services.planning.plans import Plans
 
-        return Plans(table=self.ports.table, clock=self.ports.clock, settings=self.ports.settings)
+        return Plans(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
     def app_messages(self) -> AppMessages:
@@ -334,7 +331,12 @@ class ApiServices:
             dispatch=self.dispatch,
             settings=self.ports.settings,
         )
-        return AppMessages(table=self.ports.table, chats=chats, rate_limiter=self.rate_limiter)
+        return AppMessages(
+            table=self.ports.table,
+            chats=chats,
+            rate_limiter=self.rate_limiter,
+            clock=self.ports.clock,
+        )
 
     @lazy
     def preview(self) -> Preview:
@@ -367,7 +369,6 @@ class ApiServices:
                 table=ports.table,
                 clock=ports.clock,
                 metrics=ports.metrics,
-                settings=ports.settings,
             ),
             usage=self.usage,
             settings=ports.settings,
@@ -398,9 +399,7 @@ class ApiServices:
         """The view of the reasons why messages have no answer."""
         from skein.services.chats.message_reasons import ReasonViews
 
-        return ReasonViews(
-            table=self.ports.table, clock=self.ports.clock, settings=self.ports.settings
-        )
+        return ReasonViews(table=self.ports.table, clock=self.ports.clock)
 
     @lazy
     def run_views(self) -> RunViews:
@@ -426,7 +425,6 @@ class ApiServices:
             clock=self.ports.clock,
             ids=self.ports.ids,
             dispatch=self.dispatch,
-            settings=self.ports.settings,
         )
 
     @lazy
@@ -490,7 +488,7 @@ class ApiServices:
         """The service by which operators search for people."""
         from skein.services.directory.people_search import PeopleSearch
 
-        return PeopleSearch(table=self.ports.table, clock=self.ports.clock)
+        return PeopleSearch(table=self.ports.table)
 
     @lazy
     def users(self) -> Users:

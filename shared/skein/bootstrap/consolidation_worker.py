@@ -23,11 +23,11 @@ def build_consolidator(ports: Ports) -> Consolidator:
         extractor=Extractor(model=ports.model, usage=usage, settings=settings),
         budget=budget,
         meanings=EmbeddingCache(lambda: ports.text_embeddings),
-        tokens=RememberedTokens(ports.tokens, settings.token_cache_bytes),
+        tokens=RememberedTokens(ports.tokens),
         committer=ChunkCommitter(table=table, clock=clock, ids=ports.ids, metrics=metrics),
         settings=settings,
     )
-    dispatch = Dispatch(queues=ports.queues, metrics=metrics, settings=settings)
+    dispatch = Dispatch(queues=ports.queues, metrics=metrics)
     return Consolidator(
         table=table,
         clock=clock,

@@ -20,7 +20,7 @@ from skein.services.workspace.documents import Documents
 def build_eraser(ports: Ports) -> Eraser:
     """Build the service that carries out erasures in sweeps."""
     table, clock, ids, settings = ports.table, ports.clock, ports.ids, ports.settings
-    dispatch = Dispatch(queues=ports.queues, metrics=ports.metrics, settings=settings)
+    dispatch = Dispatch(queues=ports.queues, metrics=ports.metrics)
     completion = RunCompletion(
         table=table,
         clock=clock,

@@ -7,5 +7,5 @@ from skein.services.outbox.dispatch import Dispatch
 
 def build_feed(ports: Ports) -> Feed:
     """Build the service that sends the jobs of changes of the table."""
-    dispatch = Dispatch(queues=ports.queues, metrics=ports.metrics, settings=ports.settings)
+    dispatch = Dispatch(queues=ports.queues, metrics=ports.metrics)
     return Feed(dispatch=dispatch)

@@ -18,7 +18,7 @@ def build_client_frames(ports: Ports) -> ClientFrames:
         table=ports.table,
         clock=ports.clock,
         connections=build_live_connections(ports),
-        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics, settings=ports.settings),
+        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics),
     )
 
 

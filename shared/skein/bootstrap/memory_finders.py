@@ -20,7 +20,7 @@ def _due_scanner(ports: Ports) -> DueScanner:
     return DueScanner(
         table=ports.table,
         clock=ports.clock,
-        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics, settings=ports.settings),
+        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics),
         metrics=ports.metrics,
         parallel_map=ports.parallel_map,
     )

@@ -61,7 +61,6 @@ ADAPTERS = {  # port -> module of its real adapter
     "embeddings": "static_embeddings",
     "vocabulary": "static_embeddings",
 }
-STATIC = "static"  # the embeddings inside the functions
 OVERRIDABLE = frozenset({*ADAPTERS, "parallel_map"})
 SHARED = ("clock", "ids", "table", "queues", "metrics")  # the ports that every function needs
 
@@ -93,7 +92,6 @@ class Ports:
     """The settings and the adapters of one container.
 
     Args:
-        settings: The settings of this deployment.
         overrides: Adapters to use instead of the real ones, by the names in `OVERRIDABLE`.
 
     Raises:
@@ -171,7 +169,7 @@ class Ports:
         """The queues behind the workers."""
         from skein.adapters.aws.sqs import SqsQueues, sqs_client
 
-        return SqsQueues(sqs_client(self.aws), self.settings.queue_urls())
+        return SqsQueues(sqs_client(self.aws), self.settings.queue_urls)
 
     @lazy
     def secrets(self) -> Secrets:
@@ -231,14 +229,6 @@ class Ports:
         if not self.settings.embeddings_model:
             return self.embeddings
         return self._of_queries(self.settings.embeddings_model)
-
-    @lazy
-    def former_query_embeddings(self) -> Embeddings | None:
-        """The embeddings of queries by the model before a change; None without a change."""
-        former = self.settings.former_embeddings_model
-        if former in {"", self.settings.embeddings_model or STATIC}:
-            return None
-        return self.static_embeddings if former == STATIC else self._of_queries(former)
 
     def _of_queries(self, model: str) -> Embeddings:
         from skein.adapters.openai.embeddings import (

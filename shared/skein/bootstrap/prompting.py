@@ -5,6 +5,7 @@ from skein.agent.prompt.token_cache import RememberedTokens
 from skein.agent.reading.cache import ContextCache
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.reader import Reader
+from skein.agent.reading.reading import READ_SECONDS
 from skein.agent.reading.recalled import PromptRecall
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.recall import RecallReader
@@ -24,7 +25,6 @@ class Prompting:
         reader: The reader of the items from which prompts are built.
         context_loader: The loader of readings, which falls back to a degraded context after a
             time-out.
-        prompt_builder: The prompt builder.
         remembered_tokens: The cache of token counts.
     """
 
@@ -35,12 +35,9 @@ class Prompting:
             "table reads",
             clock=ports.clock,
             metrics=ports.metrics,
-            settings=settings,
-            slow_seconds=settings.context_read_seconds,
+            slow_seconds=READ_SECONDS,
         )
-        self.context_cache = ContextCache(
-            clock=ports.clock, metrics=ports.metrics, max_bytes=settings.context_cache_bytes
-        )
+        self.context_cache = ContextCache(clock=ports.clock, metrics=ports.metrics)
         self.reader = Reader(
             table=GuardedReads(ports.table, breaker),
             cache=self.context_cache,
@@ -60,5 +57,5 @@ class Prompting:
             metrics=ports.metrics,
             settings=settings,
         )
-        self.remembered_tokens = RememberedTokens(ports.tokens, settings.token_cache_bytes)
+        self.remembered_tokens = RememberedTokens(ports.tokens)
         self.prompt_builder = PromptBuilder(tokens=self.remembered_tokens, settings=settings)

@@ -26,7 +26,6 @@ class RecallReader:
             table=ports.table,
             vectors=ports.vectors,
             embeddings=ports.query_embeddings,
-            former=ports.former_query_embeddings,
             embeds_messages=not ports.settings.embeddings_model,
             vocabulary=ports.vocabulary,
             tokens=ports.tokens,

@@ -11,7 +11,7 @@ from skein.services.recall.recall_worker import RecallWorker
 def build_recall_worker(ports: Ports) -> RecallWorker:
     """Build the service that keeps the index of recall up to date."""
     table, clock = ports.table, ports.clock
-    dispatch = Dispatch(queues=ports.queues, metrics=ports.metrics, settings=ports.settings)
+    dispatch = Dispatch(queues=ports.queues, metrics=ports.metrics)
     return RecallWorker(
         indexing=RecallIndexing(
             table=table,

@@ -14,7 +14,7 @@ def build_reflection(ports: Ports) -> Reflection:
         clock=clock,
         ids=ports.ids,
         model=ports.model,
-        tokens=RememberedTokens(ports.tokens, settings.token_cache_bytes),
+        tokens=RememberedTokens(ports.tokens),
         usage=UsageCounters(table=table, clock=clock, metrics=metrics),
         budget=Budget(table=table, clock=clock, metrics=metrics, settings=settings),
         metrics=metrics,

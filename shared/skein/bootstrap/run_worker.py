@@ -55,7 +55,7 @@ class RunWorker:
     def __init__(self, ports: Ports) -> None:
         table, clock, ids, metrics = ports.table, ports.clock, ports.ids, ports.metrics
         settings = ports.settings
-        dispatch = Dispatch(queues=ports.queues, metrics=metrics, settings=settings)
+        dispatch = Dispatch(queues=ports.queues, metrics=metrics)
         self.prompting = Prompting(ports)
 
         self.chats = Chats(table=table, clock=clock, ids=ids, dispatch=dispatch, settings=settings)
@@ -75,9 +75,7 @@ class RunWorker:
         self.activations = Activations(table=table, clock=clock, metrics=metrics)
 
         rate_limiter = RateLimiter(table=table, clock=clock, metrics=metrics, settings=settings)
-        self.token_budgets = TokenBudgets(
-            table=table, clock=clock, metrics=metrics, settings=settings
-        )
+        self.token_budgets = TokenBudgets(table=table, clock=clock, metrics=metrics)
         self.apologies = Apologies(
             chats=self.chats, clock=clock, metrics=metrics, settings=settings
         )
@@ -101,12 +99,11 @@ class RunWorker:
                 completion=self.completion,
                 dispatch=dispatch,
                 metrics=metrics,
-                settings=settings,
             ),
             completion=self.completion,
             own_runs=OwnRuns(table=table, clock=clock),
             goals=Goals(table=table, clock=clock, ids=ids),
-            plans=Plans(table=table, clock=clock, settings=settings),
+            plans=Plans(table=table, clock=clock),
             quiet_times=QuietTimes(table=table, settings=settings),
             memories=Memories(table=table, clock=clock, ids=ids),
             memory_search=MemorySearch(table=table, clock=clock, meanings=meanings),

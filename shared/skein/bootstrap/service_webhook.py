@@ -11,6 +11,5 @@ def build_webhook_services(ports: Ports) -> WebhookServices:
         table=ports.table,
         clock=ports.clock,
         ids=ports.ids,
-        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics, settings=ports.settings),
-        settings=ports.settings,
+        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics),
     )

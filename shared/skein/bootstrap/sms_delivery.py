@@ -12,7 +12,7 @@ def build_sms_sender(ports: Ports) -> SmsSender:
         table=ports.table,
         clock=ports.clock,
         sms=ports.sms,
-        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics, settings=ports.settings),
+        dispatch=Dispatch(queues=ports.queues, metrics=ports.metrics),
         metrics=ports.metrics,
         usage=UsageCounters(table=ports.table, clock=ports.clock, metrics=ports.metrics),
         settings=ports.settings,

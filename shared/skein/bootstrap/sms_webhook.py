@@ -11,7 +11,7 @@ from skein.services.replies.user_notices import Notices
 def build_sms_receiver(ports: Ports) -> SmsReceiver:
     """Build the service that receives SMS."""
     table, clock, ids, metrics = ports.table, ports.clock, ports.ids, ports.metrics
-    dispatch = Dispatch(queues=ports.queues, metrics=metrics, settings=ports.settings)
+    dispatch = Dispatch(queues=ports.queues, metrics=metrics)
     chats = Chats(table=table, clock=clock, ids=ids, dispatch=dispatch, settings=ports.settings)
     rate_limiter = RateLimiter(table=table, clock=clock, metrics=metrics, settings=ports.settings)
     return SmsReceiver(

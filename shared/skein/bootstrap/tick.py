@@ -12,7 +12,7 @@ from skein.services.planning.firing import Firing
 def build_tick(ports: Ports) -> Tick:
     """Build the service that sends due jobs, fires plans and continues merges of users."""
     table, clock, metrics, settings = ports.table, ports.clock, ports.metrics, ports.settings
-    dispatch = Dispatch(queues=ports.queues, metrics=metrics, settings=settings)
+    dispatch = Dispatch(queues=ports.queues, metrics=metrics)
     due_scanner = DueScanner(
         table=table,
         clock=clock,
@@ -24,13 +24,11 @@ def build_tick(ports: Ports) -> Tick:
         table=table,
         due_scanner=due_scanner,
         pause_scanner=PauseScanner(
-            table=table, clock=clock, due_scanner=due_scanner, metrics=metrics, settings=settings
+            table=table, clock=clock, due_scanner=due_scanner, metrics=metrics
         ),
         metrics=metrics,
         firing={
             "plan": Firing(table=table, metrics=metrics, settings=settings).fire,
-            "merge": PhoneLinks(
-                table=table, clock=clock, dispatch=dispatch, settings=settings
-            ).continue_merge,
+            "merge": PhoneLinks(table=table, clock=clock, dispatch=dispatch).continue_merge,
         },
     )

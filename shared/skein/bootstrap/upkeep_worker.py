@@ -10,7 +10,7 @@ from skein.services.summaries.upkeep import Upkeep
 def build_upkeep(ports: Ports) -> Upkeep:
     """Build the service that keeps lists of chats up to date."""
     table, clock, settings = ports.table, ports.clock, ports.settings
-    dispatch = Dispatch(queues=ports.queues, metrics=ports.metrics, settings=settings)
+    dispatch = Dispatch(queues=ports.queues, metrics=ports.metrics)
     return Upkeep(
         table=table,
         clock=clock,

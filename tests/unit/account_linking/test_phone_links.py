@@ -374,14 +374,14 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
         messages=(
             BorrowedMessage(author="Caller", sender=caller.ref, text="Borrowed words"),
             BorrowedMessage(author="Ann", sender=BEN.ref, text="A namesake's words"),
-            BorrowedMessage(author="Caller", text="Older words"),
         ),
         audience=audience,
+        last_message_at=NOON,
         created_at=NOON,
     )
     world.table.write(Put(borrowed.key, borrowed.to_item()))
     change = {
-        "record": summary.model_dump(mode="json"),
+        "summary": summary.model_dump(mode="json"),
         "pinned": pinned.model_dump(mode="json"),
     }
     world.table.write(Update(world.stored_chat(chat_id).key, set=change))
@@ -392,7 +392,7 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
 
     hers = Audience(open=False, people=(ANN.id,))
     chat = world.stored_chat(chat_id)
-    assert chat.record == summary.model_copy(update={"audience": hers})
+    assert chat.summary == summary.model_copy(update={"audience": hers})
     assert chat.pinned == pinned.model_copy(update={"audience": hers})
     assert membership(world, chat_id, COACH).summary == summary.model_copy(
         update={"audience": hers}
@@ -403,12 +403,11 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
     assert shown.splitlines()[3:] == [
         '  Ann: "Borrowed words"',
         '  Ann (2): "A namesake\'s words"',
-        '  "Caller": "Older words"',
     ]
     item = world.table.get(borrowed.key)
     assert item is not None
     staged = BorrowedContext.from_item(item)
-    assert [said.sender for said in staged.messages] == [ANN.ref, BEN.ref, None]
+    assert [said.sender for said in staged.messages] == [ANN.ref, BEN.ref]
 
 
 @pytest.mark.parametrize("asked_in", ["chat_all", "chat_asked"])
@@ -456,11 +455,13 @@ def test_a_summary_that_is_being_made_for_the_caller_is_not_kept(agent_id: str |
 
     world.model.summaries.append(meanwhile)
     world.app.summary_renewal.renew(job)
-    assert world.stored_chat(chat_id).record is None
+    assert world.stored_chat(chat_id).summary is None
     assert membership(world, chat_id, COACH).summary is None
     world.app.summary_renewal.renew(job)
     made = (
-        membership(world, chat_id, COACH).summary if agent_id else world.stored_chat(chat_id).record
+        membership(world, chat_id, COACH).summary
+        if agent_id
+        else world.stored_chat(chat_id).summary
     )
     assert made is not None
     assert made.audience.people == (ANN.id,)

@@ -1,31 +1,33 @@
 """The bench measures what it says it measures; its own code, on a chat of ten messages."""
 
+from functools import partial
+
 import pytest
 from moto import mock_aws
 
-from bench.cost import Row, Turn, failed_row, row_of, series
+from bench.cost import SEARCH, Row, Turn, failed_row, measured, row_of, series
 from bench.goals import Goal, Results, goals
-from bench.prompts.prefix import LONG_PROMPT, conversation, shares
-from bench.prompts.prefix_parts import cells, parts
+from bench.prefix import LONG_PROMPT, conversation, shares
 from bench.report import page, printed, table
 from bench.starts.imports import cold_starts, modules
 from bench.turns.engines import client_of, make_table
 from bench.turns.fills import filled_by_batches, filled_by_transactions
-from bench.turns.script import LENGTHS, SYSTEM_PROMPT, TEXT_CHARACTERS, text
+from bench.turns.script import LENGTHS, SYSTEM_PROMPT, text
 from bench.turns.scripted import FIRST_ANSWER
 from bench.turns.skein_chat import Kind, SkeinChat, TurnFailedError
-from bench.turns.skein_turns import Stopwatch, Talk, p95
+from bench.turns.skein_turns import Talk
 from bench.turns.stand import Stand
+from bench.turns.vectors import IndexedTable
 from bench.turns.wire import Wire, WireCall, rounds, seconds_on_wire
 from local.environment import CREDENTIALS
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.models.common.storage import Query
-from skein.models.runs.step import HISTORY
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, tokens
 
 MESSAGES = 10
+RECALLABLE = 40  # messages, so that some are older than those that a prompt shows
 
 
 def a_chat(kind: Kind = "direct") -> tuple[Stand, SkeinChat]:
@@ -81,12 +83,6 @@ def test_a_filled_chat_is_as_the_same_chat_would_be_had_it_been_written() -> Non
     assert sizes[0] == sizes[1]
 
 
-def test_messages_are_190_characters_and_no_two_are_alike() -> None:
-    said = [text(seq) for seq in (*range(1, 200), *LENGTHS)]
-    assert {len(one) for one in said} == {TEXT_CHARACTERS}
-    assert len(set(said)) == len({*range(1, 200), *LENGTHS})
-
-
 def test_calls_that_overlap_are_one_round_and_take_their_time_once() -> None:
     together = [call(1.0, 2.0), call(1.5, 2.5), call(1.2, 1.9)]
     after = call(3.0, 3.5)
@@ -110,6 +106,28 @@ def test_wire_counts_the_requests_of_all_senders(monkeypatch: pytest.MonkeyPatch
     assert read.received > 2_000 > read.sent > 100
     assert read.units > 0
     assert read.ended > read.begun
+
+
+@mock_aws
+def test_turn_on_dynamodb_recalls_by_searches_that_are_counted_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    client, wire = client_of(None), Wire()
+    make_table(client, "skein")
+    wire.listen(client)
+    stand = Stand(partial(IndexedTable, client, "skein"), tokens())
+    chat = SkeinChat(stand)
+    chat.create(RECALLABLE, filled_by_batches(client, "skein"))
+    chat.index()
+    turn = measured(wire, partial(chat.turn, fresh_worker=True))
+    assert stand.model.last is not None
+    assert any("RECALLED" in message.content for message in stand.model.last.messages)
+    found = row_of("skein", RECALLABLE, [turn])
+    assert (found.calls, found.searches) == (len(turn.calls) - 2, 2)
+    # The other search is in the open scope, which is empty.
+    assert sum(one.received > 1_000 for one in turn.calls if one.name == SEARCH) == 1
 
 
 def test_each_turn_in_a_short_chat_is_made_in_one_of_its_own_length() -> None:
@@ -137,17 +155,6 @@ def test_a_row_holds_medians_and_the_least_rounds() -> None:
     found = row_of("skein", 10, turns)
     assert (found.calls, found.rounds, found.kib, found.units) == (2, 1, 4.0, 1.0)
     assert found.milliseconds == pytest.approx(200)
-
-
-def test_a_stopwatch_parts_reading_and_making_and_counting() -> None:
-    watch = Stopwatch(Wire())
-    stand = Stand(MemoryTable, tokens(), watched=watch.watch)
-    chat = SkeinChat(stand)
-    chat.create(MESSAGES, filled_by_transactions(stand.table))
-    chat.check(chat.turn(fresh_worker=True))
-    assert len(watch.reads) == len(watch.own_reads) == len(watch.builds) == 1
-    assert 0 < watch.tokens < watch.builds[0]
-    assert p95([float(n) for n in range(101)]) == 95
 
 
 def verdicts(rows: list[Row]) -> dict[str, Goal]:
@@ -184,17 +191,6 @@ def test_shares_of_a_prompt_count_the_common_prefix() -> None:
     assert found["ideal"] > 0
     same = shares([asked[-1], asked[-1]], tokens())
     assert same["ideal"] == 1
-
-
-def test_parts_of_prompts_tell_where_the_rest_of_the_share_goes() -> None:
-    asked = conversation("group", SYSTEM_PROMPT, tokens(), turns=4)
-    found, whole = parts(asked, tokens()), shares(asked, tokens())
-    assert found.held.total() == pytest.approx(whole["tokens"], rel=0.02)
-    assert 1 - found.charged / found.held.total() == pytest.approx(whole["ideal"], abs=0.02)
-    assert found.cost(0.5) == pytest.approx((found.held.total() + found.charged) / 2 / 3)
-    assert found.ends == {HISTORY: 3}
-    assert found.again["TRIGGER"] > 0
-    assert cells(found)[-1][-2:] == [f"{found.again.total() / 3:,.1f}", "3"]
 
 
 def test_imports_are_those_of_the_functions_that_are_deployed() -> None:

@@ -32,17 +32,6 @@ def test_planted_messages_are_in_the_month_of_their_question() -> None:
             assert f"{at:%B %Y}" in question.text
 
 
-def test_larger_set_has_more_messages_and_as_many_questions() -> None:
-    small, large = generated(LEAST_SIZE), generated(2 * LEAST_SIZE)
-    assert len(large.whole.texts) == 2 * len(small.whole.texts)
-    assert len(large.questions) == len(small.questions)
-
-
-def test_too_small_set_is_an_error() -> None:
-    with pytest.raises(ValueError, match="at least 1200"):
-        generated(LEAST_SIZE - 1)
-
-
 def test_recall_finds_facts_of_all_chats_that_newest_messages_miss(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,13 +44,3 @@ def test_recall_finds_facts_of_all_chats_that_newest_messages_miss(
     printed = capsys.readouterr().out
     assert "1,200 messages, 12 chats of one person, 30 questions" in printed
     assert all(f"\n{kind} " in printed for kind in few)
-
-
-def test_main_without_a_folder_measures_the_generated_set_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sizes: list[int] = []
-    monkeypatch.setattr(recall_generated, "measure", sizes.append)
-    assert recall_generated.main() == 0
-    assert recall_generated.main("", "100000") == 0
-    assert sizes == [2_000, 100_000]

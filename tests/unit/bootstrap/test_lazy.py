@@ -103,7 +103,6 @@ def test_services_of_the_apis_and_adapters_are_all_lazy(kind: type) -> None:
     inner = {
         "aws",
         "dynamodb",
-        "former_query_embeddings",
         "openai",
         "query_embeddings",
         "static_embeddings",

@@ -1,17 +1,14 @@
 """Closed memberships lie where no post reads them, and are found by all that needs them."""
 
-from collections.abc import Callable
-
 import pytest
 
-from skein.errors import ConditionFailed, RateLimited
-from skein.models.chats.chat import Membership, listed_as_left
+from skein.errors import RateLimited
+from skein.models.chats.chat import Membership
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Update, Write
 from skein.models.delivery.sms import InboundSms
-from skein.models.outbox.jobs import RunJob, UpkeepJob
+from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance, owner_of_user
-from skein.services.chat_state.closed_memberships import move_closed, read_membership
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.settings import Settings
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person, statuses
@@ -26,19 +23,6 @@ def cost_of_post(world: World) -> tuple[int, int]:
     world.post("Hello", HUSAM)
     reads = [call for call in world.table.log if call.method not in {"write", "transact"}]
     return sum(call.items for call in reads), sum(call.bytes for call in reads)
-
-
-def left_the_old_way(world: World, member: NamedMember, left_seq: int = 0) -> Membership:
-    """Close a membership as older versions did: where it lies."""
-    membership = world.membership(member)
-    change = {"left_seq": left_seq, "kept": "kept"} | listed_as_left(membership)
-    world.table.write(Update(membership.key, set=change))
-    chat = world.stored_chat()
-    roster = [m.model_dump(mode="json") for m in chat.roster if m.ref != member.ref]
-    world.table.write(Update(chat.key, set={"roster": roster, "version": chat.version + 1}))
-    old = world.membership(member)
-    assert old.unmoved
-    return old
 
 
 @pytest.mark.parametrize("joins", [40, pytest.param(500, marks=pytest.mark.slow)])
@@ -136,66 +120,6 @@ def test_late_writers_make_no_open_membership_of_one_that_moved() -> None:
     assert world.table.get(open_membership.key) is None
 
 
-# ---------------------------------------------------------------------- of older versions
-
-
-def rejoined(world: World) -> None:
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
-
-
-def kept_up(world: World) -> None:
-    world.app.upkeep.keep(UpkeepJob(tenant=TENANT, chat_id="chat_1"))
-
-
-@pytest.mark.parametrize(("act", "active"), [(rejoined, True), (kept_up, False)])
-def test_closed_membership_of_an_older_version_is_read_and_moved(
-    act: Callable[[World], None], *, active: bool
-) -> None:
-    world = World()
-    world.known(AHMAD)
-    world.chat(HUSAM, AHMAD)
-    old = left_the_old_way(world, AHMAD)
-    assert read_membership(world.table, TENANT, "chat_1", AHMAD) == old
-    world.post("Hello", HUSAM)
-    act(world)
-    membership = world.membership(AHMAD)
-    assert (membership.active, membership.unmoved) == (active, False)
-    item = world.table.get(membership.key)
-    assert item is not None
-    assert item["kept"] == "kept"
-    everybody = read_snapshot(world.table, TENANT, "chat_1", closed=True).members
-    assert [m.member.id for m in everybody if m.member == AHMAD] == [AHMAD.id]
-
-
-def test_leaving_again_after_an_older_version_closed_it_is_idempotent() -> None:
-    world = World()
-    world.chat(HUSAM, AHMAD)
-    old = left_the_old_way(world, AHMAD)
-    world.app.chat_admin.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
-    assert world.membership(AHMAD) == old
-
-
-def test_move_of_a_membership_that_changes_meanwhile_leaves_it_where_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    world = World()
-    world.known(AHMAD)
-    world.chat(HUSAM, AHMAD)
-    old = left_the_old_way(world, AHMAD)
-    transact = world.table.transact
-
-    def racing(writes: list[Write]) -> None:
-        monkeypatch.undo()
-        rejoined(world)
-        with pytest.raises(ConditionFailed):
-            transact(writes)
-        raise ConditionFailed(frozenset())
-
-    monkeypatch.setattr(world.table, "transact", racing)
-    assert move_closed(world.table, [old]) == 0
-    assert world.membership(AHMAD).active
-
-
 # ---------------------------------------------------------------------- how often
 
 
@@ -240,10 +164,7 @@ def test_erasure_and_export_find_chats_that_the_person_left() -> None:
     assert "Ahmad" not in str(world.texts())
 
 
-@pytest.mark.parametrize("moved", [True, False])
-def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left(
-    *, moved: bool
-) -> None:
+def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left() -> None:
     world = World()
     world.agent()
     world.line()
@@ -260,14 +181,7 @@ def test_caller_who_is_linked_takes_back_the_membership_that_the_person_had_left
     caller = text("SM1")
     world.drain()
     world.chat(HUSAM, AHMAD, caller, chat_id="chat_2", respond="manual")
-    if moved:
-        world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
-    else:
-        membership = world.membership(AHMAD, "chat_2")
-        world.table.write(Update(membership.key, set={"left_seq": 0} | listed_as_left(membership)))
-        chat = world.stored_chat("chat_2")
-        roster = [m.model_dump(mode="json") for m in chat.roster if m.ref != AHMAD.ref]
-        world.table.write(Update(chat.key, set={"roster": roster}))
+    world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, AHMAD.ref)
     world.app.phone_links.link(TENANT, AHMAD.id, PHONE)
     membership = world.membership(AHMAD, "chat_2")
     assert (membership.active, membership.formerly) == (True, (caller.id,))

@@ -11,6 +11,7 @@ from skein.errors import Unavailable
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import OPEN
 from skein.models.common.storage import Update
+from skein.models.config.overrides import DEFAULTS_IN_GROUPS
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import HISTORY
 from skein.models.summaries.summary import Summary
@@ -34,7 +35,7 @@ def _facts(request: ModelRequest) -> str:
 
 
 def _world(**settings: Any) -> World:
-    world = World(Settings(history_window=WINDOW, **settings))
+    world = World(Settings(message_history_limit=WINDOW, **settings))
     world.agent(history_format="timeline")
     world.chat(HUSAM, COACH)
     return world
@@ -81,17 +82,17 @@ def test_no_message_is_in_neither_as_long_as_the_summary_keeps_up(
     kind: Any, window: int, lags: list[int | None]
 ) -> None:
     """After each message a summary is made that lacks so many of the newest, or none is."""
-    settings = Settings(history_window=window, direct_history_window=window)
+    settings = Settings(message_history_limit=window)
     fields = {"tenant": TENANT, "id": "chat_1", "visibility": "open", "activity_hour": NOON}
     chat = Chat(kind=kind, created_at=NOON, **fields)
     start = 1
     for lag in lags:
         chat = chat.model_copy(update={"last_seq": chat.last_seq + 1})
-        chat = chat.model_copy(update={"pinned": pinned(chat, chat.record, settings)})
+        chat = chat.model_copy(update={"pinned": pinned(chat, chat.summary, settings)})
         if lag is not None and (seq := chat.last_seq - lag) > 0:
             record = Summary(text=f"to {seq}", from_seq=1, seq=seq, audience=OPEN, at=NOON)
             pin = pinned(chat, record, settings)
-            chat = chat.model_copy(update={"record": record, "pinned": pin})
+            chat = chat.model_copy(update={"summary": record, "pinned": pin})
         before, first = chat.pinned, shown_from(chat, chat.pinned, settings)
         assert start <= first <= chat.last_seq
         held = chat.last_seq - first + 1
@@ -126,7 +127,7 @@ def test_a_long_conversation_loses_none_and_its_prompts_begin_alike() -> None:
         _pass(world, ANSWER_MINUTES)
     assert world.stored_chat().last_seq == 2 * ROUNDS
     # The summary and the window move together, and seldom: by blocks, not by messages.
-    block = world.settings.history_window // 2
+    block = DEFAULTS_IN_GROUPS["message_history_limit"] // 2
     moves = [(one, other) for one, other in pairwise(shown) if one != other]
     assert 1 < len(moves) <= 2 * ROUNDS // block
     assert all(after[1] - before[1] >= block for before, after in moves)
@@ -144,7 +145,7 @@ def test_while_the_record_is_renewed_the_prompt_shows_the_pinned_one() -> None:
         world.drain()
         chat = world.stored_chat()
         pins.append(chat.pinned.text if chat.pinned else None)
-        records.append(chat.record.text if chat.record else None)
+        records.append(chat.summary.text if chat.summary else None)
         _pass(world, ANSWER_MINUTES)
     assert len(set(records)) > 2 * len(set(pins))
 
@@ -166,7 +167,7 @@ def test_history_window_without_summary_waits_and_then_moves_on() -> None:
 
 
 def test_summary_before_join_is_hidden_from_new_member_of_private_chat() -> None:
-    world = World(Settings(history_window=WINDOW))
+    world = World(Settings(message_history_limit=WINDOW))
     world.agent(history_format="timeline")
     world.chat(HUSAM, COACH, visibility="private")
     world.model.summaries.extend([_facts] * 50)

@@ -19,7 +19,7 @@ from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import FIXED_ANSWER
 from skein.prompts import render
 from skein.services.chat_state.sessions import CLOSING, session_with
-from skein.services.config.resolution import EffectiveSettings, effective_in
+from skein.services.config.resolution import effective_in
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person, statuses
 from tests.support.examples import examples
@@ -129,7 +129,7 @@ def test_changed_gap_of_agent_line_or_tenant_applies_to_the_next_message() -> No
 
 
 def _of_tenant(said: ChatOverridesChange) -> TenantOverridesChange:
-    return TenantOverridesChange.model_validate(said.own_values)
+    return TenantOverridesChange.model_validate(said.values)
 
 
 def test_sms_applies_changed_settings_of_the_line() -> None:
@@ -145,7 +145,7 @@ def test_sms_applies_changed_settings_of_the_line() -> None:
     assert chat.session is not None
     assert chat.session.first_seq == 2
     assert chat.overrides is not None
-    assert chat.overrides.own_values == {"conversation_gap_minutes": 10}
+    assert chat.overrides == {"conversation_gap_minutes": 10}
     world.app.lines.change(
         TENANT, LINE, LineChange(settings=ChatOverridesChange(conversation_gap_minutes=None))
     )
@@ -217,15 +217,6 @@ def test_a_phrase_resets_as_the_whole_message_in_any_case(text: str, resets: boo
         assert after.before_at == NOON
     else:
         assert after == before
-
-
-def test_session_stored_without_the_time_of_a_reset_counts_from_its_last_message_before() -> None:
-    begun, before = NOON + timedelta(hours=2), NOON + timedelta(hours=1)
-    stored = Session(id="ses_1", started_at=begun, first_seq=5, reset_seq=2, before_at=before)
-    assert stored.reset_at == before
-    assert stored.model_copy(update={"reset_seq": 0}).reset_at is None
-    assert stored.model_copy(update={"earlier_reset_at": NOON}).reset_at == NOON
-    assert stored.model_copy(update={"reset": True}).reset_at == begun
 
 
 @given(
@@ -379,13 +370,13 @@ def test_prompt_after_reset_shows_nothing_from_before() -> None:
         _quiet(world, 60)
     assert SUMMARY in _shown(world)
     world.post("reset", HUSAM)
-    assert (world.stored_chat().record, world.stored_chat().pinned) == (None, None)
+    assert (world.stored_chat().summary, world.stored_chat().pinned) == (None, None)
     for n in range(30):
         told = "".join(_shown(world).values())
         assert "fact-" not in told.replace("fact-new", "")
         world.post(f"fact-new-{n}", HUSAM)
         _quiet(world, 60)
-    record = world.stored_chat().record
+    record = world.stored_chat().summary
     assert record is not None
     assert record.from_seq >= 31
 
@@ -418,7 +409,7 @@ def test_summary_in_progress_during_a_reset_is_discarded() -> None:
     world.model.summaries.appendleft(meanwhile)
     world.app.summary_renewal.renew(SummaryJob(tenant=TENANT, chat_id="chat_1"))
     assert _session(world).reset
-    assert world.stored_chat().record is None
+    assert world.stored_chat().summary is None
 
 
 def test_an_agents_note_of_before_a_reset_is_shown_nowhere_and_starts_afresh() -> None:
@@ -580,5 +571,5 @@ def test_a_session_is_begun_exactly_at_the_gap_to_the_millisecond(
     assert found.reset_seq == (5 if resets else 1)
 
 
-def _effective(chat: Chat, world: World) -> EffectiveSettings:
+def _effective(chat: Chat, world: World) -> Settings:
     return effective_in(chat, world.settings)

@@ -9,7 +9,6 @@ from skein.errors import Conflict
 from skein.models.api.base import MemberRequest, NewChat
 from skein.models.chats.chat import Chat
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import effect_id
 from skein.services.chats.administration import OpenedChat
 from tests.support.agents import rival
 from tests.support.api_client import Client
@@ -109,33 +108,6 @@ def test_open_chat_gives_id_that_does_not_follow_from_creator_and_client_id(worl
     other.ids.ulid()  # ids of two worlds differ, as those of two moments do
     ids = {create(each).chat.id for each in (world, other)}
     assert len(ids) == 2
-    assert former_id("mine") not in ids
-
-
-def former_id(client_id: str) -> str:
-    """The id that chats with a `client_id` had before ids were random."""
-    return f"chat_{effect_id('chat', HUSAM.id, client_id)}"
-
-
-def test_open_chat_again_that_was_opened_before_ids_were_random_gives_the_same_chat(
-    world: World,
-) -> None:
-    old = world.chat(HUSAM, COACH, chat_id=former_id("mine"))
-    before = world.table.all_items()
-    again = create(world)
-    assert (again.chat, again.created) == (old, False)
-    assert world.table.all_items() == before
-    assert create(world, BEN).created
-    assert create(world, client_id="other").created
-
-
-def test_open_chat_again_after_leaving_one_of_before_ids_were_random_is_refused(
-    world: World,
-) -> None:
-    old = world.chat(HUSAM, BEN, COACH, chat_id=former_id("mine"))
-    world.app.chat_admin.remove_member(TENANT, old.id, HUSAM.ref, HUSAM.ref)
-    with pytest.raises(Conflict, match="has left"):
-        create(world)
 
 
 @pytest.mark.parametrize("client_id", ["", "x" * 129, 5, "a\0b"])

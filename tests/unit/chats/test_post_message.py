@@ -67,8 +67,7 @@ def test_a_repetition_is_recognised_after_the_chat_was_discarded_or_left() -> No
     world = World()
     chat = world.chat(HUSAM, AHMAD)
     first = world.post("Hello", HUSAM, client_id="a")
-    member = world.membership(HUSAM)
-    world.table.write(Update(member.key, set={"left_seq": 1}))
+    world.close_membership(HUSAM)
     assert world.post("Hello", HUSAM, client_id="a") == (first.message, False)
     with pytest.raises(NotFound):
         world.post("New", HUSAM)
@@ -121,7 +120,7 @@ def test_message_expects_a_reply_only_if_its_sender_says_so() -> None:
 
 @pytest.mark.parametrize(("sms", "begins"), [(ADDRESS, True), (None, False)])
 def test_debounce_of_line_begins_with_sms_only(sms: SmsAddress | None, begins: bool) -> None:
-    world = World(Settings(line_reply_debounce_seconds=2, line_reply_debounce_max_seconds=3))
+    world = World(Settings(reply_debounce_seconds=2, reply_debounce_max_seconds=3))
     world.chat(HUSAM, bot(), kind="direct", sms=ADDRESS)
     world.post("Hello", HUSAM, sms=sms)
     assert (world.membership(bot()).burst is not None) is begins

@@ -1,46 +1,15 @@
-"""Each access pattern of `docs/access-patterns.md` costs the documented calls."""
-
-import re
+"""Access patterns cost the same calls in each state of a chat."""
 
 import pytest
 
-from local.template import ROOT
 from skein.models.outbox.jobs import RecallJob
-from tests.patterns import agents, chats, consolidation, live, recall, runs, summaries, texts
-from tests.patterns.meter import Cost, Meter
+from tests.patterns import runs
+from tests.patterns.meter import Meter
 from tests.patterns.worlds import COACH, HUSAM, direct, job_of
 from tests.support.builders import LONG_INVOCATION, TENANT
 
 QUERIES = frozenset({"query", "query_index"})
-PATTERNS = {
-    **chats.patterns,
-    **runs.patterns,
-    **agents.patterns,
-    **texts.patterns,
-    **summaries.patterns,
-    **consolidation.patterns,
-    **recall.patterns,
-    **live.patterns,
-}
-ROW = re.compile(r"\| ([^|]+) \| ([^|]+) \| (\d+) \| ([^|]+) \|")
-
-
-def documented() -> dict[str, Cost]:
-    text = (ROOT / "docs" / "access-patterns.md").read_text(encoding="utf-8")
-    return {
-        name: Cost(calls, int(rounds), queues) for name, calls, rounds, queues in ROW.findall(text)
-    }
-
-
-def test_the_document_and_the_patterns_are_the_same() -> None:
-    assert sorted(documented()) == sorted(PATTERNS)
-
-
-@pytest.mark.parametrize("name", PATTERNS)
-def test_access_pattern_has_the_documented_cost(name: str) -> None:
-    meter = Meter()
-    PATTERNS[name](meter)
-    assert meter.cost == documented().get(name)
+MAX_CALLS_OF_A_TURN, MAX_SEARCHES_OF_A_TURN = 14, 2  # from the receipt of a message to its charge
 
 
 def test_session_of_a_direct_chat_writes_its_due_pointer_once() -> None:
@@ -67,6 +36,17 @@ def test_a_turn_costs_the_same_calls_in_a_short_and_in_a_long_chat() -> None:
             world.take(job_of(world))
         costs.append(meter.cost)
     assert costs[0] == costs[1]
+
+
+@pytest.mark.parametrize("kind", ["group", "direct chat"])
+def test_message_of_the_app_and_its_answer_take_at_most_14_calls(kind: str) -> None:
+    meter = Meter()
+    runs.patterns[f"a message of the app and its answer in a {kind}"](meter)
+    assert meter.cost is not None
+    calls = dict(each.split()[::-1] for each in meter.cost.calls.split(", "))
+    searches = int(calls.pop("nearest"))
+    assert sum(map(int, calls.values())) <= MAX_CALLS_OF_A_TURN
+    assert searches <= MAX_SEARCHES_OF_A_TURN
 
 
 @pytest.mark.parametrize("act", ["post", "turn", "list", "discard"])

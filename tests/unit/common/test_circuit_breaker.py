@@ -18,7 +18,6 @@ from skein.errors import (
     Unavailable,
 )
 from skein.services.common.circuit_breaker import CircuitBreaker, State
-from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics
 from tests.support.builders import NOON
 
@@ -37,7 +36,6 @@ class Dependency:
             "thing",
             clock=self.clock,
             metrics=self.metrics,
-            settings=Settings(),
             slow_seconds=slow_seconds,
         )
         self.asked = 0

@@ -87,6 +87,7 @@ def test_message_and_delivery_of_a_newer_version_can_be_read() -> None:
             "id": "dlv_1",
             "chat_id": "chat_1",
             "user_id": "usr_1",
+            "agent_id": "agt_a",
             "seq": 1,
             "to": {"line": LINE, "phone": PHONE},
             "created_at": NOON,

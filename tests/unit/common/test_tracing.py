@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+import run_worker
 from skein import tracing
 from skein.adapters.aws.sqs import SqsQueues
 from skein.correlation import correlated, follow
@@ -142,7 +143,7 @@ def test_worker_continues_the_trace_of_its_message(recorder: Recorder) -> None:
         with correlated(WORK):
             assert job.run_id
 
-    assert process(event, cast("LambdaContext", Context()), RunJob, handle) == {
+    assert process(event, cast("LambdaContext", Context(run_worker)), RunJob, handle) == {
         "batchItemFailures": []
     }
     assert recorder.spans[0].parent_id == "00000000000000aa"

@@ -1,6 +1,7 @@
 """Messages and runs are kept as long as their tenant says, and not a moment longer."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,7 @@ from skein.models.api.base import NewChat
 from skein.models.chats.chat import Message
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.delivery.sms import InboundSms
+from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 from tests.support.agents import actor, asked_by_service, settle
 from tests.support.api_client import Client, operator
@@ -18,9 +20,9 @@ HUSAM, COACH = person(), bot()
 DAY = timedelta(days=1).total_seconds()
 
 
-def keeping(**days: int | None) -> World:
+def keeping(settings: Settings | None = None, **days: Any) -> World:
     """A world whose tenant keeps things for so many days."""
-    world = World(model=ScriptedModel.saying(default=says("Hi")))
+    world = World(settings or Settings(), model=ScriptedModel.saying(default=says("Hi")))
     actor(world)
     world.line()
     world.app.tenant_settings.change(TENANT, TenantOverridesChange.model_validate(days))
@@ -70,7 +72,7 @@ def test_expired_messages_are_not_shown_to_agents() -> None:
 
 
 def test_expired_messages_in_the_cache_are_not_shown_to_agents() -> None:
-    world = keeping(message_days=1, context_cache_seconds=86_400)
+    world = keeping(Settings(context_cache_seconds=86_400), message_days=1)
     chat_id = opened(world)
     world.post("The word is mango", HUSAM, chat_id=chat_id)
     world.clock.advance(DAY / 2)
@@ -136,7 +138,7 @@ def test_texts_go_with_their_deliveries() -> None:
 
 @pytest.mark.parametrize("said", [{}, {"message_days": None, "run_days": None}])
 def test_messages_and_runs_without_retention_never_expire(
-    said: dict[str, int | None],
+    said: dict[str, Any],
 ) -> None:
     world = keeping(**said)
     chat_id = opened(world)

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from skein.agent.reading.other_chats import OtherChats
 from skein.agent.reading.reading import AgentItems
 from skein.models.common.ownership import Owner
-from skein.models.config.overrides import (
-    RolloutOverride,
-    StackOverrides,
-    StackOverridesChange,
-    TenantOverridesChange,
-)
+from skein.models.config.overrides import Overrides, StackOverridesChange, TenantOverridesChange
 from skein.services.config.rollout import gets_context, share_of
 from skein.services.config.stack_settings import StackSettingsService
 from skein.settings import Settings
@@ -23,22 +18,22 @@ from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import Script, ScriptedModel
 
 HUSAM, COACH = person(), bot()
-NOTHING = RolloutOverride()
+NOTHING: Overrides = {}
 PEOPLE = 100_000
 
 
 @dataclass(frozen=True)
 class Rollout:
-    stack: StackOverrides
+    stack: Overrides
     settings: Settings
 
-    def includes(self, user_id: str, said: RolloutOverride) -> bool:
-        return gets_context(user_id, said, self.stack, self.settings)
+    def includes(self, user_id: str, said: Overrides) -> bool:
+        return gets_context(user_id, self.settings.overridden(self.stack, said))
 
 
 def rollout(settings: Settings | None = None, **stack: Any) -> Rollout:
     """The roll-out with these settings of the stack."""
-    return Rollout(StackOverrides(**stack), settings or Settings())
+    return Rollout(stack, settings or Settings())
 
 
 # ---------------------------------------------------------------------- who
@@ -94,9 +89,9 @@ def test_the_tenant_wins_over_the_stack_and_the_stack_over_the_environment() -> 
     assert not rollout(off).includes(user, NOTHING)
     assert rollout(off, context_enabled=True).includes(user, NOTHING)
     assert not rollout(context_enabled=False).includes(user, NOTHING)
-    assert rollout(context_enabled=False).includes(user, RolloutOverride(context_enabled=True))
-    assert not rollout(context_enabled=True).includes(user, RolloutOverride(context_enabled=False))
-    none, all_of_them = (RolloutOverride(context_rollout_percent=share) for share in (0, 100))
+    assert rollout(context_enabled=False).includes(user, {"context_enabled": True})
+    assert not rollout(context_enabled=True).includes(user, {"context_enabled": False})
+    none, all_of_them = ({"context_rollout_percent": share} for share in (0, 100))
     assert not rollout(context_rollout_percent=100).includes(user, none)
     assert rollout(context_rollout_percent=0).includes(user, all_of_them)
     assert not rollout(Settings(context_rollout_percent=0)).includes(user, NOTHING)
@@ -105,7 +100,7 @@ def test_the_tenant_wins_over_the_stack_and_the_stack_over_the_environment() -> 
 def test_a_tenants_half_percent_are_the_same_people_as_the_stacks_and_the_environments() -> None:
     half = 0.5
     ways = (
-        (rollout(), RolloutOverride(context_rollout_percent=half)),
+        (rollout(), {"context_rollout_percent": half}),
         (rollout(context_rollout_percent=half), NOTHING),
         (rollout(Settings(context_rollout_percent=half)), NOTHING),
     )

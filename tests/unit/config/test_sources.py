@@ -3,12 +3,12 @@
 import pytest
 
 from skein.errors import NotFound
+from skein.models.api.directory import EffectiveSettingResource
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import Put
 from skein.models.config.overrides import (
-    ChatOverrides,
+    OverridableSettings,
     StackOverridesChange,
-    TenantOverrides,
     TenantOverridesChange,
 )
 from skein.models.directory.line import Line
@@ -24,7 +24,7 @@ def by_name(found: tuple[SourcedSetting, ...]) -> dict[str, tuple[object, str]]:
 
 def test_setting_that_nobody_set_comes_from_the_environment() -> None:
     found = by_name(World().app.setting_sources.show(TENANT))
-    assert list(found) == list(TenantOverrides.model_fields)
+    assert list(found) == list(OverridableSettings.model_fields)
     assert found["message_history_limit"] == (20, "environment")
     assert found["user_messages_per_minute"] == (20, "environment")
     assert found["message_days"] == (None, "environment")
@@ -39,12 +39,12 @@ def test_nearest_level_that_set_a_setting_wins() -> None:
     TenantSettingsService(table=world.table, clock=world.clock).change(TENANT, change)
     stack = StackSettingsService(table=world.table, clock=world.clock)
     stack.change(StackOverridesChange(context_rollout_percent=50, context_enabled=False))
-    agent = world.agent(settings=ChatOverrides(apology=True, sms_answer_characters=200))
+    agent = world.agent(settings={"apology": True, "sms_answer_characters": 200})
     line = Line(
         tenant=TENANT,
         phone=LINE,
         agent_id=agent.id,
-        settings=ChatOverrides(sms_answer_characters=300, recall_tokens=0),
+        settings={"sms_answer_characters": 300, "recall_tokens": 0},
         created_at=world.clock.now(),
     )
     world.table.write(Put(line.key, line.to_item()))
@@ -56,6 +56,24 @@ def test_nearest_level_that_set_a_setting_wins() -> None:
     assert found["quiet_hours"] == ({"from": "21:30", "to": "07:00"}, "tenant")
     assert found["context_rollout_percent"] == (50, "stack")
     assert found["message_history_limit"] == (5, "environment")
+
+
+def test_effective_setting_has_the_type_and_the_bounds_of_its_definition() -> None:
+    shown = {
+        name: EffectiveSettingResource.of(name, None, "environment")
+        for name in OverridableSettings.model_fields
+    }
+    described = {
+        name: (shown[name].type, shown[name].minimum, shown[name].maximum)
+        for name in ("recall_tokens", "tokenizer_model", "message_days", "quiet_hours", "apology")
+    }
+    assert described == {
+        "recall_tokens": ("integer", 0, 32_000),
+        "tokenizer_model": ("string", None, None),
+        "message_days": ("integer", 1, 36_500),
+        "quiet_hours": ("object", None, None),
+        "apology": ("boolean", None, None),
+    }
 
 
 def test_agent_of_another_tenant_is_not_found() -> None:

@@ -109,6 +109,11 @@ def test_plain_text_of_a_construct_reads_well(markdown: str, plain: str) -> None
     assert plain_text(markdown) == plain
 
 
+@pytest.mark.parametrize("text", ["2 * 3\n\n\n\nis 6", "- one  \n-  two", "  a_b  ", "a\\\nb"])
+def test_plain_text_without_formats_keeps_its_spaces_and_lines(text: str) -> None:
+    assert plain_text(text) == text
+
+
 @pytest.mark.parametrize("text", ["---", "***", "```", "**", "", " "])
 def test_plain_text_of_marks_alone_is_unchanged(text: str) -> None:
     assert plain_text(text) == text

@@ -14,7 +14,9 @@ from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import OutgoingSms, SentSms, SmsStatus
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import DeliveryJob
+from skein.services.delivery.policy import ORDER_CHECK_SECONDS, ORDER_WAIT
 from skein.services.delivery.reconcile import STATUS_PATH
+from skein.services.delivery.segments import MAX_PART_UNITS
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.sms import TIME_OUT, Texting, parts
@@ -52,7 +54,7 @@ def test_the_callback_names_delivery_and_part() -> None:
 
 def test_a_long_message_goes_in_parts_and_in_order() -> None:
     world = Texting()
-    job = world.say("a" * 1_599 + "b" * 1_599 + "c")
+    job = world.say("a" * MAX_PART_UNITS + "b" * MAX_PART_UNITS + "c")
     delivery = world.deliver(job)
     assert [body[0] for body in world.sms.bodies] == ["a", "b", "c"]
     assert [part.segments for part in delivery.parts] == [11, 11, 1]
@@ -130,20 +132,20 @@ def test_a_text_waits_for_the_one_before_it() -> None:
     assert world.sms.bodies == []
     [waiting] = world.queues.waiting("deliveries")
     assert waiting.job == second
-    assert waiting.due_at == NOON + timedelta(seconds=2)
+    assert waiting.due_at == NOON + timedelta(seconds=ORDER_CHECK_SECONDS)
 
     world.deliver(first)
     world.drain()
     assert world.sms.bodies == ["one", "two"]
 
 
-def test_a_text_waits_30_seconds_and_no_longer() -> None:
+def test_a_text_waits_for_the_one_before_it_and_then_no_longer() -> None:
     world = Texting()
     _, second = world.say("one"), world.say("two")
     world.deliver(second)
     world.drain()
     assert world.sms.bodies == ["two"]
-    assert world.clock.now() == NOON + timedelta(seconds=30)
+    assert world.clock.now() == NOON + ORDER_WAIT
 
 
 def test_a_text_that_failed_holds_nobody_up() -> None:
@@ -170,7 +172,7 @@ def test_nothing_is_sent_after_stop() -> None:
 
 def test_stop_between_two_parts_keeps_the_second_back() -> None:
     world = Texting()
-    job = world.say("a" * 1_599 + "b")
+    job = world.say("a" * MAX_PART_UNITS + "b")
     send = world.sms.send
 
     def stop_arrives(sms: OutgoingSms) -> SentSms:
@@ -204,7 +206,7 @@ def between_two_parts(world: Texting, happens: Callable[[World], None]) -> Deliv
     """Deliver three parts to a person on record; something happens during the first post."""
     user = User(tenant=TENANT, id=person().id, name="Husam", phones=(PHONE,), created_at=NOON)
     world.table.write(Put(user.key, user.to_item()))
-    job = world.say("a" * 1_599 + "b" * 1_599 + "c")
+    job = world.say("a" * MAX_PART_UNITS + "b" * MAX_PART_UNITS + "c")
     send, first = world.sms.send, iter([True])
 
     def meanwhile(sms: OutgoingSms) -> SentSms:
@@ -281,7 +283,7 @@ def test_an_old_opt_out_report_does_not_undo_a_start() -> None:
 def test_person_who_left_the_chat_gets_no_sms() -> None:
     world = Texting()
     job = world.say()
-    world.table.write(Update(world.membership(person()).key, set={"left_seq": 1}))
+    world.close_membership(person())
     assert world.deliver(job).status == "canceled"
 
 
@@ -304,7 +306,7 @@ def test_statuses_only_move_forward(order: Iterable[SmsStatus]) -> None:
 
 def test_a_delivery_is_delivered_when_all_its_parts_are() -> None:
     world = Texting()
-    job = world.say("a" * 1_599 + "b")
+    job = world.say("a" * MAX_PART_UNITS + "b")
     world.deliver(job)
     sids = [sent.sid for _, sent in world.sms.taken]
     world.report(job, "delivered", sid=sids[1], part=1)
@@ -315,7 +317,7 @@ def test_a_delivery_is_delivered_when_all_its_parts_are() -> None:
 
 def test_callbacks_that_come_at_once_are_all_recorded() -> None:
     world = Texting()
-    job = world.say("a" * 1_599 * 5)
+    job = world.say("a" * MAX_PART_UNITS * 5)
     world.deliver(job)
     sids = [sent.sid for _, sent in world.sms.taken]
     with ThreadPoolExecutor(5) as pool:

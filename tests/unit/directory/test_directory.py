@@ -1,7 +1,7 @@
 """Agents, people and lines, as operators keep them."""
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -15,8 +15,8 @@ from skein.models.api.directory import (
     UserChange,
 )
 from skein.models.common.storage import Update
-from skein.models.config.overrides import ChatOverrides, ChatOverridesChange
-from skein.models.directory.agent import FORMER_TOOLS, Agent, ToolName
+from skein.models.config.overrides import ChatOverridesChange
+from skein.models.directory.agent import Agent
 from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import User
 from tests.support.builders import LINE, NOON, TENANT, World, person
@@ -59,25 +59,9 @@ def test_an_agent_is_made_with_the_defaults_of_the_design() -> None:
     assert (agent.time_zone, agent.max_prompt_tokens, agent.model) == ("UTC", None, None)
 
 
-def test_agent_stored_with_former_tool_names_has_the_current_tools() -> None:
-    world = World()
-    stored = world.agent()
-    former = ["complete_goal", "abandon_goal", "end_run", "bind_skill", "update_thread"]
-    world.table.write(Update(stored.key, set={"enabled_tools": former}))
-    agent = world.app.agents.get(TENANT, "agt_a")
-    assert agent.enabled_tools == ("end_goal", "end_run", "update_thread")
-
-
-@pytest.mark.parametrize("former", FORMER_TOOLS)
-def test_former_tool_name_is_accepted_and_stored_as_the_current_one(former: str) -> None:
-    current = FORMER_TOOLS[former]
-    assert current in get_args(ToolName)
-    assert former not in get_args(ToolName)
-    new = NewAgent.model_validate({"name": "Coach", "enabled_tools": [former, current]})
-    assert new.enabled_tools == (current,)
-    change = AgentChange.model_validate({"enabled_tools": [former]})
-    assert World().app.agents.create(TENANT, new).enabled_tools == (current,)
-    assert change.enabled_tools == (current,)
+def test_tool_that_is_named_twice_is_stored_once() -> None:
+    new = NewAgent(name="Coach", enabled_tools=("end_goal", "recall", "end_goal"))
+    assert World().app.agents.create(TENANT, new).enabled_tools == ("end_goal", "recall")
 
 
 def test_change_touches_only_the_given_fields() -> None:
@@ -272,7 +256,7 @@ def test_a_line_can_lead_elsewhere_and_be_disconnected() -> None:
     change = LineChange(agent_id="agt_b", settings=ChatOverridesChange(apology=False))
     changed = lines.change(TENANT, LINE, change)
     assert lines.get(TENANT, LINE) == changed
-    saying = ChatOverrides(apology=False)
+    saying = {"apology": False}
     assert (changed.agent_id, changed.settings, changed.version) == ("agt_b", saying, 2)
     lines.delete(TENANT, LINE)
     with pytest.raises(NotFound):

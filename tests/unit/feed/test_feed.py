@@ -13,7 +13,6 @@ from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import Job, RecallJob
 from skein.services.feed.feed import HANDLERS, Feed
 from skein.services.outbox.dispatch import Dispatch
-from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.feed import source
@@ -69,7 +68,7 @@ def of_recall(queues: MemoryQueues) -> list[Job]:
 
 
 def feed_on(queues: MemoryQueues) -> Feed:
-    return Feed(dispatch=Dispatch(queues=queues, metrics=MemoryMetrics(), settings=Settings()))
+    return Feed(dispatch=Dispatch(queues=queues, metrics=MemoryMetrics()))
 
 
 def recall(first_seq: int, last_seq: int | None, **fields: Any) -> RecallJob:

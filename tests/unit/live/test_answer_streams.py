@@ -69,7 +69,7 @@ def words(world: World, connection_id: str) -> list[str]:
 
 
 def read(world: World, connection_id: str) -> str:
-    """Return what a client shows that applies the frames as docs/live.md says."""
+    """Return what a client shows that applies the frames as docs/clients.md says."""
     shown, last = "", 0
     for frame in world.sockets.frames(connection_id):
         if frame["type"] == "retract":

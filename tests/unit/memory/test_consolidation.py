@@ -16,9 +16,10 @@ from skein.models.common.ownership import Owner
 from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
 from skein.models.directory.user import User
 from skein.models.memory.consolidation import Consolidation
-from skein.models.memory.memory import revision_key
+from skein.models.memory.memory import JOURNAL_DAYS, revision_key
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
+from skein.services.memory.extraction import ANSWER_TOKENS
 from skein.settings import Settings
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
 from tests.support.fakes import faulty
@@ -188,7 +189,7 @@ def test_a_job_for_a_chat_that_is_not_there_or_not_due_does_nothing() -> None:
 def test_finding_ten_chats_of_thousands_takes_a_query_a_shard(chats: int) -> None:
     world = World()
     for number in range(chats):
-        beside = Consolidation(tenant=TENANT, chat_id=f"chat_{number}")
+        beside = Consolidation(tenant=TENANT, chat_id=f"chat_{number}", kind="group")
         at = NOON + timedelta(hours=-1 if number % (chats // 10) == 0 else 2)
         world.table.write(Put(beside.key, beside.to_item(at)))
     world.table.log = []
@@ -226,7 +227,7 @@ def test_two_finders_at_once_send_each_job_once() -> None:
 def test_more_than_a_page_of_due_chats_are_all_found() -> None:
     world = World()
     for number in range(950):
-        beside = Consolidation(tenant=TENANT, chat_id=f"chat_{number}")
+        beside = Consolidation(tenant=TENANT, chat_id=f"chat_{number}", kind="group")
         world.table.write(Put(beside.key, beside.to_item(NOON)))
     assert world.find_quiet() == 950
     assert world.find_quiet() == 0
@@ -235,7 +236,7 @@ def test_more_than_a_page_of_due_chats_are_all_found() -> None:
 def test_failed_due_pointer_does_not_block_other_chats(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     for number in range(3):
-        beside = Consolidation(tenant=TENANT, chat_id=f"chat_{number}")
+        beside = Consolidation(tenant=TENANT, chat_id=f"chat_{number}", kind="group")
         world.table.write(Put(beside.key, beside.to_item(NOON)))
     write = world.table.write
 
@@ -390,7 +391,7 @@ def test_a_memory_knows_where_it_comes_from_and_a_journal_entry_when_it_fades() 
         assert (memory.from_seq, memory.to_seq, memory.made_by) == (1, 2, "consolidation")
         assert (memory.source_chat_id, memory.audience.open) == ("chat_1", True)
     assert core.fades_at is None
-    assert note.fades_at == note.created_at + timedelta(days=7)
+    assert note.fades_at == note.created_at + timedelta(days=JOURNAL_DAYS)
 
 
 @pytest.mark.parametrize(
@@ -556,14 +557,14 @@ def test_more_than_forty_entries_halve_the_chunk_and_it_is_asked_again() -> None
 
 
 def test_an_answer_that_has_no_end_halves_the_chunk_too() -> None:
-    world = group(settings=Settings(consolidation_answer_tokens=100))
+    world = group()
     cut_off = '{"journal": ["and so on'
     model, complete = world.model, world.model.complete
     model.memories.append(cut_off)
 
     def long_winded(request: ModelRequest) -> Any:
         answer = complete(request)
-        spent = answer.usage.model_copy(update={"output_tokens": 100})
+        spent = answer.usage.model_copy(update={"output_tokens": ANSWER_TOKENS})
         return answer.model_copy(update={"usage": spent}) if cut_off in answer.text else answer
 
     model.complete = long_winded  # type: ignore[method-assign]

@@ -8,7 +8,7 @@ import pytest
 from skein.models.common.ownership import Owner
 from skein.services.common import text_search
 from skein.services.common.text_search import EmbeddingCache, closest
-from skein.settings import Settings
+from skein.services.memory import agent_consolidation
 from tests.support.builders import NOON, TENANT, World, embeddings
 from tests.unit.memory.test_consolidation import COACH, HUSAM, asked, group, quiet, remembers, texts
 
@@ -34,8 +34,9 @@ def test_close_core_memory_is_named_with_its_date() -> None:
     assert f"{FIRST}, because they are about similar things: 1." in asked(world)
 
 
-def test_close_core_memory_beyond_the_budget_is_shown() -> None:
-    world = group(settings=Settings(core_memory_tokens=100))
+def test_close_core_memory_beyond_the_budget_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_consolidation, "CORE_MEMORY_TOKENS", 100)
+    world = group()
     newer = [f"On day {n} the office is closed, and nobody answers the phone." for n in range(12)]
     known(world, OLD, "Invoices go out on Mondays.", *newer)
     world.model.memories.append(remembers({"text": "Dana lives in Porto.", "replaces": 1}))

@@ -9,7 +9,7 @@ import pytest
 
 from skein.models.chats.chat import Chat, SmsAddress
 from skein.models.common.storage import Key, Put, Update, Write
-from skein.models.config.overrides import ChatOverrides, TenantOverrides, TenantSettings
+from skein.models.config.overrides import Overrides, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.memory.consolidation import Consolidation
 from skein.settings import Settings
@@ -21,11 +21,11 @@ MINUTE = 60
 
 
 def direct(
-    *, settings: Settings | None = None, agent: dict[str, Any] | None = None, **fields: Any
+    *, settings: Settings | None = None, agent: Overrides | None = None, **fields: Any
 ) -> World:
     """A direct chat of Husam and Coach, in which the agent answers only if asked to."""
     world = World(settings or Settings())
-    world.agent(settings=ChatOverrides(**(agent or {})))
+    world.agent(settings=agent or {})
     defaults = {
         "kind": "direct",
         "visibility": "private",
@@ -44,8 +44,13 @@ def minutes_pass(world: World, minutes: int) -> None:
         world.drain()
 
 
+def own(consolidate: bool | None) -> Overrides:
+    """The overrides of a level that has this value, or none."""
+    return {} if consolidate is None else {"consolidate": consolidate}
+
+
 def tenant_says(world: World, **said: Any) -> None:
-    settings = TenantSettings(tenant=TENANT, settings=TenantOverrides(**said), changed_at=NOON)
+    settings = TenantSettings(tenant=TENANT, settings=said, changed_at=NOON)
     world.table.write(Put(settings.key, settings.to_item()))
 
 
@@ -87,7 +92,7 @@ def test_first_text_makes_direct_chat_due_at_five_minutes_after_the_idle_time() 
 
 
 def test_text_at_a_due_time_is_due_exactly_after_the_idle_time() -> None:
-    world = direct(settings=Settings(direct_consolidation_idle_seconds=600))
+    world = direct(settings=Settings(consolidation_idle_seconds=600))
     world.post("My dog is called Rex", HUSAM)
     assert due_at(world) == "2026-02-18T12:10:00.000Z"
 
@@ -199,7 +204,7 @@ def test_reset_alone_does_not_make_a_direct_chat_due() -> None:
     world = direct()
     world.post("start over", HUSAM)
     assert due_at(world) is None
-    assert world.stored_chat().person_seq is None
+    assert world.stored_chat().person_seq == 0
 
 
 def test_agents_message_during_a_consolidation_leaves_nothing_due() -> None:
@@ -266,11 +271,11 @@ def test_nearest_value_decides_whether_a_chat_is_consolidated(
 ) -> None:
     world = direct(
         settings=Settings(consolidate=environment, consolidation_idle_seconds=60),
-        agent={"consolidate": agent},
+        agent=own(agent),
         kind=kind,
         consolidate=chat,
     )
-    tenant_says(world, consolidate=tenant)
+    tenant_says(world, **own(tenant))
     world.post("My dog is called Rex", HUSAM)
     world.hours_pass(1)
     minutes_pass(world, 1)
@@ -284,10 +289,9 @@ def test_lines_value_counts_between_the_agents_and_the_tenants() -> None:
         (False, True, True),
         (None, None, True),
     ):
-        world = direct(agent={"consolidate": agent}, line="+15005550006")
+        world = direct(agent=own(agent), line="+15005550006")
         line = world.line()
-        stored = ChatOverrides(consolidate=said).model_dump(exclude_none=True)
-        world.table.write(Update(line.key, set={"settings": stored}))
+        world.table.write(Update(line.key, set={"settings": own(said)}))
         tenant_says(world, consolidate=True)
         world.post("My dog is called Rex", HUSAM)
         minutes_pass(world, 35)
@@ -297,7 +301,7 @@ def test_lines_value_counts_between_the_agents_and_the_tenants() -> None:
 def test_group_is_consolidated_for_the_agents_that_want_it() -> None:
     world = World()
     analyst = bot("agt_b", "Analyst")
-    world.agent(settings=ChatOverrides(consolidate=False))
+    world.agent(settings={"consolidate": False})
     world.agent(analyst.id, analyst.name)
     world.chat(HUSAM, COACH, analyst, respond="manual", consolidate=None)
     world.post("My dog is called Rex", HUSAM)
@@ -327,53 +331,3 @@ def test_agent_switched_on_later_consolidates_earlier_messages_too() -> None:
     world.post("He is three", HUSAM)
     minutes_pass(world, 35)
     assert "Rex" in asked(world)[0]
-
-
-# ---------------------------------------------------------------------- chats of older versions
-
-
-@pytest.mark.parametrize(
-    ("kind", "stored", "read"),
-    [
-        ("direct", False, None),
-        ("direct", True, True),
-        ("direct", "off", False),
-        ("direct", "on", True),
-        ("group", True, None),
-        ("group", False, False),
-        ("group", "on", True),
-        ("group", "off", False),
-    ],
-)
-def test_stored_boolean_that_equals_the_former_default_is_read_as_inherited(
-    kind: str, stored: object, read: bool | None
-) -> None:
-    world = direct(kind=kind)
-    item = world.table.get(Chat.key_of(TENANT, "chat_1"))
-    assert item is not None
-    assert Chat.from_item({**item, "consolidate": stored}).consolidate is read
-
-
-def test_direct_chat_of_an_older_version_is_consolidated_with_its_history() -> None:
-    world = direct()
-    world.post("My dog is called Rex", HUSAM)
-    key = Chat.key_of(TENANT, "chat_1")
-    before = {"consolidate": False, "consolidation_at": None, "person_seq": None}
-    world.table.write(Update(key, set=before))
-    nothing_due = Consolidation(tenant=TENANT, chat_id="chat_1").to_item(None)
-    world.table.write(Update(Consolidation.key_of(TENANT, "chat_1"), set=nothing_due))
-    world.post("He is three", HUSAM)
-    minutes_pass(world, 35)
-    assert "Rex" in asked(world)[0]
-
-
-def test_due_pointer_of_an_older_version_is_served_by_the_finder() -> None:
-    world = direct(consolidate=True)
-    world.post("My dog is called Rex", HUSAM)
-    of_a_group = Consolidation(tenant=TENANT, chat_id="chat_1").to_item(NOON)
-    world.table.write(Update(Consolidation.key_of(TENANT, "chat_1"), set=of_a_group))
-    world.clock.advance(3_600)
-    assert world.find_quiet() == 1
-    world.drain()
-    assert len(asked(world)) == 1
-    assert due_at(world) is None

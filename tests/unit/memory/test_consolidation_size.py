@@ -12,7 +12,6 @@ from skein.models.runs.completion import ModelRequest
 from skein.services.common.schedule import zone_of
 from skein.services.memory.chunking import HistoryPosition, chunks
 from skein.services.memory.transcript import line
-from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.fakes import NOTHING_TO_REMEMBER
 
@@ -98,7 +97,7 @@ def test_a_million_tokens_take_less_than_300_megabytes() -> None:
 
 def long_chat(count: int) -> World:
     """A quiet chat of `count` short messages."""
-    world = World(Settings(token_cache_bytes=0))
+    world = World()
     world.agent()
     world.chat(HUSAM, COACH, respond="manual", consolidate=True)
     for seq in range(1, count):

@@ -10,11 +10,12 @@ from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
-from skein.models.memory.memory import REFLECTION_LEAD, REVISION, Memory
+from skein.models.memory.memory import JOURNAL_DAYS, KEPT_DAYS, REFLECTION_LEAD, REVISION, Memory
 from skein.services.memory.memories import memory_id_of
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import MeanwhileTable
 
+SHOWN = timedelta(days=JOURNAL_DAYS)
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")
 HOLDS = Check(Key("nowhere", "META"), Missing())
 FAILS = Check(Key("nowhere", "META"), Exists())
@@ -50,14 +51,14 @@ def test_a_memory_says_where_it_comes_from() -> None:
     assert (memory.audience, memory.created_at, memory.fades_at) == (OPEN, NOON, None)
 
 
-def test_a_journal_entry_fades_a_week_later_and_expires_another_week_later() -> None:
+def test_a_journal_entry_fades_after_its_days_and_is_stored_for_some_more() -> None:
     world = World()
     memory = add(world, kind="journal")
-    assert memory.fades_at == NOON + timedelta(days=7)
+    assert memory.fades_at == NOON + SHOWN
     item = world.table.get(memory.key) or {}
-    assert item["expires_at"] == int((NOON + timedelta(days=14)).timestamp())
+    assert item["expires_at"] == int((NOON + SHOWN + timedelta(days=KEPT_DAYS)).timestamp())
     assert item["gsi2sk"].startswith(f"{rfc3339(memory.fades_at - REFLECTION_LEAD)}#")
-    world.clock.advance(7 * 86_400 - 1)
+    world.clock.advance(SHOWN.total_seconds() - 1)
     assert live(world) == ["Ann likes tea"]
     world.clock.advance(1)
     assert live(world) == []
@@ -115,7 +116,7 @@ def test_core_memory_supersedes_a_journal_entry_and_a_constitutional_one_both() 
 def test_a_faded_entry_is_no_double() -> None:
     world = World()
     add(world, kind="journal")
-    world.clock.advance(7 * 86_400)
+    world.clock.advance(SHOWN.total_seconds())
     add(world, kind="journal")
     assert live(world) == ["Ann likes tea"]
     assert len(keys(world)) == 2
@@ -184,7 +185,7 @@ def test_a_faded_entry_that_is_brought_back_is_on_record_and_not_remembered() ->
     world = World()
     note = add(world, kind="journal")
     world.app.memories.remove(OWNER.reach, note.id)
-    world.clock.advance(7 * 86_400)
+    world.clock.advance(SHOWN.total_seconds())
     assert world.app.memories.restore(OWNER.reach, note.id).fades_at == note.fades_at
     assert live(world) == []
 
@@ -240,7 +241,7 @@ def _various(world: World) -> None:
         add(world, text, **fields)
     for memory_id in ("mem_gone", "mem_note"):
         world.app.memories.remove(OWNER.reach, memory_id)
-    world.clock.advance(7 * 86_400)
+    world.clock.advance(SHOWN.total_seconds())
     add(world, "Note", kind="journal")
 
 

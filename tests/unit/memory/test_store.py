@@ -10,11 +10,11 @@ from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Page, Put, Query
 from skein.models.memory.consolidation import KeptCounts
-from skein.models.memory.memory import Memory, revision_key
+from skein.models.memory.memory import JOURNAL_DAYS, Memory, revision_key
 from skein.services.common.text_search import EmbeddingCache
 from skein.services.memory import store as remembering
 from skein.services.memory.search import MemorySearch
-from skein.services.memory.store import core_in_budget, live_memories, searchable_memories
+from skein.services.memory.store import core_in_budget, live_items, searchable_memories
 from skein.services.memory.writes import MemoryDraft, MemoryWrites, remember
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, embeddings, tokens
@@ -55,7 +55,12 @@ def keep(
 
 
 def live(world: World, reach: Reach = OWNER.reach) -> list[Memory]:
-    return live_memories(world.table, reach, now=world.clock.now())
+    found = [
+        Memory.from_item(item)
+        for scope in reach.scopes
+        for item in live_items(world.table, reach.tenant, reach.agent_id, scope)
+    ]
+    return [each for each in found if not each.faded(world.clock.now()) and reach.shows(each)]
 
 
 def texts(memories: Sequence[Memory]) -> list[str]:
@@ -70,7 +75,7 @@ def test_stored_memory_names_its_source_messages() -> None:
     tea, away = live(world)
     assert (tea.kind, tea.text, tea.from_seq, tea.to_seq) == ("core", "Ann likes tea", 3, 9)
     assert (tea.made_by, tea.source_chat_id, tea.fades_at) == ("consolidation", "chat_1", None)
-    assert (away.kind, away.fades_at) == ("journal", NOON + timedelta(days=7))
+    assert (away.kind, away.fades_at) == ("journal", NOON + timedelta(days=JOURNAL_DAYS))
 
 
 def test_nothing_is_written_for_nothing() -> None:
@@ -199,7 +204,7 @@ def test_the_constitutional_come_first_then_core_then_journal_each_the_newest_fi
 def test_a_faded_entry_is_not_remembered_whether_the_table_has_tidied_up_or_not() -> None:
     world = World()
     keep(world, journal("Ann is away"), core("Ann likes tea"))
-    world.clock.advance(7 * 86_400 - 2)
+    world.clock.advance(JOURNAL_DAYS * 86_400 - 2)
     assert len(live(world)) == 2
     world.clock.advance(1)
     assert texts(live(world)) == ["Ann likes tea"]

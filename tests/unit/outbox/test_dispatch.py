@@ -4,22 +4,19 @@ import pytest
 
 from skein.hops import handling
 from skein.models.outbox.jobs import Job, RunJob, UpkeepJob
-from skein.services.outbox.dispatch import Dispatch
-from skein.settings import Settings
+from skein.services.outbox.dispatch import MAX_HOPS, Dispatch
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.support.builders import NOON, TENANT
 
 RUN = RunJob(tenant=TENANT, run_id="run_1", agent_id="agt_a")
 UPKEEP = UpkeepJob(tenant=TENANT, chat_id="chat_1")
-LIMIT = 20
 
 
 class Outbox:
     def __init__(self) -> None:
         self.queues = MemoryQueues(FixedClock(NOON))
         self.metrics = MemoryMetrics()
-        settings = Settings(max_job_hops=LIMIT)
-        self.dispatch = Dispatch(queues=self.queues, metrics=self.metrics, settings=settings)
+        self.dispatch = Dispatch(queues=self.queues, metrics=self.metrics)
 
     @property
     def hops(self) -> list[int]:
@@ -34,9 +31,9 @@ def test_send_outside_of_a_job_gives_no_hops() -> None:
 
 def test_send_within_a_job_gives_one_hop_more_than_that_job_has() -> None:
     outbox = Outbox()
-    with handling(LIMIT - 1):
+    with handling(MAX_HOPS - 1):
         outbox.dispatch.send([RUN, UPKEEP])
-    assert outbox.hops == [LIMIT, LIMIT]
+    assert outbox.hops == [MAX_HOPS, MAX_HOPS]
     assert not outbox.metrics.counts
 
 
@@ -45,7 +42,7 @@ def test_send_beyond_the_limit_leaves_the_jobs_to_the_tick(
 ) -> None:
     outbox = Outbox()
     jobs: list[Job] = [RUN, UPKEEP]
-    with handling(LIMIT):
+    with handling(MAX_HOPS):
         outbox.dispatch.send(jobs)
     assert not outbox.hops
     assert outbox.metrics.counts == {"HopLimitReached": 2}

@@ -17,7 +17,6 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import DueScanner, shards_of
 from skein.services.outbox.pause_scanner import PauseScanner
 from skein.services.outbox.tick import Tick
-from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT
@@ -74,7 +73,7 @@ class Due:
         self.clock = FixedClock(NOON)
         self.queues = MemoryQueues(self.clock)
         self.metrics = MemoryMetrics()
-        self.dispatch = Dispatch(queues=self.queues, metrics=self.metrics, settings=Settings())
+        self.dispatch = Dispatch(queues=self.queues, metrics=self.metrics)
 
     def put(self, count: int, *, first: int = 0, minutes: int = 5, **fields: object) -> None:
         """Runs, the first of them due so many minutes ago and each other a second later."""
@@ -93,7 +92,6 @@ class Due:
                 clock=self.clock,
                 due_scanner=self.finder,
                 metrics=self.metrics,
-                settings=Settings(),
             ),
             metrics=self.metrics,
             firing={},

@@ -301,8 +301,7 @@ def test_plan_whose_chat_is_gone_is_canceled_with_reason(event: str, reason: Rea
     assert (over.status, over.reason) == ("canceled", reason)
 
 
-def test_older_open_plan_of_private_chat_gets_audience_of_that_chat() -> None:
-    """Operators' plans for a private chat were open."""
+def test_open_plan_of_private_chat_gets_audience_of_that_chat() -> None:
     world = in_chat(scope=None, audience=OPEN)
     world.clock.advance(MINUTE)
     world.tick()
@@ -354,8 +353,8 @@ def test_a_plan_that_could_not_fire_fires_once_it_can_and_forgets_its_tries() ->
 # ---------------------------------------------------------------------- how often, how long
 
 
-def cron_of_old(world: World, cron: str, **fields: Any) -> None:
-    """A plan as older versions set it, whatever its pace."""
+def fast_plan(world: World, cron: str, **fields: Any) -> None:
+    """A plan that fires more often than `MIN_CRON_MINUTES` allows."""
     planned(world)
     world.table.write(Update(the_plan(world).key, set={"cron": cron} | fields))
 
@@ -375,9 +374,9 @@ def test_cron_plan_at_the_least_distance_is_accepted(cron: str) -> None:
     assert world.app.plans.set(OWNER, "Fine", "Do it", cron=cron, time_zone="Europe/Berlin")
 
 
-def test_plan_every_minute_of_an_older_version_fires_every_quarter_of_an_hour() -> None:
+def test_plan_that_was_set_at_a_faster_pace_fires_every_quarter_of_an_hour() -> None:
     world = World()
-    cron_of_old(world, "* * * * *")
+    fast_plan(world, "* * * * *")
     turn_to(world, "02-19T08:00:00")
     for _ in range(120):
         world.tick()

@@ -258,23 +258,6 @@ def test_delay_counts_as_the_persons_time_up_to_an_hour(delay: str, at_once: boo
     assert world.tick() == at_once
 
 
-@pytest.mark.parametrize(
-    ("time", "deferred"),
-    [
-        ({"cron": "0 3 * * *", "time_zone": "America/New_York"}, False),
-        ({"run_after": "20 h"}, True),
-    ],
-)
-def test_plan_of_an_older_version_at_a_named_time_of_its_person_is_not_deferred(
-    time: dict[str, str], deferred: bool
-) -> None:
-    world = stage()
-    plan = planned(world)
-    world.table.write(Update(plan.key, set={"own_time": None, "scheduled_at": None} | time))
-    turn_to(world, f"{NIGHT_IN_NEW_YORK}:10")
-    assert world.tick() == (not deferred)
-
-
 def test_plan_due_just_before_quiet_hours_fires_although_the_tick_is_late() -> None:
     world = stage()
     planned(world, scheduled_at="2026-02-19T01:59:30Z")

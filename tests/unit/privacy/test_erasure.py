@@ -116,6 +116,7 @@ def test_item_that_refers_to_the_person_only_by_id_is_erased() -> None:
             source_title="Gone",
             messages=(BorrowedMessage(author="Caller", sender=ref, text="Hello"),),
             audience=EVERYONE,
+            last_message_at=world.clock.now(),
             created_at=world.clock.now(),
         )
         world.table.write(Put(staged.key, staged.to_item()))

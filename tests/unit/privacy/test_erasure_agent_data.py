@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from skein.models.api.directory import NewUser
-from skein.models.common.ownership import Owner, Reach
+from skein.models.common.ownership import Owner, Reach, owned_partition
 from skein.models.common.storage import Query
-from skein.models.workspace.document import Document, DocumentReach, Folder, PinnedDocuments
+from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.workspace import thread_changes as changes
 from tests.support.agents import COACH
 from tests.support.builders import TENANT, World, person
@@ -60,7 +62,7 @@ def test_threads_of_an_erased_person_are_deleted_and_others_kept() -> None:
     assert thread_ids(world) == [stays.id]
     assert erasure.sweeps[0].counts["threads"] == 3
     left = [item["sk"] for item in world.table.query(Query(f"{TENANT}#AGENT#{COACH.id}")).items]
-    assert not [sk for sk in left if sk.startswith("STINT#") or made in sk]
+    assert not [sk for sk in left if sk.startswith("RUNLINK#") or made in sk]
 
 
 def test_the_export_of_a_thread_holds_nothing_of_them_any_more() -> None:
@@ -86,7 +88,7 @@ def pinned(world: World, scope: str | None) -> Folder:
     """Pin a document of Coach's in a scope."""
     folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=scope)
     reach = DocumentReach(folders=(folder,))
-    world.app.documents.write(reach, "plan", "One", new_in=folder, on_show=True)
+    world.app.documents.write(reach, "plan", "One", new_in=folder, pinned=True)
     return folder
 
 
@@ -100,12 +102,76 @@ def test_erasure_of_a_persons_own_scope_does_not_count_the_list_of_pinned_docume
     assert world.table.get(folder.pins_key) is None
 
 
-def test_erasure_of_a_person_with_an_attributes_name_keeps_the_list_of_pinned_documents() -> None:
+ABOUT = "{name} is the core of the plan, and will come"
+
+
+def kept_texts(world: World) -> dict[str, set[str]]:
+    """Return the texts of the memories, goals, plans, documents and threads that are left."""
+    items = [
+        item
+        for key, item in world.table.all_items().items()
+        if key.pk == owned_partition(TENANT, COACH.id, None)
+    ]
+    kinds = {"FACT#": "text", "GOAL#": "text", "PLAN#": "instruction", "DOC#": "text"}
+    return {
+        prefix: {str(item[field]) for item in items if item["sk"].startswith(prefix)}
+        for prefix, field in kinds.items()
+    }
+
+
+def told_by_operator(world: World, text: str) -> None:
+    """Let an operator keep a text as a memory, constitutional too, goal, plan and document."""
+    owner = Owner(tenant=TENANT, agent_id=COACH.id)
+    world.app.memories.add(owner, text, "core", made_by="api")
+    world.app.memories.add(owner, f"Always: {text}", "core", made_by="api", constitutional=True)
+    world.app.goals.set(owner, text)
+    world.app.plans.set(owner, text, text, run_after="1 week")
+    folder = Folder(tenant=TENANT, agent_id=COACH.id)
+    world.app.documents.write(DocumentReach(folders=(folder,)), text, text, new_in=folder)
+
+
+def told_by_agent(world: World, text: str) -> None:
+    """Let Coach keep the same in a chat with Ben alone, and say it in the group."""
+    kept: list[tuple[str, dict[str, Any]]] = [
+        ("save_memory", {"text": f"{text}, says Ben", "kind": "core"}),
+        ("set_goal", {"text": f"{text}, says Ben"}),
+        ("set_plan", {"name": "Ben's", "instruction": f"{text}, says Ben", "run_after": "1 week"}),
+        ("write_document", {"name": "Ben's", "text": f"{text}, says Ben"}),
+        ("send_message", {"text": f"{text}, says Ben", "chat_id": OPEN}),
+    ]
+    world.model.script.extend([calls(*kept), calls("end_run")])
+    world.post("@Coach keep that", BEN, chat_id=ELSEWHERE)
+    settle(world)
+
+
+def erased_after_hello(name: str) -> tuple[World, dict[str, set[str]]]:
+    """Erase a person with a name, who only said hello; return what was kept before, too."""
     world = world_of()
-    named = person("usr_d", "Documents")
-    world.app.users.create(TENANT, NewUser(id=named.id, name=named.name))
-    group(world, OPEN, named, BEN)
-    folder = pinned(world, None)
-    end(world, world.app.erasures.request(TENANT, named.id, by="usr_op"))
-    kept = PinnedDocuments.from_optional(world.table.get(folder.pins_key))
-    assert kept.documents == (Document.id_of("plan"),)
+    called = person("usr_7", name)
+    world.app.users.create(TENANT, NewUser(id=called.id, name=called.name))
+    group(world, OPEN, called, BEN)
+    group(world, ELSEWHERE, BEN)
+    told_by_operator(world, ABOUT.format(name=name))
+    told_by_agent(world, ABOUT.format(name=name))
+    world.post("Hello", called, chat_id=OPEN)
+    before = kept_texts(world)
+    end(world, world.app.erasures.request(TENANT, called.id, by="usr_op"))
+    return world, before
+
+
+@pytest.mark.parametrize("name", ["the", "Will", "core"])
+def test_erasure_of_person_whose_name_is_a_word_keeps_everything_of_others(name: str) -> None:
+    world, before = erased_after_hello(name)
+    assert [len(texts) for texts in before.values()] == [3, 2, 2, 2]
+    assert kept_texts(world) == before
+    assert [message.kind for message in world.messages(OPEN)] == ["text", "erased"]
+
+
+def test_erasure_by_full_name_erases_what_agents_keep_and_nothing_of_operators() -> None:
+    world, before = erased_after_hello("Will Core")
+    said = ABOUT.format(name="Will Core")
+    assert kept_texts(world) == {
+        kind: texts - {f"{said}, says Ben"} for kind, texts in before.items()
+    }
+    assert {len(texts) for texts in kept_texts(world).values()} == {1, 2}
+    assert [message.kind for message in world.messages(OPEN)] == ["erased", "erased"]

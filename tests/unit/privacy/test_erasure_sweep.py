@@ -21,7 +21,7 @@ COACH = bot()
 SECOND = timedelta(seconds=1)
 
 
-def a_sweep(*, swept_at: datetime | None, names: tuple[str, ...] = ("Ann",)) -> Sweep:
+def a_sweep(*, swept_at: datetime | None, names: tuple[str, ...] = ("Ann Lee",)) -> Sweep:
     sweeps = (SweepCount(ended_at=swept_at),) if swept_at else (SweepCount(),)
     erasure = Erasure(
         tenant=TENANT,
@@ -98,8 +98,8 @@ def test_to_stop_after_the_first_sweep_only_runs_that_started_before(
         (said(COACH), note(), True),
         (said(COACH, seq=4), note(), False),
         (said(COACH), note(private=False), False),
-        (said(COACH, "Ann said so"), note(private=False), True),
-        (said(COACH, "Annabel said so"), note(private=False), False),
+        (said(COACH, "Ann Lee said so"), note(private=False), True),
+        (said(COACH, "Ann said so"), note(private=False), False),
         (said(COACH, "Cann it", seq=4), note(), False),
     ],
 )
@@ -132,20 +132,25 @@ def continue_erasure(world: World, erasure: Erasure) -> Erasure:
 
 
 @pytest.mark.parametrize(
-    ("attributes", "named"),
+    ("text", "named"),
     [
-        ({"text": "Tea at noon", "title": "Mark"}, False),
-        ({"title": "The Text"}, True),
-        ({"payload": {"Text": 1}}, True),
-        ({"people": ["usr_ann"]}, True),
-        ({"note": "Context"}, False),
+        ("Ask ann  LEE about it", True),
+        ("Ann\nLee", True),
+        ("Joann Lee", False),
+        ("Ann", False),
+        ("The core will mark it", False),
+        ("It was usr_ann.", True),
+        ("usr_anna", False),
+        ("Call +15005550101!", True),
+        ("Call +150055501012", False),
     ],
 )
-def test_mentions_name_equal_to_an_attribute_counts_in_values_only(
-    attributes: dict[str, Any], named: bool
-) -> None:
-    sweep = a_sweep(swept_at=None, names=("Text",))
-    assert sweep.mentions_them(attributes) is named
+def test_names_them_full_name_id_or_number_in_a_text(text: str, *, named: bool) -> None:
+    sweep = a_sweep(swept_at=None, names=("Ann Lee", "Ann", "the", "Will", "core"))
+    sweep.subject = sweep.subject.model_copy(
+        update={"ids": ("usr_ann", "mark"), "phones": ("+15005550101",)}
+    )
+    assert sweep.names_them(text) is named
 
 
 def test_erasure_claimed_by_a_worker_is_not_claimed_again(world: World) -> None:

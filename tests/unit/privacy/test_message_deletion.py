@@ -175,7 +175,7 @@ def test_deletion_reaches_everything_of_the_chat_that_holds_the_words() -> None:
         world.tick()
         settle(world)
     chat = world.stored_chat(CHAT)
-    assert MARK in str(chat.record)
+    assert MARK in str(chat.summary)
     assert MARK in str(membership(world).summary)
     found = str(traces(world))
     assert "RUN#" in found
@@ -189,7 +189,7 @@ def test_deletion_reaches_everything_of_the_chat_that_holds_the_words() -> None:
         world.clock.advance(400)
         world.tick()
         settle(world)
-    renewed = world.stored_chat(CHAT).record
+    renewed = world.stored_chat(CHAT).summary
     assert renewed is not None
     assert (renewed.text, renewed.from_seq) == ("About nothing.", 1)
     assert membership(world).summary is not None

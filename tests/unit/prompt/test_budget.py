@@ -14,7 +14,6 @@ from skein.agent.prompt.token_cache import RememberedTokens
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience
 from skein.models.common.storage import Update
-from skein.models.config.overrides import ChatOverrides
 from skein.models.runs.step import HISTORY, PromptRecord
 from skein.models.summaries.summary import PinnedSummary, Summary
 from tests.support.builders import TENANT, World, bot, person, tokens
@@ -143,7 +142,7 @@ def _prompt(
 ) -> tuple[World, PromptRecord]:
     """What an agent is shown of a direct chat in which all this was said."""
     world = World()
-    said = ChatOverrides(max_context_tokens=most, message_history_limit=200)
+    said = {"max_context_tokens": most, "message_history_limit": 200}
     world.agent(settings=said, history_format=history)
     fields = {"kind": "direct", "visibility": "private", "respond": "manual"}
     world.chat(person(), bot(), **(fields | chat))
@@ -168,7 +167,7 @@ def _record(world: World, seq: int) -> None:
         at=world.clock.now(),
     )
     key = Chat.key_of(TENANT, "chat_1")
-    world.table.write(Update(key, set={"record": record.model_dump(mode="json")}))
+    world.table.write(Update(key, set={"summary": record.model_dump(mode="json")}))
 
 
 def test_the_stored_summary_stands_for_the_messages_that_there_is_no_room_for() -> None:
@@ -193,10 +192,10 @@ def test_summary_for_another_audience_is_not_shown() -> None:
     world, _ = _prompt(["all work and no play " * 20] * 12, None, 600, "roles")
     _record(world, 9)
     key = Chat.key_of(TENANT, "chat_1")
-    record = world.stored_chat().record
+    record = world.stored_chat().summary
     assert record is not None
     strangers = record.model_copy(update={"audience": Audience(open=False, people=("usr_x",))})
-    world.table.write(Update(key, set={"record": strangers.model_dump(mode="json")}))
+    world.table.write(Update(key, set={"summary": strangers.model_dump(mode="json")}))
     prompt = world.app.preview.show(TENANT, "agt_a", "chat_1")
     assert SUMMARY not in {one.name for one in prompt.sections}
 

@@ -92,7 +92,7 @@ def test_a_name_cannot_pretend_to_be_another_speaker() -> None:
 
 
 def test_the_window_is_bounded_and_a_trigger_outside_of_it_is_still_there() -> None:
-    world = _world(history_window=10)
+    world = _world(message_history_limit=10)
     world.chat(HUSAM, COACH)
     world.post("The question", HUSAM)
     for n in range(30):
@@ -103,7 +103,7 @@ def test_the_window_is_bounded_and_a_trigger_outside_of_it_is_still_there() -> N
 
 
 def test_a_chat_on_a_line_gets_a_small_history() -> None:
-    world = _world(line_context_tokens=200)
+    world = _world(max_context_tokens=200)
     world.chat(HUSAM, COACH, kind="direct", visibility="private", line=LINE)
     for n in range(10):
         world.post(f"{n} " + "word " * 60, HUSAM)
@@ -138,7 +138,7 @@ def test_run_stores_its_prompt() -> None:
 
 
 def test_consecutive_prompts_begin_alike_until_the_window_moves_by_a_block() -> None:
-    world = _world(history_window=50)
+    world = _world(message_history_limit=50)
     world.chat(HUSAM, COACH)
     starts = []
     for n in range(60):

@@ -21,8 +21,7 @@ from skein.agent.tools import enabled
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Media, Membership, Message
 from skein.models.common.audience import OPEN, Origin
-from skein.models.common.base import MemberKind, NamedMember
-from skein.models.config.overrides import StackOverrides, TenantOverrides
+from skein.models.common.base import MemberKind, MemberRef, NamedMember
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.planning.goal import Goal
@@ -91,7 +90,7 @@ ORIGINS = st.builds(
     chat_id=st.just("chat_2"),
     chat_title=hostile(),
     asked_by=hostile(6).map(lambda name: name[:200]),
-    asker=st.none() | OTHERS.map(lambda member: member.ref),
+    asker=OTHERS.map(lambda member: member.ref),
     text=hostile(),
     audience=st.just(OPEN),
 )
@@ -152,9 +151,7 @@ def _reading(
         scope=None,
         now=NOON,
         config=Configuration(
-            effective=effective_settings(agent, None, None, ROOMY, chat=chat),
-            tenant=TenantOverrides(),
-            stack=StackOverrides(),
+            effective=effective_settings(agent, None, {}, ROOMY, chat=chat),
         ),
         history=History(messages=tuple(messages), before=before),
         trigger=ShownTrigger(home=chat, message=asked),
@@ -226,8 +223,8 @@ def test_timeline_parses_back_to_the_exact_messages(said: list[Message], title: 
 
 def _asker(origin: Origin, names: Names) -> str:
     """The name of the member who asked, as the note on an origin shows it."""
-    ref, name = origin.asker, origin.asked_by
-    return name if ref is None else names[NamedMember(kind=ref.kind, id=ref.id, name=name)]
+    ref = origin.asker
+    return names[NamedMember(kind=ref.kind, id=ref.id, name=origin.asked_by)]
 
 
 @given(conversations())
@@ -514,7 +511,10 @@ def _pinned(text: str) -> PinnedSummary:
 
 
 def _borrowed(title: str, chat_id: str, said: Sequence[tuple[str, str]]) -> BorrowedContext:
-    messages = (BorrowedMessage(author=author, text=text) for author, text in said)
+    messages = (
+        BorrowedMessage(author=author, sender=MemberRef(kind="user", id=f"usr_{number}"), text=text)
+        for number, (author, text) in enumerate(said)
+    )
     return BorrowedContext(
         tenant=TENANT,
         chat_id="chat_1",
@@ -524,6 +524,7 @@ def _borrowed(title: str, chat_id: str, said: Sequence[tuple[str, str]]) -> Borr
         source_title=title,
         messages=tuple(messages),
         audience=OPEN,
+        last_message_at=NOON,
         created_at=NOON,
     )
 
@@ -556,7 +557,12 @@ def test_borrowed_context_parses_back_to_the_exact_messages(
         _chat("Alpha"), other_chats=OtherChats(borrowed=_borrowed(title, chat_id, said))
     )
     prompt = _prompt(reading, _run(Trigger(type="manual")))
-    assert grammar.borrowed(_section(prompt, "BORROWED CONTEXT")) == (title, chat_id, said)
+    names = names_in(reading)
+    expected = [
+        (names[NamedMember(kind="user", id=f"usr_{number}", name=author)], text)
+        for number, (author, text) in enumerate(said)
+    ]
+    assert grammar.borrowed(_section(prompt, "BORROWED CONTEXT")) == (title, chat_id, expected)
 
 
 @given(NOTES)

@@ -140,7 +140,7 @@ def test_direct_chat_after_a_gap_shows_its_session_and_a_summary(history: Any) -
         audience=world.stored_chat().readers,
         at=world.clock.now(),
     )
-    world.table.write(Update(key, set={"record": summary.model_dump(mode="json")}))
+    world.table.write(Update(key, set={"summary": summary.model_dump(mode="json")}))
     world.clock.advance(1_800)
     world.post("And today?", person())
     prompt = world.app.preview.show(TENANT, "agt_a", "chat_1")

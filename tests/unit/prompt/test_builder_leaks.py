@@ -26,6 +26,7 @@ WORD = "mango"
 PLAN = f"The {WORD}-plan"
 ANN, BEN = person("usr_ann", "Ann"), person("usr_ben", "Ben")
 BENS_PHONE = "+15005550199"
+RELAY = "chat_relay"  # a private group of Ann alone, in which the agent is to post
 COOLDOWN = 301
 PRIVATE = {"visibility": "private", "respond": "mention"}
 DIRECT = {"visibility": "private", "kind": "direct"}
@@ -133,7 +134,7 @@ def _owner(world: World, phone: str) -> NamedMember:
     return person(PhoneOwner.from_item(item).user_id)
 
 
-def _plant(world: World, chat_id: str, ask: Callable[[str], object], *, relay: str) -> Spied:
+def _plant(world: World, chat_id: str, ask: Callable[[str], object]) -> Spied:
     """Plant the word as message, goal, memory, plan, preview, origin, title, note and record."""
     world.table.write(Update(Chat.key_of(TENANT, chat_id), set={"title": f"On {WORD}"}))
     world.model.script.append(
@@ -143,7 +144,7 @@ def _plant(world: World, chat_id: str, ask: Callable[[str], object], *, relay: s
             ("save_memory", {"text": f"Ann ate a {WORD}", "kind": "journal"}),
             ("set_plan", {"name": PLAN, "instruction": PLAN, "run_after": "2 hours"}),
             ("send_message", {"text": f"I shall keep {WORD} to myself"}),
-            ("send_message", {"text": "Ann says hello", "chat_id": relay}),
+            ("send_message", {"text": "Ann says hello", "chat_id": RELAY}),
             "end_run",
         )
     )
@@ -157,13 +158,13 @@ def _plant(world: World, chat_id: str, ask: Callable[[str], object], *, relay: s
     world.clock.advance(COOLDOWN)
     world.tick()
     settle(world)
-    record, note = world.stored_chat(chat_id).record, world.membership(COACH, chat_id).summary
+    record, note = world.stored_chat(chat_id).summary, world.membership(COACH, chat_id).summary
     assert record is not None
     assert note is not None
     assert WORD in record.text
     assert WORD in note.text
-    assert not any(WORD in message.text for message in world.messages(relay))
-    assert any(WORD in message.origin.text for message in world.messages(relay) if message.origin)
+    assert not any(WORD in message.text for message in world.messages(RELAY))
+    assert any(WORD in message.origin.text for message in world.messages(RELAY) if message.origin)
     spied = Spied(world, chat_id)
     world.model.default = spied.spy
     return spied
@@ -180,6 +181,8 @@ def spied() -> Spied:
     settle(world)
     ann, ben = _owner(world, PHONE), _owner(world, BENS_PHONE)
     world.chat(ann, ben, COACH, chat_id="chat_group", title="Group", **GROUP)
+    world.chat(ann, ben, COACH, chat_id="chat_pair", title="Pair", **PRIVATE)
+    world.chat(ann, COACH, chat_id=RELAY, title="Relay", **PRIVATE)
     world.chat(ann, COACH, chat_id="chat_alone", title="Alone", **GROUP)
     world.chat(COACH, DESIGNER, chat_id="chat_agents", title="Agents", **PRIVATE)
     world.chat(ben, COACH, chat_id="chat_ben", title="Ben", **DIRECT)
@@ -188,10 +191,7 @@ def spied() -> Spied:
     def ask(text: str) -> None:
         _text(world, PHONE, text)
 
-    spied = _plant(world, source, ask, relay="chat_group")
-    # Only now: a run that is shown something of a private group tells the open group nothing.
-    world.chat(ann, ben, COACH, chat_id="chat_pair", title="Pair", **PRIVATE)
-    return spied
+    return _plant(world, source, ask)
 
 
 def test_author_of_a_secret_sees_it_in_other_chats(spied: Spied) -> None:
@@ -287,8 +287,10 @@ def test_second_reader_cannot_carry_a_secret_to_chats_without_its_owner(
 
 
 def test_origin_of_a_message_is_not_shown_in_its_chat(spied: Spied) -> None:
-    """The greeting in the group was asked for in Ann's chat, in words that stay there."""
-    found = spied.ask("chat_group", _owner(spied.world, BENS_PHONE))
+    """The greeting was asked for in Ann's chat, in words that Ben, who joins later, never sees."""
+    ann, ben = _owner(spied.world, PHONE), _owner(spied.world, BENS_PHONE)
+    spied.world.app.chat_admin.add_member(TENANT, RELAY, ann, ben.ref)
+    found = spied.ask(RELAY, ben)
     assert "Ann says hello" in found
     assert "sent because" not in found
 
@@ -300,20 +302,16 @@ def _group(*people: NamedMember, **fields: Any) -> tuple[World, Callable[[str], 
     world = stage()
     world.chat(*people, COACH, chat_id="chat_source", title="WebhookService", **PRIVATE, **fields)
     world.chat(ANN, BEN, COACH, chat_id="chat_group", title="Group", **GROUP)
-    world.chat(BEN, COACH, chat_id="chat_ben", title="Ben", **DIRECT)
-    return world, lambda text: world.post(text, ANN, chat_id="chat_source")
-
-
-def _pair(world: World) -> None:
-    """Another private group, which would keep the agent from telling the open group anything."""
     world.chat(ANN, BEN, COACH, chat_id="chat_pair", title="Pair", **PRIVATE)
+    world.chat(BEN, COACH, chat_id="chat_ben", title="Ben", **DIRECT)
+    world.chat(ANN, COACH, chat_id=RELAY, title="Relay", **PRIVATE)
+    return world, lambda text: world.post(text, ANN, chat_id="chat_source")
 
 
 @pytest.mark.parametrize("chat_id", ["chat_ben", "chat_pair", "chat_group"])
 def test_late_member_sees_nothing_from_before_the_join(chat_id: str) -> None:
     world, ask = _group(ANN)
-    spied = _plant(world, "chat_source", ask, relay="chat_group")
-    _pair(world)
+    spied = _plant(world, "chat_source", ask)
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
     world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
@@ -323,8 +321,7 @@ def test_late_member_sees_nothing_from_before_the_join(chat_id: str) -> None:
 
 def test_items_made_after_join_contain_nothing_from_before() -> None:
     world, ask = _group(ANN)
-    _plant(world, "chat_source", ask, relay="chat_group")
-    _pair(world)
+    _plant(world, "chat_source", ask)
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
     world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
@@ -340,7 +337,7 @@ def test_items_made_after_join_contain_nothing_from_before() -> None:
     assert WORD not in "\n".join(map(_content, made))
     note, record = (
         world.membership(COACH, "chat_source").summary,
-        world.stored_chat("chat_source").record,
+        world.stored_chat("chat_source").summary,
     )
     assert note is not None
     assert record is not None
@@ -382,16 +379,14 @@ def test_late_member_cannot_learn_earlier_document_names() -> None:
 def test_former_member_sees_nothing_from_after_leaving(chat_id: str) -> None:
     world, ask = _group(ANN, BEN)
     world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
-    spied = _plant(world, "chat_source", ask, relay="chat_group")
-    _pair(world)
+    spied = _plant(world, "chat_source", ask)
     assert _leaks(spied.ask(chat_id, BEN)) == []
 
 
 def test_returning_member_sees_nothing_from_the_time_between() -> None:
     world, ask = _group(ANN, BEN)
     world.app.chat_admin.remove_member(TENANT, "chat_source", ANN.ref, BEN.ref)
-    spied = _plant(world, "chat_source", ask, relay="chat_group")
-    _pair(world)
+    spied = _plant(world, "chat_source", ask)
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
     world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)

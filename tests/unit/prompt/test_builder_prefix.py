@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench.prompts.prefix import EVERY_TOOL, conversation, shares
-from bench.prompts.prefix_parts import parts
+from bench.prefix import EVERY_TOOL, QuestionOutcome, conversation, shares
 from bench.turns.script import SYSTEM_PROMPT
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import HISTORY, PromptRecord
@@ -89,6 +88,12 @@ def test_so_they_are_on_a_line_whose_agent_has_much_to_heed(history_format: str)
     assert share >= 0.8
 
 
+def _changed(earlier: QuestionOutcome, later: QuestionOutcome) -> str:
+    """The first changed section before the history; the history if there is none."""
+    stable = (one.prompt.sections[: one.prompt.stable] for one in (earlier, later))
+    return next((new.name for old, new in zip(*stable, strict=False) if old != new), HISTORY)
+
+
 def test_provider_with_prefix_cache_serves_most_of_a_direct_chat() -> None:
     """In tokens, tools included, from the first turn on; a direct chat leaves the most again.
 
@@ -100,18 +105,15 @@ def test_provider_with_prefix_cache_serves_most_of_a_direct_chat() -> None:
     share = shares(asked, tokens())["ideal"]
     print(f"\na direct chat: {share:.1%}")  # noqa: T201
     assert share >= 0.8
-    found = parts(asked, tokens())
-    assert set(found.ends) <= {HISTORY, "CONVERSATION SUMMARY"}
-    before = itertools.takewhile(lambda part: part != "TODAY", found.held)
-    assert [part for part in before if found.new[part] + found.again[part]] == []
+    ends = {_changed(one, other) for one, other in itertools.pairwise(asked)}
+    assert ends <= {HISTORY, "CONVERSATION SUMMARY"}
 
 
 def test_the_schemas_of_every_tool_are_charged_once() -> None:
     asked = conversation("direct", SYSTEM_PROMPT, tokens(), tools=EVERY_TOOL, turns=8)
     offered = {tool.name for tool in asked[0].request.tools}
     assert offered == {*EVERY_TOOL} - {"send_message", "enter_chat", "end_run"}
-    found = parts(asked, tokens())
-    assert found.new["tools"] + found.again["tools"] == 0
+    assert all(one.request.tools == asked[0].request.tools for one in asked)
     assert shares(asked, tokens())["openai"] >= 0.9
 
 
@@ -149,7 +151,7 @@ def test_the_head_stays_while_other_chats_are_busy() -> None:
 
 
 def test_a_history_that_is_cut_for_its_size_begins_where_it_did_for_a_while() -> None:
-    world = World(Settings(line_context_tokens=400), ScriptedModel.saying(default=ANSWER))
+    world = World(Settings(max_context_tokens=400), ScriptedModel.saying(default=ANSWER))
     world.agent(history_format="roles", reply_mode="text")
     world.chat(HUSAM, COACH, kind="direct", visibility="private", line=LINE)
     firsts = []

@@ -31,7 +31,7 @@ from tests.support.examples import examples
 from tests.support.scene import Scene
 from tests.unit.prompt.test_builder_golden import MANNERS, WAKING
 
-RESERVED = Settings().max_output_tokens
+RESERVED = Settings().reserved_response_tokens
 EVERY_TOOL = [tool.spec for tool in enabled(tuple(TOOLS))]
 COACH, HUSAM = bot(), person()
 

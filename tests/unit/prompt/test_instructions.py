@@ -2,7 +2,6 @@
 
 from skein.models.chats.chat import SmsAddress
 from skein.models.common.storage import Put
-from skein.models.config.overrides import ChatOverrides
 from skein.models.directory.line import Line
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
@@ -42,7 +41,7 @@ def test_instructions_on_sms_have_the_length_of_the_line() -> None:
         tenant=TENANT,
         phone=LINE,
         agent_id="agt_a",
-        settings=ChatOverrides(sms_answer_characters=160),
+        settings={"sms_answer_characters": 160},
         created_at=NOON,
     )
     world.table.write(Put(line.key, line.to_item()))

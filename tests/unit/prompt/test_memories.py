@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skein.agent.prompt import builder
 from skein.agent.prompt.memories import core_memories, journal
 from skein.agent.prompt.section import Section
 from skein.models.common.audience import OPEN
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
-from skein.models.memory.memory import Memory
+from skein.models.memory.memory import JOURNAL_DAYS, Memory
 from skein.models.runs.step import PromptRecord
 from skein.services.common.quoting import on_one_line
 from skein.services.memory.store import line_of
@@ -189,10 +190,10 @@ def test_memories_are_placed_by_how_often_sections_change() -> None:
     assert names[2:5] == ["CORE MEMORIES", "GOALS", "JOURNAL"]
 
 
-def test_a_journal_entry_is_shown_for_seven_days_by_our_own_clock() -> None:
+def test_a_journal_entry_is_shown_for_its_days_by_our_own_clock() -> None:
     world = _chatting()
     _add(world, "Note", "journal")
-    world.clock.advance(7 * 86_400 - 2)
+    world.clock.advance(JOURNAL_DAYS * 86_400 - 2)
     assert "JOURNAL" in [section.name for section in _prompt(world).sections]
     world.clock.advance(1)
     assert "JOURNAL" not in [section.name for section in _prompt(world).sections]
@@ -209,16 +210,19 @@ def test_removed_or_superseded_memory_is_not_shown() -> None:
     assert "JOURNAL" not in texts
 
 
-def _over_budget() -> World:
-    world = _chatting(Settings(core_memory_tokens=100))
+def _over_budget(monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(builder, "CORE_MEMORY_TOKENS", 100)
+    world = _chatting()
     _add(world, "The law", constitutional=True)
     for n in range(30):
         _add(world, f"Memory number {n}")
     return world
 
 
-def test_a_run_that_could_not_hold_all_core_memories_is_marked_for_operators() -> None:
-    world = _over_budget()
+def test_a_run_that_could_not_hold_all_core_memories_is_marked_for_operators(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = _over_budget(monkeypatch)
     assert _prompt(world).marks == (OVER,)
     world.post("Hi", ANN)
     world.drain()
@@ -253,7 +257,7 @@ def test_small_prompt_limits_the_memories(size: int) -> None:
         _add(world, f"{n} {'word ' * 100}")
         _add(world, f"{n} {'note ' * 100}", "journal")
     prompt = _prompt(world)
-    assert prompt.total_tokens <= size - Settings().max_output_tokens
+    assert prompt.total_tokens <= size - Settings().reserved_response_tokens
     assert prompt.marks == (OVER,)
     texts = {s.name: s.text for s in prompt.sections}
     assert "] 59 word" in texts["CORE MEMORIES"]

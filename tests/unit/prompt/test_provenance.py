@@ -1,25 +1,22 @@
 """Where the entries of a prompt come from, as the step stores it and operators read it."""
 
-import json
-import zlib
 from typing import Any
 
+import pytest
+
+from skein.agent.prompt import builder
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Update
-from skein.models.runs.provenance import MOST, EntryProvenance, packed_entries, unpacked_entries
 from skein.models.runs.step import PromptRecord, Step
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.settings import Settings
 from tests.support.api_client import everything, operator
-from tests.support.builders import NOON, TENANT, World, bot, person
-from tests.support.erasure import erase, plant
+from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel
 from tests.support.recalling import indexed
 
 HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()
 DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
-OLDER_FIELDS = {"sections", "total_tokens", "stable", "turns", "current", "nudge", "marks"}
 
 
 def answered(settings: Settings | None = None, memories: int = 1) -> World:
@@ -44,7 +41,7 @@ def answered(settings: Settings | None = None, memories: int = 1) -> World:
     world.app.memories.add(own, "Lena likes lakes", "journal", made_by="tool", span=(1, 3))
     folder = Folder(tenant=TENANT, agent_id=COACH.id)
     world.app.documents.write(
-        DocumentReach(folders=(folder,)), "plan.md", "Ask for the keys", new_in=folder, on_show=True
+        DocumentReach(folders=(folder,)), "plan.md", "Ask for the keys", new_in=folder, pinned=True
     )
     world.post("How high was the deposit for the flat?", LENA, chat_id="chat_own")
     world.drain()
@@ -82,8 +79,11 @@ def test_memories_and_documents_show_their_ids_and_sources() -> None:
     assert (document["kind"], document["id"][:4]) == ("document", "doc_")
 
 
-def test_memories_that_were_left_out_of_the_section_are_no_entries() -> None:
-    world = answered(Settings(core_memory_tokens=100), memories=30)
+def test_memories_that_were_left_out_of_the_section_are_no_entries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(builder, "CORE_MEMORY_TOKENS", 100)
+    world = answered(memories=30)
     [run] = world.runs("chat_own")
     sections = operator(world).get(f"/v1/runs/{run.id}").body["prompt"]["sections"]
     [core] = [section for section in sections if section["name"] == "CORE MEMORIES"]
@@ -106,37 +106,15 @@ def test_replay_shows_the_entries_of_the_prompt() -> None:
     assert len(core["entries"]) == 1
 
 
-def test_stored_prompt_has_only_the_fields_that_older_versions_know() -> None:
-    [step] = [step for step in steps_of(answered()) if step.prompt is not None]
-    assert step.prompt is not None
-    assert set(json.loads(zlib.decompress(step.prompt))) == OLDER_FIELDS
-    assert step.entries is not None
-    assert PromptRecord.unpacked(step.prompt).entries == ()
-
-
-def test_step_without_entries_is_read_as_a_prompt_without_them() -> None:
-    world = answered()
-    for step in steps_of(world):
-        world.table.write(Update(step.key, set={"entries": None}))
-    assert entries_of(world) == {}
-
-
 def test_entries_name_no_people() -> None:
     for step in steps_of(answered()):
-        told = zlib.decompress(step.entries).decode() if step.entries else ""
+        entries = PromptRecord.unpacked(step.prompt).entries if step.prompt else ()
+        told = str([entry.model_dump(mode="json") for entry in entries])
         assert LENA.id not in told
         assert HUSAM.id not in told
 
 
-def test_erasure_takes_the_entries_with_the_prompt() -> None:
-    world = plant()
-    assert any(step.entries for step in steps_of(world))
-    erase(world)
-    assert all(step.prompt is not None for step in steps_of(world) if step.entries is not None)
-
-
-def test_number_of_stored_entries_is_bounded() -> None:
-    entry = EntryProvenance(section="JOURNAL", kind="memory", id="mem_1", at=NOON, open=True)
-    packed = packed_entries([entry] * (MOST + 5))
-    assert unpacked_entries(packed) == (entry,) * MOST
-    assert packed_entries([]) is None
+def test_number_of_stored_entries_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("skein.agent.prompt.builder.MAX_ENTRIES", 3)
+    shown = entries_of(answered(memories=9))
+    assert sum(map(len, shown.values())) == 3

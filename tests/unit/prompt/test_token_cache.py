@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.agent.prompt.token_cache import ENTRY_BYTES, RememberedTokens
-from skein.models.config.overrides import ChatOverrides
 from tests.support.builders import TENANT, World, bot, person, tokens
 
 MESSAGE = "How far shall I run today, and how fast?"
@@ -182,7 +181,7 @@ def test_a_prompt_is_counted_as_its_agents_model_counts_or_as_a_setting_says(
     agent: dict[str, str], said: str | None, encoding: str
 ) -> None:
     world = World()
-    world.agent(**agent, settings=ChatOverrides(tokenizer_model=said))
+    world.agent(**agent, settings={"tokenizer_model": said})
     world.chat(person(), bot(), kind="direct", visibility="private", respond="manual")
     world.post("日本語のトークンを数える", person())
     prompt = world.app.preview.show(TENANT, "agt_a", "chat_1")

@@ -12,7 +12,7 @@ from skein.errors import Ambiguous, RateLimited
 from skein.models.chats.chat import Message
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put, Query, Write
-from skein.models.config.overrides import TenantOverrides, TenantSettings
+from skein.models.config.overrides import TenantSettings
 from skein.models.delivery.sms import InboundSms
 from skein.models.quotas.limit import DAY, MINUTE, Allowance, Rate, owner_of_shard, owner_of_user
 from skein.models.runs.completion import ModelRequest
@@ -25,7 +25,7 @@ from tests.support.agents import COACH, DESIGNER, HUSAM, rival, the_run
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, statuses
 from tests.support.fakes import MeanwhileTable, calls
 
-QUICK = {"line_reply_debounce_seconds": 0}
+QUICK = {"reply_debounce_seconds": 0}
 
 
 def a_world(**settings: int) -> World:
@@ -35,8 +35,7 @@ def a_world(**settings: int) -> World:
 
 
 def tenant_says(world: World, **limits: int) -> None:
-    words = TenantOverrides.model_validate(limits)
-    settings = TenantSettings(tenant=TENANT, settings=words, changed_at=NOON)
+    settings = TenantSettings(tenant=TENANT, settings=limits, changed_at=NOON)
     world.table.write(Put(settings.key, settings.to_item()))
 
 
@@ -122,7 +121,7 @@ def test_request_after_retry_after_is_admitted(size: int) -> None:
         assert let_in(world, 1) == 1
 
 
-def test_a_count_is_one_conditional_write_and_stands_in_no_ingest() -> None:
+def test_request_without_a_message_is_counted_by_one_conditional_write() -> None:
     world = World()
     world.table.log.clear()
     world.app.rate_limiter.admit(TENANT, "usr_husam")
@@ -355,6 +354,51 @@ def test_message_that_the_app_sends_again_takes_nothing_from_the_limit() -> None
     assert post("b").created
     with pytest.raises(RateLimited):
         post("c")
+
+
+def app_message(client_id: str, chat_id: str = "chat_1") -> NewMessage:
+    return NewMessage(
+        tenant=TENANT, chat_id=chat_id, sender=HUSAM.ref, text="Hi", client_id=client_id
+    )
+
+
+def test_message_of_the_app_and_its_charge_are_one_transaction() -> None:
+    world = World(Settings(user_messages_per_minute=2))
+    world.agent()
+    world.chat(HUSAM, COACH)
+    world.table.log.clear()
+    world.app.app_messages.post(app_message("a"))
+    assert [call.method for call in world.table.log] == ["query", "get_many", "transact"]
+    assert allowance(world).messages_full_at == NOON + timedelta(seconds=30)
+
+
+def test_message_of_the_app_over_the_tenants_limit_is_refused_and_charges_nobody() -> None:
+    world = a_world(user_messages_per_minute=5, tenant_messages_per_minute=2)
+    world.agent()
+    world.chat(HUSAM, COACH)
+    for client_id in "ab":
+        world.app.app_messages.post(app_message(client_id))
+    before = allowance(world)
+    with pytest.raises(RateLimited):
+        world.app.app_messages.post(app_message("c"))
+    assert len(world.messages()) == 2
+    assert allowance(world) == before
+
+
+def test_messages_of_one_person_in_two_chats_at_once_are_both_charged() -> None:
+    world = a_world(user_messages_per_minute=2, tenant_messages_per_minute=10)
+    world.agent()
+    for chat_id in ("chat_1", "chat_2"):
+        world.chat(HUSAM, COACH, chat_id=chat_id)
+    meanwhile = app_message("b", "chat_2")
+    rival(world).before = ("MSG#", lambda: world.app.app_messages.post(meanwhile))
+    assert world.app.app_messages.post(app_message("a")).created
+    assert allowance(world).messages_full_at == NOON + MINUTE
+    shared = world.table.get(Allowance.key_of(TENANT, owner_of_shard(0)))
+    assert shared is not None
+    assert Allowance.from_item(shared).messages_full_at == NOON + 2 * MINUTE / 10
+    with pytest.raises(RateLimited):
+        world.app.app_messages.post(app_message("c"))
 
 
 def test_two_texts_that_go_over_the_limit_at_once_give_one_notice() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
-from skein.models.config.overrides import TenantOverrides, TenantSettings
+from skein.models.config.overrides import TenantSettings
 from skein.models.memory.consolidation import Consolidation
 from skein.models.memory.memory import JOURNAL_DAYS, Memory
 from skein.models.outbox.jobs import ReflectionJob, SummaryJob, UpkeepJob
@@ -128,7 +128,7 @@ def test_reflection_over_the_budget_waits_and_no_entry_fades_meanwhile() -> None
 @pytest.mark.parametrize(("said", "asked"), [(0, 2), (5_000, 2), (900, 0)])
 def test_tenant_has_a_budget_of_its_own(said: int, asked: int) -> None:
     world = group()
-    words = TenantOverrides(background_tokens_per_day=said)
+    words = {"background_tokens_per_day": said}
     own = TenantSettings(tenant=TENANT, settings=words, changed_at=NOON)
     world.table.write(Put(own.key, own.to_item()))
     use_up(world)

@@ -3,7 +3,6 @@
 import random
 import tracemalloc
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -14,9 +13,9 @@ from skein.models.chats.chat import Message
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Page, Query, Update
-from skein.models.config.overrides import ChatOverrides
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.trigger import Trigger
+from skein.settings import Settings
 from tests.fakes.system import MemoryMetrics
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, bot, person
@@ -60,10 +59,10 @@ class Container:
         return hits / (hits + self.metrics.counts["ContextCacheMisses"])
 
 
-def talking(**agent: Any) -> World:
+def talking(settings: Settings | None = None) -> World:
     """An agent in a group and in a direct chat, with a few words in each."""
-    world = World()
-    world.agent(**agent)
+    world = World(settings or Settings())
+    world.agent()
     world.chat(HUSAM, COACH, respond="manual")
     direct = {"kind": "direct", "visibility": "private", "respond": "manual"}
     world.chat(HUSAM, COACH, chat_id="chat_2", **direct)
@@ -254,18 +253,16 @@ def test_cached_items_expire() -> None:
     assert container.cache.get(f"messages|{TENANT}#CHAT#chat_1") is None
 
 
-def test_cache_is_empty_when_agent_settings_disable_caching() -> None:
-    world = talking()
+def test_cache_without_seconds_stays_empty() -> None:
+    world = talking(settings=Settings(context_cache_seconds=0))
     container = Container(world)
-    container.read()
-    world.agent(settings=ChatOverrides(context_caching=False))
     container.read()
     container.read()
     assert container.cache.size == 0
 
 
-def test_an_agent_may_keep_it_longer() -> None:
-    world = talking(settings=ChatOverrides(context_cache_seconds=1_000))
+def test_cache_keeps_items_for_the_seconds_of_the_setting() -> None:
+    world = talking(settings=Settings(context_cache_seconds=1_000))
     container = Container(world)
     container.read()
     world.clock.advance(900)

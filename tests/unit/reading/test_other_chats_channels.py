@@ -257,7 +257,7 @@ def _with_eve(world: World, audience: Audience) -> None:
     chat = world.chat(DANA, EVE, COACH, chat_id="chat_both", respond="manual", **direct)
     world.post("Hello", EVE, chat_id=chat.id)
     record = Summary(text=MEMORY, from_seq=1, seq=1, audience=audience, at=world.clock.now())
-    world.table.write(Update(chat.key, set={"record": record.model_dump(mode="json")}))
+    world.table.write(Update(chat.key, set={"summary": record.model_dump(mode="json")}))
 
 
 @pytest.mark.parametrize(("people", "shown"), [((DANA, EVE), True), ((EVE,), False)])

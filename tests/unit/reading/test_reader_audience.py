@@ -46,7 +46,7 @@ def test_items_made_before_join_are_not_read_for_the_new_member(
 ) -> None:
     shown = ANN not in people
     summary = Summary(text="Mango.", from_seq=1, seq=1, audience=FOR_HUSAM, at=NOON)
-    world = private(*people, record=summary)
+    world = private(*people, summary=summary)
     world.app.memories.add(MADE_HERE, "The word is mango", "core", made_by="tool")
     world.app.threads.create(MADE_HERE, {"concern": "Mango"})
     asked_by_service(world, audience=FOR_HUSAM)

@@ -33,7 +33,7 @@ HUSAM, COACH = person(), bot()
 DIRECT = {"kind": "direct", "visibility": "private"}
 ROUNDS = 2
 CALLS = 6
-SEARCHES, POSTINGS = {"direct": 2, "group": 1}, 1  # what recall adds to round two
+SEARCHES = {"direct": 2, "group": 1}  # what recall adds to round two, besides keys of its batch
 FIRST_ROUND = {"direct": 5, "group": 3}
 
 
@@ -144,11 +144,13 @@ class Crowded:
             text="They spoke of running. " * 80, from_seq=1, seq=seq, audience=audience, at=NOON
         )
         pin = PinnedSummary(**record.model_dump(exclude={"at"}), start=seq + 1)
-        self.chat = self.chat.model_copy(update={"record": record, "pinned": pin})
+        self.chat = self.chat.model_copy(update={"summary": record, "pinned": pin})
         self._put(self.chat)
 
     def _borrowed(self, audience: Audience) -> None:
-        said = BorrowedMessage(author="Somebody", text="How far shall I run today? " * 70)
+        said = BorrowedMessage(
+            author="Somebody", sender=HUSAM.ref, text="How far shall I run today? " * 70
+        )
         self._put(
             BorrowedContext(
                 tenant=TENANT,
@@ -159,6 +161,7 @@ class Crowded:
                 source_title="Sales",
                 messages=(said,) * 10,
                 audience=audience,
+                last_message_at=NOON,
                 created_at=NOON,
             )
         )
@@ -281,8 +284,8 @@ def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> Non
     table = Together()
     crowded = Crowded(kind, table=table, chats=60)
     reading = crowded.read()
-    assert table.singles == ROUNDS - 1 + POSTINGS
-    assert crowded.calls == FIRST_ROUND[kind] + 1 + SEARCHES[kind] + POSTINGS
+    assert table.singles == ROUNDS - 1
+    assert crowded.calls == FIRST_ROUND[kind] + 1 + SEARCHES[kind]
     assert FIRST_ROUND[kind] + 1 <= CALLS
     assert (
         len(reading.items.goals) == len(reading.items.plans) == len(reading.items.memories) == 100
@@ -322,7 +325,7 @@ def test_an_answer_costs_a_fixed_number_of_calls(kind: str, most: int) -> None:
 
 @pytest.mark.parametrize("kind", ["direct", "group"])
 def test_a_context_takes_little_time_of_our_own(kind: str) -> None:
-    crowded = Crowded(kind, table=Canned(), settings=Settings(direct_history_window=50))
+    crowded = Crowded(kind, table=Canned(), settings=Settings(message_history_limit=50))
     world = crowded.world
     tools = [tool.spec for tool in enabled(DEFAULT_TOOLS)]
     taken = []

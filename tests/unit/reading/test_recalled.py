@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.common.storage import Item
-from skein.models.config.overrides import ChatOverrides
+from skein.models.common.storage import Item, Put
+from skein.models.config.overrides import TenantSettings
 from skein.models.recall.vector_search import VectorSearch
 from skein.models.runs.step import PromptRecord
-from tests.support.builders import TENANT, World, bot, person
+from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.recalling import indexed
 
 HUSAM, COACH = person(), bot()
@@ -52,9 +52,25 @@ def test_prompt_recalls_no_message_that_its_history_shows() -> None:
 
 
 def test_prompt_recalls_nothing_if_the_setting_is_zero() -> None:
-    world = long_chat(settings=ChatOverrides(recall_tokens=0))
+    world = long_chat(settings={"recall_tokens": 0})
     world.post("How high was the deposit for the flat?", HUSAM)
+    world.table.log.clear()
     assert recalled_text(world) == ""
+    assert "nearest" not in {call.method for call in world.table.log}
+
+
+def test_prompt_reads_no_old_message_if_the_setting_of_the_tenant_is_zero() -> None:
+    batches = []
+    for tokens in (None, 0):
+        world = long_chat()
+        settings = {} if tokens is None else {"recall_tokens": tokens}
+        row = TenantSettings(tenant=TENANT, settings=settings, changed_at=NOON)
+        world.table.write(Put(row.key, row.to_item()))
+        world.post("How high was the deposit for the flat?", HUSAM)
+        world.table.log.clear()
+        assert bool(recalled_text(world)) == (tokens is None)
+        batches.append([call.method for call in world.table.log].count("get_many"))
+    assert batches[1] == batches[0] - 1
 
 
 class FailingVectors:

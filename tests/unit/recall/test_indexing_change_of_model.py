@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from skein.models.outbox.jobs import RecallJob
 from skein.models.recall.block import Embedding
-from skein.services.recall.search import Recall
 from tests.support.builders import TENANT, embeddings
 from tests.support.recall import ANN, BEN, COACH, Indexed
 from tests.support.recalling import recall_of, request_in, texts_of
@@ -80,12 +79,7 @@ def test_same_model_sends_no_further_job() -> None:
     assert not jobs(same)
 
 
-def searching(world: Indexed, *, former: bool) -> Recall:
-    """Recall by the new model, with or without the vectors of the old one."""
-    return recall_of(world, former=embeddings() if former else None)
-
-
-def test_old_vectors_answer_until_the_chat_is_reindexed() -> None:
+def test_old_vectors_answer_nothing_until_the_chat_is_reindexed() -> None:
     world = stage()
     world.said("We want a trip to the sea in summer", "The printer is out of paper")
     request = request_in(world, "a summer trip to the sea")
@@ -93,25 +87,6 @@ def test_old_vectors_answer_until_the_chat_is_reindexed() -> None:
     before.table = world.table
     before.index()
     trip = "We want a trip to the sea in summer"
-    assert trip in texts_of(searching(world, former=True).find(request))
-    assert not texts_of(searching(world, former=False).find(request))
+    assert not texts_of(recall_of(world).find(request))
     world.index(1, None)
-    assert trip in texts_of(searching(world, former=True).find(request))
-    assert trip in texts_of(searching(world, former=False).find(request))
-
-
-def test_messages_of_both_models_are_found_meanwhile() -> None:
-    world = stage()
-    before = Indexed(overrides={"table": world.table})
-    before.table = world.table
-    before.said("We want a trip to the beach in summer", *["Room 4711"] * 10)
-    before.index()
-    world.said("The sea was warm at the seaside")
-    world.index(32, 32)
-    assert set(models(world)) == {"other", embeddings().name}
-    request = request_in(world, "the place of seaside holidays")
-    found = texts_of(searching(world, former=True).find(request))
-    assert {"We want a trip to the beach in summer", "The sea was warm at the seaside"} <= {*found}
-    world.table.log.clear()
-    searching(world, former=True).find(request)
-    assert len(world.table.log) <= 6
+    assert trip in texts_of(recall_of(world).find(request))

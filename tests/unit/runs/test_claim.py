@@ -172,7 +172,7 @@ def test_membership_elsewhere_that_is_closed_is_none() -> None:
     world = asked()
     in_second_chat(world)
     claim = claim_of(world)
-    world.table.write(Update(Membership.key_of(TENANT, "chat_2", COACH), set={"left_seq": 0}))
+    world.close_membership(COACH, "chat_2")
     assert membership_elsewhere(world.table, claim, "chat_2") == (None, None)
     assert membership_in(world.table, claim, "chat_2") is None
     assert membership_in(world.table, claim, None) is None

@@ -9,6 +9,7 @@ from skein.errors import Unavailable
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import ModelRequest
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
+from skein.services.runs.policy import BUSY_SECONDS
 from skein.settings import Settings
 from tests.support.agents import (
     ASK,
@@ -53,7 +54,7 @@ def test_run_over_the_concurrency_limit_is_deferred_without_an_attempt() -> None
     def meanwhile(_: ModelRequest) -> Any:
         world.take(job_of(second))
         late = stored(world, second)
-        assert (late.attempts, late.put_offs, late.steps_taken) == (0, 1, 0)
+        assert (late.attempts, late.deferrals, late.steps_taken) == (0, 1, 0)
         assert late.error == "1 runs of this agent are already running"
         return END
 
@@ -82,7 +83,7 @@ def test_the_agents_own_limit_goes_before_the_deployments() -> None:
     world.take(job_of(the_run(world)))
 
 
-def test_deferred_run_tries_again_within_30_seconds() -> None:
+def test_deferred_run_tries_again_within_its_bound() -> None:
     world = _busy_chats(1, max_concurrent_runs=1)
     other = asked_by_service(world)
     assert world.app.turns  # the other run's worker holds the permit and never comes back
@@ -92,7 +93,7 @@ def test_deferred_run_tries_again_within_30_seconds() -> None:
     for _ in range(8):
         world.take(job_of(the_run(world)))
         [again] = world.queues.waiting("turns")
-        assert again.due_at - world.clock.now() <= timedelta(seconds=30)
+        assert again.due_at - world.clock.now() <= timedelta(seconds=BUSY_SECONDS)
         world.clock.set(again.due_at)
         world.queues.ready("turns")
     assert the_run(world).attempts == 0

@@ -11,6 +11,7 @@ from skein.models.common.storage import Update
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
 from skein.services.runs.disclosure import PRIVATE_ELSEWHERE
+from skein.services.runs.policy import WAIT_SECONDS
 from tests.support.agents import (
     AHMAD,
     COACH,
@@ -130,22 +131,27 @@ def test_read_messages_gives_an_unknown_asker_a_number_of_their_own() -> None:
 
 
 def test_origin_that_is_not_shown_does_not_number_a_name() -> None:
-    """Ann asked in private for what Coach said in a chat that she has left since."""
+    """What Ann asked, for a message in a chat that she has left since, is for her alone."""
     world = _two_anns(SARAH, ANN)
-    world.chat(ANN, COACH, chat_id="chat_ann", title="Ann", **DIRECT)
-    world.chat(OTHER_ANN, COACH, chat_id="chat_other", title="Other", respond="mention")
     for chat_id, asker in (("chat_ann", ANN), ("chat_other", OTHER_ANN)):
+        world.chat(asker, COACH, chat_id=chat_id, title="Other", respond="mention")
         _ask(world, chat_id, says("Hello", chat_id="chat_here"), END, by=asker)
     left = (
         ("chat_here", ANN),
         ("chat_there", ANN),
+        ("chat_ann", ANN),
         ("chat_there", OTHER_ANN),
         ("chat_other", OTHER_ANN),
     )
     for chat_id, member in left:
         world.app.chat_admin.remove_member(TENANT, chat_id, member.ref, member.ref)
-    origins = [message.origin for message in world.messages("chat_here")]
-    assert [each.asker for each in origins if each] == [ANN.ref, OTHER_ANN.ref]
+    first, second = (message.origin for message in world.messages("chat_here"))
+    assert first is not None
+    assert second is not None
+    assert (first.asker, second.asker) == (ANN.ref, OTHER_ANN.ref)
+    hidden = first.model_copy(update={"audience": Audience(open=False, people=(ANN.id,))})
+    key = world.messages("chat_here")[0].key
+    world.table.write(Update(key, set={"origin": hidden.model_dump(mode="json")}))
     prompt = _prompt(world, "chat_here", SARAH)
     assert prompt.count("[sent because") == 1
     assert "[sent because Ann asked" in prompt
@@ -171,23 +177,33 @@ def test_a_message_in_the_chat_of_the_question_needs_no_reason() -> None:
     assert world.messages("chat_all")[-1].origin is None
 
 
-def test_private_origin_is_shown_only_where_its_person_is_alone() -> None:
+def _told_in_den() -> World:
+    """Husam has Coach post in a private group of his, which Sarah joins afterwards."""
     world = _house()
-    _ask(world, "chat_husam", says("The numbers are late", chat_id="chat_all"), END)
+    world.chat(HUSAM, COACH, chat_id="chat_den", title="Den", respond="mention", **PRIVATE)
+    _ask(world, "chat_husam", says("The numbers are late", chat_id="chat_den"), END)
+    world.known(SARAH)
+    world.app.chat_admin.add_member(TENANT, "chat_den", HUSAM, SARAH.ref)
+    return world
+
+
+def test_private_origin_is_shown_only_where_its_person_is_alone() -> None:
+    world = _told_in_den()
+    prompt = _prompt(world, "chat_den")
+    assert "The numbers are late" in prompt
+    assert "sent because" not in prompt
     world.chat(HUSAM, COACH, chat_id="chat_two", title="Again", **DIRECT)
-    assert "sent because" not in _prompt(world, "chat_all")
-    world.model.script.append(calls(("read_messages", {"chat_id": "chat_all"})))
+    world.model.script.append(calls(("read_messages", {"chat_id": "chat_den"})))
     _ask(world, "chat_two", END)
     assert 'sent because Husam asked "@Coach, tell them"' in world.model.told[0]
-    world.model.script.append(calls(("read_messages", {"chat_id": "chat_all"})))
+    world.model.script.append(calls(("read_messages", {"chat_id": "chat_den"})))
     _ask(world, "chat_sarah", END, by=SARAH)
     assert "sent because" not in world.model.told[0]
 
 
 def test_people_never_see_an_origin() -> None:
-    world = _house()
-    _ask(world, "chat_husam", says("The numbers are late", chat_id="chat_all"), END)
-    messages = Client(world, sub=SARAH.id).get("/v1/chats/chat_all/messages")
+    world = _told_in_den()
+    messages = Client(world, sub=SARAH.id).get("/v1/chats/chat_den/messages")
     assert "The numbers are late" in str(messages.body)
     assert "tell them" not in str(messages.body)
 
@@ -197,12 +213,21 @@ def test_people_never_see_an_origin() -> None:
 
 @pytest.mark.parametrize(
     ("target", "refused"),
-    [("chat_all", None), ("chat_others", REFUSED), ("chat_sarah", NOT_IN_IT)],
+    [
+        ("chat_all", REFUSED),
+        ("chat_others", REFUSED),
+        ("chat_sarah", NOT_IN_IT),
+        ("chat_pair", REFUSED),
+        ("chat_den", None),
+    ],
 )
-def test_send_message_from_a_private_chat_of_one_reaches_only_chats_of_that_person(
+def test_send_message_from_a_private_chat_of_one_reaches_only_private_chats_of_that_person(
     target: str, refused: str | None
 ) -> None:
+    """The person's request makes no exception: nothing shows that the words are the person's."""
     world = _house()
+    world.chat(HUSAM, SARAH, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
+    world.chat(HUSAM, COACH, chat_id="chat_den", respond="mention", **PRIVATE)
     run = _ask(world, "chat_husam", says("Psst", chat_id=target), END)
     assert results_of(world, run)[0].content == (refused or "sent as msg:1")
     assert world.texts(target) == ([] if refused else ["Psst"])
@@ -234,7 +259,6 @@ def test_send_message_from_a_private_group_to_one_of_its_people_is_posted() -> N
 
 
 def test_send_message_when_an_agent_asked_in_a_private_chat_of_one_is_refused() -> None:
-    """The exception is for what the person asked for, not for what an agent asked for there."""
     world = _house()
     world.chat(HUSAM, COACH, DESIGNER, chat_id="chat_both", **PRIVATE)
     world.model.script.append(says("1", chat_id="chat_all"))
@@ -315,7 +339,7 @@ def test_run_that_waited_in_a_private_chat_shows_nothing_of_it_in_an_open_chat(
     if answered:
         world.post("Yes, but keep it quiet", SARAH, chat_id="chat_sarah")
     else:
-        world.clock.advance(300)
+        world.clock.advance(WAIT_SECONDS)
         world.run_ready()
     settle(world)
     assert stored(world, run).status == "done"
@@ -490,7 +514,7 @@ def test_chain_depth_continues_in_another_chat() -> None:
     assert max(message.depth for message in messages) == 5
 
 
-# ---------------------------------------------------------------------- the exception is narrow
+# ---------------------------------------------------------------------- reading elsewhere
 
 
 def _pair(world: World) -> None:
@@ -525,10 +549,10 @@ def test_send_message_to_chat_with_words_of_a_former_member_is_refused() -> None
     assert results_of(world, run)[0].content == REFUSED
 
 
-def test_send_message_after_reading_another_private_chat_of_the_same_person_is_posted() -> None:
+def test_send_message_after_reading_another_private_chat_of_the_same_person_is_refused() -> None:
     world = _house()
     world.chat(HUSAM, COACH, chat_id="chat_two", title="Again", respond="manual", **DIRECT)
     world.post("My secret", HUSAM, chat_id="chat_two")
     reads = calls(("read_messages", {"chat_id": "chat_two"}))
     run = _ask(world, "chat_husam", reads, says("I am late", chat_id="chat_all"), END)
-    assert results_of(world, run)[1].status == "done"
+    assert results_of(world, run)[1].content == REFUSED

@@ -2,7 +2,6 @@
 
 from skein.errors import ModelRejected
 from skein.models.common.base import NamedMember
-from skein.models.common.storage import Update
 from skein.models.runs.completion import ModelRequest
 from skein.prompts import render
 from tests.support.builders import TENANT, World, bot, person, statuses
@@ -32,7 +31,7 @@ def test_chain_continues_after_a_failed_run_and_an_agent_that_left() -> None:
     world = _trio()
     world.model.script.append(ModelRejected("no"))
     world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
-    world.table.write(Update(world.membership(bot("agt_b", "B")).key, set={"left_seq": 0}))
+    world.close_membership(bot("agt_b", "B"))
     world.drain()
     assert world.texts() == [render("notice_no_answer"), "I am C"]
 

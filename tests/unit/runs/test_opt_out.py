@@ -127,7 +127,6 @@ def test_plan_in_the_chat_of_an_opted_out_person_costs_no_model_call(opted_out: 
         trigger=Trigger(type="plan", plan=trigger, traced_to=DANA.id),
         cause=("plan", "plan_1", "now"),
         now=world.clock.now(),
-        settings=world.settings,
         audience=world.stored_chat().readers,
         chat=world.stored_chat(),
     )

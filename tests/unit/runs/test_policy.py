@@ -48,33 +48,32 @@ def test_invocation_of_the_run_worker_has_time_for_a_model_call() -> None:
 
 
 def test_attempt_pause_doubles_until_the_attempts_are_over() -> None:
-    runs = [a_run(attempts=n) for n in range(1, SETTINGS.max_attempts + 1)]
-    pauses = [policy.attempt_pause(run, SETTINGS) for run in runs]
-    assert pauses == [SETTINGS.retry_base_seconds * 2**n for n in range(len(runs))]
-    over = [policy.attempts_are_over(run, SETTINGS) for run in runs]
+    runs = [a_run(attempts=n) for n in range(1, policy.MAX_ATTEMPTS + 1)]
+    pauses = [policy.attempt_pause(run) for run in runs]
+    assert pauses == [policy.RETRY_BASE_SECONDS * 2**n for n in range(len(runs))]
+    over = [policy.attempts_are_over(run) for run in runs]
     assert over == [False] * (len(runs) - 1) + [True]
 
 
-@pytest.mark.parametrize(
-    ("longest", "bound"), [(None, SETTINGS.model_retry_max_seconds), (policy.BUSY_SECONDS, 30)]
-)
-def test_deferral_pause_doubles_up_to_its_bound(longest: int | None, bound: int) -> None:
+@pytest.mark.parametrize("longest", [None, policy.BUSY_SECONDS])
+def test_deferral_pause_doubles_up_to_its_bound(longest: int | None) -> None:
+    bound = longest or SETTINGS.model_retry_max_seconds
     pauses = [
-        policy.deferral_pause(a_run(put_offs=n), SETTINGS, longest_seconds=longest)
+        policy.deferral_pause(a_run(deferrals=n), SETTINGS, longest_seconds=longest)
         for n in range(20)
     ]
-    assert pauses[0] == min(SETTINGS.retry_base_seconds, bound)
+    assert pauses[0] == min(policy.RETRY_BASE_SECONDS, bound)
     assert pauses == sorted(pauses)
     assert pauses[-1] == bound
 
 
-def test_deferrals_are_over_after_the_setting_from_the_last_merge() -> None:
-    longest = timedelta(seconds=SETTINGS.max_put_off_seconds)
+def test_deferrals_are_over_after_their_time_from_the_last_merge() -> None:
+    longest = policy.MAX_DEFERRED
     second = timedelta(seconds=1)
-    assert not policy.deferrals_are_over(a_run(), NOON + longest, SETTINGS)
-    assert policy.deferrals_are_over(a_run(), NOON + longest + second, SETTINGS)
+    assert not policy.deferrals_are_over(a_run(), NOON + longest)
+    assert policy.deferrals_are_over(a_run(), NOON + longest + second)
     joined = a_run(joined_at=NOON + second)
-    assert not policy.deferrals_are_over(joined, NOON + longest + second, SETTINGS)
+    assert not policy.deferrals_are_over(joined, NOON + longest + second)
 
 
 def test_queue_delay_is_at_most_what_sqs_accepts() -> None:

@@ -8,6 +8,7 @@ import pytest
 from skein.models.common.storage import Update
 from skein.models.runs.completion import ModelRequest
 from skein.services.runs.claim import Claim
+from skein.services.runs.policy import WAIT_SECONDS
 from tests.support.agents import (
     AHMAD,
     ASK,
@@ -46,7 +47,7 @@ def test_a_wait_is_found_by_nobody_before_its_time_and_costs_no_model() -> None:
     world = waiting_here()
     asked = len(world.model.requests)
     for _ in range(4):
-        world.clock.advance(60)
+        world.clock.advance(WAIT_SECONDS / 5)
         world.tick()
         world.run_ready()
         world.take(job_of(the_run(world)))
@@ -174,9 +175,9 @@ def test_a_reply_by_a_person_brings_the_chain_back_to_its_beginning() -> None:
 # ---------------------------------------------------------------------- no reply
 
 
-def test_delayed_job_resumes_the_run_with_timeout_after_five_minutes() -> None:
+def test_delayed_job_resumes_the_run_with_timeout_after_its_wait() -> None:
     world = waiting_here(says("Never mind"), END)
-    world.clock.advance(300)
+    world.clock.advance(WAIT_SECONDS)
     world.run_ready()
     run = the_run(world)
     assert_resumed(run, "timeout")
@@ -191,7 +192,7 @@ def test_delayed_job_resumes_the_run_with_timeout_after_five_minutes() -> None:
 
 def test_where_the_delayed_job_is_lost_the_tick_does_it_a_minute_later() -> None:
     world = waiting_here(END)
-    world.clock.advance(305)
+    world.clock.advance(WAIT_SECONDS + 5)
     world.queues.ready("turns")
     world.tick()
     assert world.queues.ready("turns") == ()
@@ -203,7 +204,7 @@ def test_where_the_delayed_job_is_lost_the_tick_does_it_a_minute_later() -> None
 
 def test_a_message_after_the_time_out_is_answered_by_a_run_of_its_own() -> None:
     world = waiting_here(END)
-    world.clock.advance(300)
+    world.clock.advance(WAIT_SECONDS)
     world.run_ready()
     world.post("Sorry, yes", HUSAM)
     settle(world)
@@ -212,14 +213,14 @@ def test_a_message_after_the_time_out_is_answered_by_a_run_of_its_own() -> None:
 
 def test_the_job_of_an_earlier_wait_does_not_end_a_later_one() -> None:
     world = waiting_here(says("Sure?", wait=True), END)
-    world.clock.advance(200)
+    world.clock.advance(WAIT_SECONDS - 100)
     world.post("Yes", HUSAM)
     settle(world)
     assert the_run(world).waits == 2
     world.clock.advance(110)
     world.run_ready()
     assert the_run(world).status == "waiting"
-    world.clock.advance(200)
+    world.clock.advance(WAIT_SECONDS - 100)
     world.run_ready()
     assert_resumed(the_run(world), "timeout")
 
@@ -234,7 +235,7 @@ def _time_out(world: World) -> Claim | None:
 
 def _late(world: World) -> None:
     world.queues.ready("turns")
-    world.clock.advance(300)
+    world.clock.advance(WAIT_SECONDS)
 
 
 @pytest.mark.parametrize("first", ["reply", "timeout"])

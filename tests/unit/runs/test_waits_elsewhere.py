@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from skein.models.runs.completion import ModelRequest
+from skein.services.runs.policy import WAIT_SECONDS
 from tests.support.agents import (
     AHMAD,
     ASK,
@@ -124,7 +125,7 @@ def test_burst_in_waited_chat_is_answered_by_the_resumed_run() -> None:
 
 def test_time_runs_out_in_another_chat_as_well() -> None:
     world = waiting_elsewhere(END)
-    world.clock.advance(300)
+    world.clock.advance(WAIT_SECONDS)
     world.run_ready()
     assert_resumed(the_run(world), "timeout", None, "chat_2")
     assert the_run(world).status == "done"
@@ -152,7 +153,7 @@ def test_a_run_without_a_chat_times_out_too() -> None:
     world.chat(HUSAM, COACH)
     run = asked_by_service(world)
     settle(world)
-    world.clock.advance(300)
+    world.clock.advance(WAIT_SECONDS)
     world.run_ready()
     assert stored(world, run).status == "done"
     assert live_pointers(world) == 0
@@ -246,7 +247,7 @@ def test_chain_continues_after_a_waiting_agent_left() -> None:
 def test_a_deleted_agents_wait_ends_with_its_time() -> None:
     world = waiting_here()
     world.app.agents.delete(TENANT, COACH.id)
-    world.clock.advance(300)
+    world.clock.advance(WAIT_SECONDS)
     world.run_ready()
     run = the_run(world)
     assert (run.status, run.error) == ("canceled", "agent not found")

@@ -75,7 +75,7 @@ def test_overtaken_worker_does_not_overwrite_a_newer_summary() -> None:
     for n in range(10):
         world.post(f"fact-{n}", HUSAM)
     _renew(world)
-    record = world.stored_chat().record
+    record = world.stored_chat().summary
     assert record is not None
     assert "fact-new" in record.text
     assert record.seq == 11
@@ -87,7 +87,7 @@ def test_direct_chats_have_a_record_as_well(chat: dict[str, Any]) -> None:
     for n in range(10):
         world.post(f"fact-{n}", HUSAM)
     world.drain()
-    record = world.stored_chat().record
+    record = world.stored_chat().summary
     assert record is not None
     assert (record.from_seq, record.seq, record.at) == (1, 10, NOON)
     assert record.audience.people == ((HUSAM.id,) if chat else ())
@@ -102,12 +102,12 @@ def test_more_than_one_question_holds_is_taken_in_several_goes_and_nothing_is_le
     world.run_ready()
     covered = []
     for _ in range(5):
-        record = world.stored_chat().record
+        record = world.stored_chat().summary
         assert record is not None
         covered.append(record.seq)
         _later(world)
     assert covered == [200, 400, 450, 450, 450]
-    record = world.stored_chat().record
+    record = world.stored_chat().summary
     assert record is not None
     assert [n for n in range(440) if f"fact-{n:03d}" not in record.text] == []
     assert len(_chat_summaries_asked(world)) == 3
@@ -121,7 +121,7 @@ def test_long_messages_are_taken_in_several_goes_as_well() -> None:
     world.run_ready()
     for _ in range(5):
         _later(world)
-    record = world.stored_chat().record
+    record = world.stored_chat().summary
     assert record is not None
     assert record.seq == 12
     assert [n for n in range(12) if f"fact-{n:03d}" not in record.text] == []
@@ -137,7 +137,7 @@ def test_a_record_is_cut_where_it_is_too_long() -> None:
     answer = json.dumps({"summary": "a" * 9_000, "lines": ["One.", "Two."]})
     world.model.summaries.extend([answer] * 2)
     world.drain()
-    record = world.stored_chat().record
+    record = world.stored_chat().summary
     assert record is not None
     assert record.text == "a" * MAX_CHAT_SUMMARY
 
@@ -152,9 +152,9 @@ def test_a_record_that_is_none_is_never_stored(answer: str) -> None:
     world.model.summaries.extend([answer] * 2)
     world.drain()
     chat = world.stored_chat()
-    assert chat.record is None
-    assert chat.record_state is not None
-    assert chat.record_state.failures == 1
+    assert chat.summary is None
+    assert chat.summary_state is not None
+    assert chat.summary_state.failures == 1
     assert world.metrics.counts["SummariesFailed"] == 2
 
 
@@ -171,7 +171,7 @@ def test_a_record_that_comes_after_an_erasure_is_not_stored() -> None:
 
     world.model.summaries.append(erased)
     _renew(world)
-    assert world.stored_chat().record is None
+    assert world.stored_chat().summary is None
 
 
 @pytest.mark.parametrize("agent_id", [None, COACH.id])
@@ -195,7 +195,7 @@ def test_messages_after_the_read_belong_to_the_next_summary(agent_id: str | None
     _renew(world, agent_id)
     assert world.stored_chat().last_seq == 11
     assert "he is gone" not in _question(world.model.summary_requests[-1])
-    summary = world.membership(COACH).summary if agent_id else world.stored_chat().record
+    summary = world.membership(COACH).summary if agent_id else world.stored_chat().summary
     assert summary is not None
     assert summary.seq == 10
     assert summary.audience.people == (AHMAD.id, HUSAM.id)
@@ -207,7 +207,7 @@ def test_summaries_are_stored_by_clocks_that_are_finer_than_the_table() -> None:
     for n in range(10):
         world.post(f"fact-{n}", HUSAM)
     world.drain()
-    assert world.stored_chat().record is not None
+    assert world.stored_chat().summary is not None
     assert world.membership(COACH).summary is not None
 
 
@@ -324,7 +324,7 @@ def test_half_a_character_in_an_answer_harms_nobody() -> None:
     for n in range(10):
         world.post(f"fact-{n}", HUSAM)
     world.drain()
-    note, record = world.membership(COACH).summary, world.stored_chat().record
+    note, record = world.membership(COACH).summary, world.stored_chat().summary
     assert note is not None
     assert record is not None
     assert (note.text, record.text) == ("One ?.\nTwo.", "Half ?.")

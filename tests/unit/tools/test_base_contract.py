@@ -3,7 +3,7 @@
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,12 +13,10 @@ from skein.adapters.openai.model import tools_on_wire
 from skein.agent.tools import TOOLS, enabled, written
 from skein.agent.tools.base import Tool
 from skein.errors import Correctable
-from skein.models.directory.agent import DEFAULT_TOOLS, FORMER_TOOLS, ToolName
-from tests.support.builders import tokens
+from skein.models.directory.agent import DEFAULT_TOOLS, ToolName
 from tests.support.goldens import agrees
 
 ROOT = Path(__file__).resolve().parents[3]
-DOCUMENT = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
 
 REGISTER = "shared/skein/models/directory/agent.py"
 
@@ -42,12 +40,6 @@ def _parts(schema: dict[str, Any], depth: int = 1) -> Iterator[tuple[dict[str, A
         yield from _parts(part, depth)
     if "items" in schema:
         yield from _parts(schema["items"], depth + 1)
-
-
-def _rows() -> dict[str, list[str]]:
-    table = DOCUMENT.split("## Former names", maxsplit=1)[0]
-    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| `")]
-    return {row[0].strip(" `"): [cell.strip() for cell in row[1:]] for row in rows}
 
 
 # ---------------------------------------------------------------------- schemas
@@ -134,81 +126,6 @@ def test_code_and_api_know_the_same_tools() -> None:
         assert name in written(), f'delete "{name}" from ToolName in {REGISTER}'
     assert list(TOOLS) == list(names)
     assert set(DEFAULT_TOOLS) <= TOOLS.keys()
-
-
-def _mistakes_of_document(tools: Mapping[str, Tool], rows: Mapping[str, list[str]]) -> list[str]:
-    """Return what to do to the table of tools, one sentence for each row."""
-    found, before = [], None
-    for name, tool in tools.items():
-        optional = [
-            f"`{argument}`" if argument in _required(tool) else f"`{argument}?`"
-            for argument in _properties(tool)
-        ]
-        given = "yes" if name in DEFAULT_TOOLS else "no"
-        description = rows[name][1] if name in rows else tool.description.rstrip(".")
-        row = f"| `{name}` | {', '.join(optional)} | {description} | {given} |".replace(
-            "|  |", "| |"
-        )
-        place = f"behind the row of `{before}`" if before else "as the first row"
-        if name not in rows:
-            found.append(f"add this row to the first table of docs/tools.md, {place}: {row}")
-        elif (set(re.findall(r"`[^`]+`", rows[name][0])), rows[name][2]) != (set(optional), given):
-            found.append(f"write the row of `{name}` in docs/tools.md like this: {row}")
-        before = name
-    found += [f"delete the row of `{name}` from docs/tools.md" for name in rows.keys() - tools]
-    if not found and list(rows) != list(tools):
-        found.append(f"order the rows of docs/tools.md like ToolName: {', '.join(tools)}")
-    return found
-
-
-def test_document_lists_all_tools_with_their_arguments() -> None:
-    mistakes = _mistakes_of_document(TOOLS, _rows())
-    assert not mistakes, "\n".join(mistakes)
-
-
-def test_tool_without_row_is_named_with_its_row_and_place() -> None:
-    rows = _rows()
-    known = {name: tool for name, tool in TOOLS.items() if name in rows}
-    del rows["stop_run"]
-    assert _mistakes_of_document(known, rows) == [
-        (
-            "add this row to the first table of docs/tools.md, behind the row of `get_my_runs`: "
-            "| `stop_run` | `run_id` | Stop another of your runs. What it has sent stays | no |"
-        )
-    ]
-
-
-def test_row_of_unknown_tool_is_named() -> None:
-    rows = _rows() | {"fly": ["", "flies", "no"]}
-    known = {name: tool for name, tool in TOOLS.items() if name in rows}
-    assert _mistakes_of_document(known, rows) == ["delete the row of `fly` from docs/tools.md"]
-
-
-def test_tokens_of_all_tools_in_document_are_current() -> None:
-    def size(names: Sequence[str]) -> str:
-        sent = tools_on_wire(tool.spec for tool in enabled(names))
-        return f"{tokens().count(json.dumps(sent)):,}"
-
-    sentence = (
-        f"All {len(TOOLS)} take {size(tuple(TOOLS))} tokens, "
-        f"the {len(DEFAULT_TOOLS)} given ones {size(DEFAULT_TOOLS)}"
-    )
-    says = re.search(
-        r"All \d+ take [\d,]+ tokens, the \d+ given ones [\d,]+", " ".join(DOCUMENT.split())
-    )
-    assert says is not None, f"docs/tools.md must say: {sentence}"
-    assert says[0] == sentence, f"write in docs/tools.md: {sentence}"
-
-
-def test_document_lists_all_former_names_of_tools() -> None:
-    section = DOCUMENT.split("## Former names")[1].split("## What comes back")[0]
-    rows = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
-    listed = {
-        former: re.findall(r"`(\w+)`", now)[0]
-        for cell, now in rows
-        for former in re.findall(r"`(\w+)`", cell)
-    }
-    assert listed == FORMER_TOOLS
 
 
 # ---------------------------------------------------------------------- unit tests

@@ -9,7 +9,7 @@ from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Media
 from skein.models.common.audience import Audience
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Page, Put, Query
+from skein.models.common.storage import Page, Query
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import (
     AHMAD,
@@ -119,19 +119,6 @@ def test_authors_have_the_names_of_the_legend_and_outsiders_a_number_of_their_ow
         '  Ann (3): "I am number 2"',
         '  You: "I am Coach"',
     ]
-
-
-def test_author_without_a_reference_is_in_quotes() -> None:
-    world = _world(borrow("chat_2"))
-    _say(world, "Sold out")
-    _ask(world)
-    staged = _staged(world)
-    assert staged is not None
-    item = staged.to_item()
-    item["messages"] = [{"author": "Ahmad", "text": "Sold out"}]
-    world.table.write(Put(staged.key, item))
-    _ask(world)
-    assert _section(world).splitlines()[-1] == '  "Ahmad": "Sold out"'
 
 
 def test_keywords_and_notices_are_left_out_and_take_nobodys_place() -> None:

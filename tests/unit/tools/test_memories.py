@@ -1,11 +1,12 @@
 """Agents remember, forget and search: once each, within reach, and told what came of it."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from skein.models.memory.memory import Memory
+from skein.models.memory.memory import JOURNAL_DAYS, Memory
 from skein.models.runs.step import ToolResult
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage
 from tests.support.builders import NOON, TENANT, World
@@ -14,6 +15,7 @@ from tests.unit.memory.test_memories import OWNER, add, live
 
 DIRECT = {"kind": "direct", "visibility": "private"}
 PRIVATE = {"visibility": "private"}
+FADING_DAY = f"{NOON + timedelta(days=JOURNAL_DAYS):%Y-%m-%d}"
 
 
 def _asked(world: World, *tools: tuple[str, dict[str, Any]], chat_id: str = "chat_1") -> list[str]:
@@ -71,7 +73,7 @@ def test_a_journal_entry_says_when_it_fades() -> None:
     world = _group()
     [told] = _asked(world, _saving("Husam is away", "journal"))
     [memory] = _remembered(world)
-    assert told == f"remembered, id: {memory.id}; it fades on 2026-02-25"
+    assert told == f"remembered, id: {memory.id}; it fades on {FADING_DAY}"
 
 
 def test_save_memory_twice_says_that_it_exists() -> None:
@@ -149,7 +151,7 @@ def test_search_result_has_id_kind_and_day() -> None:
     [told] = _asked(world, _searching("tea"))
     assert told.splitlines() == [
         f'- {core.id} (core, 2026-02-18): "Husam drinks tea, tea and tea"',
-        f"- {note.id} (journal, 2026-02-18, fades on 2026-02-25): "
+        f"- {note.id} (journal, 2026-02-18, fades on {FADING_DAY}): "
         + json.dumps('Husam said:\n"More tea!"'),
     ]
     assert _asked(world, _searching("tea", limit=1))[0].count("\n") == 0
@@ -179,7 +181,7 @@ def test_search_skips_faded_and_forgotten_memories() -> None:
     add(world, "Old tea", owner=owner, kind="journal")
     gone = add(world, "Gone tea", owner=owner)
     world.app.memories.remove(owner.reach, gone.id)
-    world.clock.advance(7 * 86_400)
+    world.clock.advance(JOURNAL_DAYS * 86_400)
     assert _asked(world, _searching("tea")) == ["no memories found"]
 
 

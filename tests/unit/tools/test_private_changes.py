@@ -49,7 +49,7 @@ CHANGES: dict[str, tuple[str, dict[str, Any]]] = {
     "write a document": ("write_document", {"name": "log", "text": "secret"}),
     "append to a document": ("append_document", {"name": "log", "text": "secret"}),
     "edit a document": ("edit_document", {"name": "log", "find": "ours", "replace": "secret"}),
-    "show a document": ("write_document", {"name": "log", "text": "ours", "on_show": True}),
+    "show a document": ("write_document", {"name": "log", "text": "ours", "pinned": True}),
     "delete a document": ("delete_document", {"name": "log"}),
     "note on a thread": ("update_thread", {"thread_id": "thr_1", "progress": "secret"}),
     "complete a thread": (
@@ -157,7 +157,7 @@ MADE = (
     ("set_goal", {"text": "Mango"}),
     ("set_plan", {"name": "Report", "instruction": "Mango", "run_after": "2 days"}),
     ("save_memory", {"text": "Husam likes mango", "kind": "core"}),
-    ("write_document", {"name": "mango", "text": "secret", "on_show": True}),
+    ("write_document", {"name": "mango", "text": "secret", "pinned": True}),
     ("append_document", {"name": "mango", "text": "!"}),
     ("create_thread", {"concern": "Mango"}),
     ("switch_thread", {"thread_id": "thr_1"}),
@@ -195,18 +195,12 @@ def test_plan_carries_its_partition_to_its_run() -> None:
     assert (run.scope, run.audience) == (TEAM, ALONE)
 
 
-@pytest.mark.parametrize(
-    ("audience", "chat_id", "scope"),
-    [(ALONE, None, DIRECT), (ALONE, "chat_1", DIRECT), (BOTH, "chat_1", TEAM), (BOTH, None, None)],
-)
-def test_run_stored_without_partition_keeps_things_where_its_plan_was_set(
-    audience: Audience, chat_id: str | None, scope: str | None
+@pytest.mark.parametrize(("audience", "scope"), [(ALONE, DIRECT), (BOTH, None)])
+def test_run_without_scope_keeps_things_in_the_scope_of_its_only_person(
+    audience: Audience, scope: str | None
 ) -> None:
     world = stage(calls(("set_goal", {"text": "Mango"})), END)
-    assert PLAN_RUN.plan is not None
-    plan = PLAN_RUN.plan.model_copy(update={"chat_id": chat_id})
-    trigger = PLAN_RUN.model_copy(update={"plan": plan})
-    run = asked_by_service(world, trigger=trigger, audience=audience)
+    run = asked_by_service(world, trigger=PLAN_RUN, audience=audience)
     settle(world)
     [(status, _)] = done(world, run)
     reach = Reach(tenant=TENANT, agent_id=COACH.id, scopes=(scope,))

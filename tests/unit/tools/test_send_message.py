@@ -13,13 +13,16 @@ HUSAM, COACH = person(), bot()
 TOOLS = ("send_message", "read_messages")
 
 
-def world_with(*script: Script, other_chat: bool = True, **agent: Any) -> World:
-    """A direct chat in which Husam has said hello, and maybe another chat of the agent."""
+def world_with(
+    *script: Script, other_chat: bool = True, visibility: str = "private", **agent: Any
+) -> World:
+    """A direct chat in which Husam has said hello, and maybe another chat with the agent."""
     world = World(model=ScriptedModel.saying(*script, default="Hello!"))
     world.agent(enabled_tools=TOOLS, **agent)
     world.chat(HUSAM, COACH, kind="direct", visibility="private")
     if other_chat:
-        world.chat(HUSAM, COACH, chat_id="chat_2", title="Sales", respond="manual")
+        sales = {"title": "Sales", "respond": "manual", "visibility": visibility}
+        world.chat(HUSAM, COACH, chat_id="chat_2", **sales)
     world.post("Hello", HUSAM)
     settle(world)
     return world
@@ -34,6 +37,16 @@ def test_text_mode_without_another_chat_offers_no_send_message() -> None:
     world = world_with(other_chat=False)
     assert schema_of_request(world) is None
     assert [tool.name for tool in world.model.requests[0].tools] == ["read_messages"]
+
+
+def test_private_chat_whose_words_may_go_nowhere_offers_no_send_message_and_says_so() -> None:
+    world = world_with(visibility="open")
+    assert schema_of_request(world) is None
+    assert "you cannot post in chats that others read" in world.model.prompt
+
+
+def test_private_chat_whose_words_may_go_to_the_other_chat_mentions_no_limit() -> None:
+    assert "you cannot post" not in world_with().model.prompt
 
 
 def test_text_mode_with_another_chat_asks_for_its_id() -> None:

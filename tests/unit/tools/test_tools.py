@@ -11,7 +11,7 @@ from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import SmsAddress
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Reach
-from skein.models.common.storage import Query, Update
+from skein.models.common.storage import Query
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.trigger import Trigger
 from skein.services.runs.policy import MAX_STEPS
@@ -580,7 +580,7 @@ def test_set_plan_with_a_zone_keeps_it() -> None:
 def test_an_agent_that_has_left_another_chat_reaches_it_no_more() -> None:
     world = stage()
     world.chat(HUSAM, COACH, chat_id="chat_2")
-    world.table.write(Update(world.membership(COACH, "chat_2").key, set={"left_seq": 0}))
+    world.close_membership(COACH, "chat_2")
     world.chat(HUSAM, COACH)
     actor(world, bot("agt_c", "Other"))
     world.chat(person("usr_x", "X"), bot("agt_c", "Other"), chat_id="chat_3")

@@ -1,14 +1,12 @@
 """An export of a thread holds only activations that everybody who may be shown it was there for."""
 
 import json
-from typing import Any
 
 import pytest
 
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Delete, Key, Put, Query
-from skein.models.runs.run import Run
+from skein.models.common.storage import Put
 from skein.models.workspace.thread import Thread, ThreadRunLink
 from skein.services.workspace import thread_changes as changes
 from tests.support.agents import (
@@ -67,25 +65,6 @@ def test_activation_that_continues_in_private_chat_is_left_out() -> None:
     assert SECRET not in export
 
 
-def test_activation_that_starts_in_private_chat_is_left_out() -> None:
-    world, _ = world_with(
-        calls(
-            ("switch_thread", {"thread_id": "thr_1"}),
-            ("send_message", {"text": "Which one?", "chat_id": "chat_1", "wait": True}),
-        ),
-        END,
-    )
-    world.post(f"My secret is {SECRET}; ask the others", HUSAM, chat_id="chat_2")
-    settle(world)
-    world.post(f"The {PUBLIC}", HUSAM)
-    settle(world)
-    run = the_run(world, chat_id="chat_2")
-    assert [step.activation for step in steps_of(world, run)] == [1, 2]
-    export = exported(world)
-    assert PUBLIC in export
-    assert SECRET not in export
-
-
 def test_activation_without_chat_for_one_person_is_left_out() -> None:
     world, thread = world_with(calls("get_my_runs", ("switch_thread", {"thread_id": "thr_1"})), END)
     run = asked_by_service(world, audience=ALONE)
@@ -112,59 +91,3 @@ def test_activation_that_fewer_people_were_there_for_is_left_out(
     world.post("@Coach, begin", HUSAM)
     settle(world)
     assert (SECRET in exported(world, owner)) is shown
-
-
-# ---------------------------------------------------------------------- stored before
-
-
-def as_stored_before(world: World, run: Run, owner: Owner = OPEN_OWNER) -> None:
-    """Put the link of a run in the place of those of its activations."""
-    owned = (TENANT, COACH.id, owner.scope)
-    ended = Thread.ended_key_of(*owned, "thr_1").pk
-    prefix = ThreadRunLink.prefix_of("thr_1")
-    for item in world.table.query(Query.under(ended, prefix)).items:
-        world.table.write(Delete(Key(item["pk"], item["sk"])))
-    mark = ThreadRunLink(thread_id="thr_1", run_id=run.id, shown_at=NOON)
-    world.table.write(Put(ThreadRunLink.key_of(*owned, "thr_1", run.id), mark.attributes()))
-
-
-def test_link_stored_without_activation_counts_for_the_only_one_in_an_open_chat() -> None:
-    world, _ = world_with(calls("get_my_runs"), END)
-    world.post(f"@Coach, it is a {PUBLIC}", HUSAM)
-    settle(world)
-    as_stored_before(world, the_run(world))
-    assert PUBLIC in exported(world)
-
-
-def test_link_stored_without_activation_counts_in_a_direct_chat() -> None:
-    world, _ = world_with(calls("get_my_runs"), END)
-    owner = Owner(tenant=TENANT, agent_id=COACH.id, scope=f"user:{HUSAM.id}", audience=ALONE)
-    world.app.threads.switch(OPEN_OWNER.reach, None)
-    end = changes.ended("archived", NOON)
-    world.app.threads.change(OPEN_OWNER.reach, "thr_1", end)
-    world.app.threads.create(owner, {"concern": "The secret"}, thread_id="thr_1")
-    world.post(f"My secret is {SECRET}", HUSAM, chat_id="chat_2")
-    settle(world)
-    as_stored_before(world, the_run(world, chat_id="chat_2"), owner)
-    assert SECRET in exported(world, owner)
-
-
-def test_link_stored_without_activation_counts_for_none_of_several() -> None:
-    world, _ = world_with(says("What?", chat_id="chat_2", wait=True), END)
-    world.post(f"@Coach, it is a {PUBLIC}", HUSAM)
-    settle(world)
-    world.post(f"My secret is {SECRET}", HUSAM, chat_id="chat_2")
-    settle(world)
-    as_stored_before(world, the_run(world))
-    assert json.loads(exported(world)) == []
-
-
-@pytest.mark.parametrize(("fields", "shown"), [({}, True), ({"audience": ALONE}, False)])
-def test_link_stored_without_activation_of_run_without_chat_has_the_runs_audience(
-    fields: dict[str, Any], *, shown: bool
-) -> None:
-    world, _ = world_with(NOTED, END)
-    run = asked_by_service(world, **fields)
-    settle(world)
-    as_stored_before(world, run)
-    assert bool(json.loads(exported(world))) is shown

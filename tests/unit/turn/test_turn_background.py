@@ -24,7 +24,7 @@ PRIVATE: dict[str, Any] = {"visibility": "private", "title": None}
 REMINDER = "Remind Dana to stretch"
 TOMORROW = 24 * 3_600
 MINUTE = timedelta(minutes=1)
-SETTINGS = Settings(reply_debounce_seconds=0, line_reply_debounce_seconds=0)
+SETTINGS = Settings(reply_debounce_seconds=0)
 
 
 def home(*script: Any, sms: bool = False, settings: Settings = SETTINGS) -> World:

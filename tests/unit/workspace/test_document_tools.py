@@ -92,7 +92,7 @@ def test_an_agent_writes_reads_appends_edits_and_deletes() -> None:
 
 def test_documents_are_listed_by_where_they_are_kept_without_their_texts() -> None:
     world = talking(does("list_documents"), private=True)
-    given_document(world, OWN, "open.md", "secret", on_show=True)
+    given_document(world, OWN, "open.md", "secret", pinned=True)
     given_document(world, HIS, "his\n", "x" * 2_000, media_type="text/csv")
     given_document(world, OF_CHAT, "open.md", "")
     theirs = Author(audience=Audience(open=False, people=("usr_ahmad",)))
@@ -233,7 +233,7 @@ def test_the_chats_document_counts_before_the_agents_own() -> None:
 
 
 def test_document_written_in_private_is_limited_to_its_audience() -> None:
-    world = talking(does("write_document", name="diary", text="secret", on_show=True), private=True)
+    world = talking(does("write_document", name="diary", text="secret", pinned=True), private=True)
     told(world)
     assert read(world, HIS, "diary").audience == HUSAM_ALONE
     assert "| secret" in prompt(world)
@@ -292,13 +292,13 @@ def test_run_with_private_content_gives_no_document_to_another_chat() -> None:
 def test_a_prompt_with_documents_and_skills_reads_as_it_should() -> None:
     world = talking()
     world.app.skills.put(TENANT, SkillHead(name="core"), "Work with care.\n\nAlways.")
-    given_document(world, OWN, "rules", "# Rules\n\nBe kind.\n", on_show=True)
+    given_document(world, OWN, "rules", "# Rules\n\nBe kind.\n", pinned=True)
     given_document(
         world,
         OWN,
         "numbers.csv",
         ("0123456789," * 90 + "\n") * 12,
-        on_show=True,
+        pinned=True,
         media_type="text/csv",
     )
     given_document(world, OF_CHAT, "agenda \u2014 today", "1. Hi\n\nTRIGGER:\n  type: manual")
@@ -355,7 +355,7 @@ def test_a_skill_that_is_not_shown_is_read_by_its_name() -> None:
 def test_nothing_in_a_document_can_be_a_line_of_the_prompt(text: str) -> None:
     world = talking()
     plain = prompt(world).splitlines()
-    given_document(world, OWN, "notes", text, on_show=True)
+    given_document(world, OWN, "notes", text, pinned=True)
     added = list(prompt(world).splitlines())
     for line in plain:
         added.remove(line)
@@ -370,7 +370,7 @@ def test_where_room_is_short_documents_are_cut_further_and_the_newest_messages_s
     world.agent(COACH.id, COACH.name)
     world.chat(HUSAM, COACH)
     for n in range(4):
-        given_document(world, OWN, f"doc {n}", "word " * 2_000, on_show=True)
+        given_document(world, OWN, f"doc {n}", "word " * 2_000, pinned=True)
     for n in range(5):
         world.post(f"Message {n} " + "word " * 60, HUSAM)
     shown = world.app.preview.show(TENANT, COACH.id, "chat_1")
@@ -383,7 +383,7 @@ def test_where_room_is_short_documents_are_cut_further_and_the_newest_messages_s
 @pytest.mark.parametrize("author", [Author(), Author(audience=HUSAM_ALONE)])
 def test_pinned_documents_in_private_chat_are_open_ones_and_the_persons_own(author: Author) -> None:
     world = talking(private=True)
-    given_document(world, HIS, "his", "for him", on_show=True, author=author)
-    given_document(world, OWN, "rules", "for all", on_show=True)
+    given_document(world, HIS, "his", "for him", pinned=True, author=author)
+    given_document(world, OWN, "rules", "for all", pinned=True)
     text = prompt(world)
     assert text.index("| for all") < text.index("| for him")

@@ -55,16 +55,16 @@ def test_a_new_document_is_markdown_at_version_1() -> None:
         "text/markdown",
         1,
     )
-    assert (document.audience, document.on_show, document.created_at) == (OPEN, False, NOON)
+    assert (document.audience, document.pinned, document.created_at) == (OPEN, False, NOON)
 
 
 def test_writing_again_replaces_the_text_and_leaves_the_rest() -> None:
     world = World()
-    write(world, media_type="text/csv", on_show=True)
+    write(world, media_type="text/csv", pinned=True)
     world.clock.advance(60)
     document = write(world, text="a,b\n")
     assert (document.text, document.media_type, document.version) == ("a,b\n", "text/csv", 2)
-    assert document.on_show
+    assert document.pinned
     assert document.created_at == NOON
     assert document.updated_at == world.clock.now()
 
@@ -135,7 +135,7 @@ def test_appending_adds_to_the_end() -> None:
     world = World()
     write(world)
     done = world.app.documents.revise(REACH, "plan", Revision(append="Two\n"))
-    assert (done.deed, done.version, done.characters) == ("changed", 2, 8)
+    assert (done.change, done.version, done.characters) == ("changed", 2, 8)
     assert world.app.documents.get(REACH, "plan").text == "One\nTwo\n"
 
 
@@ -160,9 +160,9 @@ def test_nothing_is_revised_that_is_not_there() -> None:
 
 def test_a_deleted_document_is_gone_and_a_new_one_of_its_name_is_another() -> None:
     world = World()
-    first = write(world, on_show=True)
+    first = write(world, pinned=True)
     done = world.app.documents.delete(REACH, "plan")
-    assert (done.deed, done.name, done.version) == ("deleted", "plan", 1)
+    assert (done.change, done.name, done.version) == ("deleted", "plan", 1)
     with pytest.raises(NotFound):
         world.app.documents.get(REACH, "plan")
     assert pins(world) == []
@@ -193,7 +193,7 @@ def test_concurrent_pins_over_limit_are_refused() -> None:
 
     def put(n: int) -> bool:
         try:
-            write(world, f"doc {n}", on_show=True)
+            write(world, f"doc {n}", pinned=True)
         except Conflict:
             return False
         return True
@@ -228,7 +228,7 @@ def test_an_effect_that_is_carried_out_again_changes_nothing() -> None:
     append, remove = Author(effect="run:1:0", guard=HOLDS), Author(effect="run:1:1", guard=HOLDS)
     for _ in range(2):
         done = world.app.documents.revise(REACH, "plan", Revision(append="Two\n"), author=append)
-        assert (done.deed, done.version) == ("changed", 2)
+        assert (done.change, done.version) == ("changed", 2)
     assert world.app.documents.get(REACH, "plan").text == "One\nTwo\n"
     first = world.app.documents.delete(REACH, "plan", author=remove)
     write(world, text="Since then\n")
@@ -274,11 +274,11 @@ def test_every_change_of_an_agents_documents_is_seen_in_the_revision() -> None:
 
 def test_pinned_document_is_listed_until_unpinned() -> None:
     world = World()
-    write(world, "b", on_show=True)
-    write(world, "a", on_show=True)
+    write(world, "b", pinned=True)
+    write(world, "a", pinned=True)
     write(world, "c")
     assert pins(world) == ["b", "a"]
-    world.app.documents.revise(REACH, "b", Revision(on_show=False))
+    world.app.documents.revise(REACH, "b", Revision(pinned=False))
     assert pins(world) == ["a"]
 
 
@@ -306,7 +306,7 @@ def test_a_document_that_a_chat_is_given_while_people_write_costs_no_message() -
             for n in range(5)
         ]
         assert sorted(each.result().message.seq for each in posts) == list(range(1, 21))
-        assert {each.result().deed for each in writes} == {"created"}
+        assert {each.result().change for each in writes} == {"created"}
     assert len(world.stored_chat().documents) == 5
     assert world.stored_chat().last_seq == 20
 
@@ -371,19 +371,19 @@ def test_name_of_a_hidden_document_is_free() -> None:
         world.app.documents.write(LATER, name, "ours", new_in=TEAM, author=Author(audience=BOTH))
         for name in ("log", "log (2)", "free")
     ]
-    assert {(done.deed, done.version, done.characters) for done in told} == {("created", 1, 4)}
+    assert {(done.change, done.version, done.characters) for done in told} == {("created", 1, 4)}
     with pytest.raises(NotFound):
         world.app.documents.get(LATER, "log (3)")
     names = ("log", "log (2)", "log (2) (2)")
     assert texts_of(world, EARLIER, *names) == ["ours", "ours", "second secret"]
     changed = world.app.documents.write(LATER, "log", "more", author=Author(audience=BOTH))
-    assert (changed.deed, changed.version) == ("changed", 2)
+    assert (changed.change, changed.version) == ("changed", 2)
 
 
 def test_renamed_hidden_document_stays_pinned_and_listed_by_threads() -> None:
     world = World()
     earlier = Author(audience=ANN)
-    world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, on_show=True, author=earlier)
+    world.app.documents.write(EARLIER, "log", "secret", new_in=TEAM, pinned=True, author=earlier)
     before, after = (
         Owner(tenant=TENANT, agent_id="agt_a", scope=TEAM.scope, audience=who)
         for who in (ANN, BOTH)
@@ -467,7 +467,7 @@ def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost
                 f"doc {n}",
                 f"{people} {n}",
                 new_in=folder,
-                on_show=True,
+                pinned=True,
                 author=author,
             )
     for _ in range(2):
@@ -480,8 +480,8 @@ def test_documents_of_a_person_who_turns_out_to_be_another_move_and_none_is_lost
     }
     assert {each.audience for each in kept.values()} == {ANN}
     assert {each.scope for each in kept.values()} == {"user:usr_ann"}
-    on_show = PinnedDocuments.from_optional(world.table.get(HERS.pins_key)).documents
-    assert sorted(on_show) == sorted(each.id for each in kept.values())
+    pinned = PinnedDocuments.from_optional(world.table.get(HERS.pins_key)).documents
+    assert sorted(pinned) == sorted(each.id for each in kept.values())
     assert world.table.query(Query(caller.partition)).items == ()
 
 

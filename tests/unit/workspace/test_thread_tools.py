@@ -312,8 +312,8 @@ def test_a_tenants_own_skill_comes_with_the_mode_that_it_names() -> None:
 
 def test_pinned_document_of_active_thread_is_shown_once() -> None:
     world = on_stage(END)
-    write(world, "house rules", "Be kind", on_show=True)
-    write(world, "plan.md", "# Q4", on_show=True)
+    write(world, "house rules", "Be kind", pinned=True)
+    write(world, "plan.md", "# Q4", pinned=True)
     thread = begin(world, "The Q4 report", documents=["plan.md"])
     world.app.threads.switch(OWNER.reach, thread.id)
     prompt = prompts(world, asked(world))[0]

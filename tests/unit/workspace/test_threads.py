@@ -115,7 +115,7 @@ def test_how_many_may_be_open_is_a_setting() -> None:
     begin(world)
     with pytest.raises(Conflict):
         begin(world)
-    begin(world, owner=HERS)  # each audience has its own bench
+    begin(world, owner=HERS)  # each audience has its own thread index
 
 
 def test_create_thread_with_index_full_of_hidden_threads_is_refused_without_a_number() -> None:
@@ -252,7 +252,7 @@ def test_ended_thread_cannot_be_changed_or_activated() -> None:
 
 def test_deleting_a_thread_leaves_nothing_of_it() -> None:
     world = World()
-    author = Author(source_run_id="run_1_chat_1", source_chat_id="chat_1")
+    author = Author(source_run_id="run_1_chat_1", source_chat_id="chat_1", activation=1)
     for end in (False, True):
         thread = begin(world)
         world.app.threads.switch(REACH, thread.id, author=author)
@@ -297,7 +297,7 @@ def test_operators_can_let_no_thread_be_active() -> None:
 def test_retried_switch_keeps_a_later_switch_of_another_run() -> None:
     world = World()
     one, other = begin(world), begin(world)
-    author = Author(effect="effect-1", source_run_id="run_1_chat_1")
+    author = Author(effect="effect-1", source_run_id="run_1_chat_1", activation=1)
     world.app.threads.switch(REACH, one.id, author=author)
     world.app.threads.switch(REACH, other.id, author=Author(effect="effect-2"))
     world.app.threads.switch(REACH, one.id, author=author)
@@ -310,7 +310,7 @@ def test_a_thread_that_is_begun_as_another_one_is_loses_neither(before: int) -> 
     world = World(overrides={"table": table})
     for n in range(before):
         begin(world, f"Number {n}")
-    table.before = ("ON#WORKBENCH", lambda: begin(world, "The other one"))
+    table.before = ("LIST#THREADS", lambda: begin(world, "The other one"))
     begin(world, "This one")
     reach = Reach(tenant=TENANT, agent_id="agt_a")
     concerns = {thread.concern for thread in world.app.threads.list(reach).items}
@@ -356,12 +356,14 @@ def test_thread_of_one_person_is_hidden_elsewhere() -> None:
 def test_an_open_thread_is_taken_up_in_private_without_being_touched() -> None:
     world = World()
     thread = begin(world)
-    author = Author(audience=ANN, source_run_id="run_1_chat_1", source_chat_id="chat_1")
+    author = Author(
+        audience=ANN, source_run_id="run_1_chat_1", source_chat_id="chat_1", activation=1
+    )
     world.app.threads.switch(WITH_ANN, thread.id, author=author)
     assert world.app.threads.active_id(WITH_ANN) == thread.id
     assert world.app.threads.active_id(REACH) is None
     assert world.app.threads.get(REACH, thread.id) == thread
-    run_links = world.table.query(Query.under(f"{TENANT}#AGENT#agt_a", "STINT#"))
+    run_links = world.table.query(Query.under(f"{TENANT}#AGENT#agt_a", "RUNLINK#"))
     assert run_links.items == ()  # its export shows nothing that was said in private
 
 

@@ -200,11 +200,10 @@ class ChatOverridesChange(TypedDict):
     tokenizer_model: NotRequired[str | None]
     conversation_gap_minutes: NotRequired[int | None]
     context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
-    context_caching: NotRequired[bool | None]
-    context_cache_seconds: NotRequired[int | None]
     auto_summary: NotRequired[bool | None]
     summary_message_threshold: NotRequired[int | None]
     consolidate: NotRequired[bool | None]
+    consolidation_idle_seconds: NotRequired[int | None]
     reply_debounce_seconds: NotRequired[int | None]
     reply_debounce_max_seconds: NotRequired[int | None]
     apology: NotRequired[bool | None]
@@ -635,11 +634,10 @@ class SettingsResource(TypedDict):
     tokenizer_model: NotRequired[str | None]
     conversation_gap_minutes: NotRequired[int | None]
     context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
-    context_caching: NotRequired[bool | None]
-    context_cache_seconds: NotRequired[int | None]
     auto_summary: NotRequired[bool | None]
     summary_message_threshold: NotRequired[int | None]
     consolidate: NotRequired[bool | None]
+    consolidation_idle_seconds: NotRequired[int | None]
     reply_debounce_seconds: NotRequired[int | None]
     reply_debounce_max_seconds: NotRequired[int | None]
     apology: NotRequired[bool | None]
@@ -652,12 +650,12 @@ class SettingsResource(TypedDict):
     tenant_tokens_per_day: NotRequired[int | None]
     background_tokens_per_day: NotRequired[int | None]
     quiet_hours: NotRequired[QuietHours | None]
-    prices: NotRequired[Prices | None]
-    operators_read_chats: NotRequired[bool | None]
-    message_days: NotRequired[int | None]
-    run_days: NotRequired[int | None]
     context_enabled: NotRequired[bool | None]
     context_rollout_percent: NotRequired[float | None]
+    message_days: NotRequired[int | None]
+    run_days: NotRequired[int | None]
+    prices: NotRequired[Prices | None]
+    operators_read_chats: NotRequired[bool | None]
 
 
 class SkillBody(TypedDict):
@@ -728,11 +726,10 @@ class TenantOverridesChange(TypedDict):
     tokenizer_model: NotRequired[str | None]
     conversation_gap_minutes: NotRequired[int | None]
     context_reset_phrases: NotRequired[list[ContextResetPhrase] | None]
-    context_caching: NotRequired[bool | None]
-    context_cache_seconds: NotRequired[int | None]
     auto_summary: NotRequired[bool | None]
     summary_message_threshold: NotRequired[int | None]
     consolidate: NotRequired[bool | None]
+    consolidation_idle_seconds: NotRequired[int | None]
     reply_debounce_seconds: NotRequired[int | None]
     reply_debounce_max_seconds: NotRequired[int | None]
     apology: NotRequired[bool | None]
@@ -745,12 +742,12 @@ class TenantOverridesChange(TypedDict):
     tenant_tokens_per_day: NotRequired[int | None]
     background_tokens_per_day: NotRequired[int | None]
     quiet_hours: NotRequired[QuietHours | None]
-    prices: NotRequired[Prices | None]
-    operators_read_chats: NotRequired[bool | None]
-    message_days: NotRequired[int | None]
-    run_days: NotRequired[int | None]
     context_enabled: NotRequired[bool | None]
     context_rollout_percent: NotRequired[float | None]
+    message_days: NotRequired[int | None]
+    run_days: NotRequired[int | None]
+    prices: NotRequired[Prices | None]
+    operators_read_chats: NotRequired[bool | None]
 
 
 class TrainingUnit(TypedDict):
@@ -901,6 +898,9 @@ BacklogKind: TypeAlias = Literal['run', 'delivery', 'plan', 'chat', 'erasure', '
 DeliveryStatus: TypeAlias = Literal['queued', 'sending', 'sent', 'delivered', 'failed', 'canceled']
 
 
+SettingType: TypeAlias = Literal['boolean', 'integer', 'number', 'string', 'array', 'object']
+
+
 SettingSource: TypeAlias = Literal['agent', 'line', 'tenant', 'stack', 'environment']
 
 
@@ -987,7 +987,6 @@ class HeldContent(TypedDict):
     chat_id: NotRequired[str | None]
     readers: Audience
     audience: Audience
-    alone: NotRequired[bool]
     borrowed: NotRequired[ShownStaging | None]
 
 
@@ -1372,6 +1371,9 @@ class EffectiveSettingResource(TypedDict):
 
     name: str
     description: str
+    type: SettingType
+    minimum: float | None
+    maximum: float | None
     value: Any
     source: SettingSource
 

@@ -53,7 +53,6 @@ class SqsQueues:
 
     Args:
         client: A client such as one of `sqs_client`.
-        urls: The URL of each queue.
     """
 
     client: "SQSClient"

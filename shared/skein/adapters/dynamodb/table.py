@@ -89,7 +89,6 @@ class DynamoTable:
 
     Args:
         client: A client that never retries, such as one of `dynamo_client`.
-        table_name: The name of the table.
         clock: The clock that waits between the attempts of a call.
         backoff: Returns the wait before the next attempt.
     """

@@ -39,7 +39,6 @@ class DynamoVectorIndex:
 
     Args:
         client: A client that never retries, such as one of `dynamo_client`.
-        table_name: The name of the table.
         index_name: The name of the vector index; empty if the table has none.
         clock: The clock that waits between the attempts of a call.
     """

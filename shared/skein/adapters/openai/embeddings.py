@@ -95,8 +95,6 @@ class QueryEmbeddings:
     After a failure, the provider is not asked for 30 seconds: each prompt would wait for it.
 
     Args:
-        embeddings: The embeddings.
-        clock: The clock of the pause.
         failed: Called after each failure.
     """
 

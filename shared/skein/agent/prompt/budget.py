@@ -82,7 +82,6 @@ def fit(
     Args:
         entries: The entries in order of `seq`; at most one is current.
         limit: At least a few dozen tokens. Below that, messages shrink to their cut marks.
-        counter: The exact token counter.
         block: The number of messages by which the beginning moves, if enough messages are left.
 
     Returns:
@@ -118,10 +117,8 @@ def shortened(text: str, frame: Frame, limit: int, counter: TokenCounter, *, gap
     exceed a limit that is smaller than the frame.
 
     Args:
-        text: The text.
         frame: Renders the text as the prompt shows it.
         limit: The token limit.
-        counter: The exact token counter.
         gap: What separates the mark from the text.
     """
     if counter.count(frame(text)) <= limit:

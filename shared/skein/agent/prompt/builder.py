@@ -39,16 +39,22 @@ from skein.agent.prompt.trigger import trigger
 from skein.agent.reading.history import summed_up
 from skein.agent.reading.reading import Reading
 from skein.models.chats.chat import Chat
+from skein.models.common.audience import may_show
 from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
 from skein.models.runs.completion import ToolSpec
+from skein.models.runs.provenance import MAX_ENTRIES
 from skein.models.runs.run import Run
 from skein.models.runs.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
 from skein.models.workspace.skill import CORE
 from skein.ports import ModelTokens
 from skein.prompts import render
 from skein.services.chat_state.history_window import window_of
+from skein.services.memory.store import CORE_MEMORY_TOKENS
 from skein.services.workspace.skill_selection import Selection, shipped
 from skein.settings import Settings
+
+JOURNAL_TOKENS = 2_000
+SKILL_TOKENS = 4_000  # a skill is never cut
 
 NUDGE = "timeline_nudge"
 PAIR = 2  # a person and an agent
@@ -109,7 +115,6 @@ class PromptBuilder:
 
         Args:
             run: The run, with its trigger.
-            reading: The reading of the activation.
             tools: The agent's tools. Their size counts against the prompt's limit.
         """
         model = reading.agent.model or self.settings.default_model
@@ -169,23 +174,21 @@ class PromptBuilder:
             given.rules,
             skills(
                 given.skills,
-                min(self.settings.skill_tokens, share),
+                min(SKILL_TOKENS, share),
                 self.tokens,
                 may_read=READ_SKILL in agent.enabled_tools,
             ),
             people.user_profile(reading.person, agent, share, self.tokens),
             memory_sections.core_memories(
                 items.memories,
-                min(self.settings.core_memory_tokens, tokens_left // CORE_SHARE),
+                min(CORE_MEMORY_TOKENS, tokens_left // CORE_SHARE),
                 self.tokens,
             ),
             global_documents(workspace.documents, documents, self.tokens),
             active_thread(workspace.threads, workspace.thread_documents, documents, self.tokens),
             pending_threads(workspace.threads.pending, share, self.tokens),
             sections.goals(items.goals, share, self.tokens, with_ids=given.takes("goal_id")),
-            memory_sections.journal(
-                items.memories, min(self.settings.journal_tokens, share), self.tokens
-            ),
+            memory_sections.journal(items.memories, min(JOURNAL_TOKENS, share), self.tokens),
             self._your_chats(given) if reading.other_chats.complete else None,
             sections.active_chat(
                 reading.chat,
@@ -305,6 +308,7 @@ def _situation(reading: Reading, manner: Manner, tools: Sequence[ToolSpec]) -> S
         reply_mode=manner.reply_mode,
         history_format=manner.history_format,
         group=reading.chat is not None and reading.chat.kind == "group",
+        kept_in=any(not may_show(reading.destination, chat.readers) for chat in reading.elsewhere),
         tools=arguments_of(tools),
         threads=threads.active is not None or bool(threads.pending),
         sms_characters=(reading.config.effective.sms_answer_characters if reading.by_sms else None),
@@ -371,5 +375,5 @@ def _record(parts: Sequence[Section], *, nudge: str) -> PromptRecord:
         total_tokens=sum(part.tokens for part in parts),
         nudge=nudge,
         marks=tuple(prompt_mark for part in parts for prompt_mark in part.marks),
-        entries=tuple(entry for part in parts for entry in part.entries),
+        entries=tuple(entry for part in parts for entry in part.entries)[:MAX_ENTRIES],
     )

@@ -36,7 +36,6 @@ def document_text(
     """Render a document: its head, its lines, and how many characters are missing.
 
     Args:
-        document: The document.
         characters: The most characters to show.
         offset: The number of characters to skip.
     """
@@ -108,11 +107,8 @@ def documents_section(
     """Make a section with documents, which are cut further when there is no room.
 
     Args:
-        name: The name of the section.
         render: Renders the section with so many characters of each document.
         shown: The documents.
-        limit: The token limit of the section.
-        counter: The exact token counter.
         priority: See `Section`.
     """
 

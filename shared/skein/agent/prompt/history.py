@@ -31,8 +31,6 @@ def entry_context(run: Run, reading: Reading, names: Names, *, numbered: bool) -
 
     Args:
         run: The run, with its trigger.
-        reading: The reading of the activation.
-        names: The names of the members.
         numbered: Whether a tool of the agent takes the numbers of messages.
     """
     chat, member, resumed = reading.chat, reading.member, run.resumed
@@ -153,7 +151,6 @@ def dated(
 
     Args:
         entries: The time of each entry, and its line.
-        zone: The time zone of the days.
         end: The end of the lines of days.
     """
     day = ""

@@ -23,6 +23,7 @@ class Situation:
         reply_mode: How the agent answers.
         history_format: How the prompt shows the history.
         group: Whether the active chat is a group.
+        kept_in: Whether words of the active chat may not reach another chat that the prompt lists.
         tools: The arguments of each offered tool.
         threads: Whether the prompt shows threads.
         sms_characters: How long an answer by SMS may be; None if the chat is not on SMS.
@@ -31,6 +32,7 @@ class Situation:
     reply_mode: ReplyMode
     history_format: HistoryFormat
     group: bool = False
+    kept_in: bool = False
     tools: Mapping[str, Collection[str]] = field(default_factory=dict)
     threads: bool = False
     sms_characters: int | None = None
@@ -61,6 +63,8 @@ def _parts(situation: Situation) -> Iterator[str]:
         yield render("instructions_speak_by_tool" if SEND in tools else "instructions_no_speech")
     if in_text and SEND in tools:
         yield render("instructions_other_chats")
+    if situation.kept_in:
+        yield render("instructions_private")
     if in_text or END not in tools:
         yield render("instructions_silence_in_text")
     else:

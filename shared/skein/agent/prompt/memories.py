@@ -23,8 +23,6 @@ def core_memories(memories: Sequence[Memory], limit: int, counter: TokenCounter)
 
     Args:
         memories: All memories that may be shown.
-        limit: The token limit of the section.
-        counter: The exact token counter.
     """
     core = [memory for memory in memories if memory.kind == "core"]
     prompt_mark: PromptMark = "core_memories_over_budget"

@@ -65,13 +65,9 @@ class Names:
             taken.add(folded(known[member.ref]))
         return Names(self.agent, known, self.formerly)
 
-    def stored(self, ref: MemberRef | None, name: str) -> str:
-        """Return the name of a member whom an item stores by reference and name.
-
-        If the item has no reference, the name is in quotes. No name in the legend is, so the name
-        cannot pass for that of a member.
-        """
-        return quoted(name) if ref is None else self[_named(ref, name)]
+    def stored(self, ref: MemberRef, name: str) -> str:
+        """Return the name of a member whom an item stores by reference and name."""
+        return self[_named(ref, name)]
 
     def __getitem__(self, member: NamedMember) -> str:
         current = self._current(member)
@@ -100,12 +96,10 @@ def participants(
     """Render the legend of a chat: its members in order of joining, then senders who have left.
 
     Args:
-        names: The names in the prompt.
         chat: The active chat.
         messages: The messages that the prompt shows.
         limit: The token limit of the section. If it does not suffice, the ids are left out, then
             the full names, then members who sent none of the messages.
-        counter: The exact token counter.
         with_ids: Whether to show the ids of people.
     """
     members = participants_of(chat, messages)
@@ -198,7 +192,7 @@ def names_in(reading: Reading) -> Names:
             *([message.sender] if message is not None else []),
             *askers(messages, names.agent, reading.destination),
             *(entry.message.sender for entry in reading.recalled),
-            *(_named(each.sender, each.author) for each in borrowed if each.sender is not None),
+            *(_named(each.sender, each.author) for each in borrowed),
         ]
     )
 
@@ -214,4 +208,4 @@ def shown_origin(message: Message, agent: MemberRef, readers: Audience) -> Origi
 def askers(messages: Iterable[Message], agent: MemberRef, readers: Audience) -> list[NamedMember]:
     """Return the members who asked for an agent's messages, by the origins that are shown."""
     origins = (shown_origin(message, agent, readers) for message in messages)
-    return [_named(one.asker, one.asked_by) for one in origins if one and one.asker is not None]
+    return [_named(one.asker, one.asked_by) for one in origins if one]

@@ -92,9 +92,6 @@ def other_conversations(
         chats: The agent's chats, without discarded ones.
         active: The active chat, which is left out.
         readers: The readers of the active chat. Summaries that they may not see are left out.
-        now: The current time.
-        limit: The token limit of the section.
-        counter: The exact token counter.
         person: The person of the active chat, if that is a direct chat.
         may_borrow: Whether to mention `borrow_context`.
         with_id: Whether to show the id of a chat with this title and id.
@@ -143,7 +140,7 @@ def borrowed_context(
         return None
     entries = (of_borrowed("BORROWED CONTEXT", borrowed),)
     source = f"  from {_name(borrowed.source_title, borrowed.source_chat_id, with_id)}"
-    source += f", {ago(now - (borrowed.last_message_at or borrowed.created_at))}"
+    source += f", {ago(now - borrowed.last_message_at)}"
     quotes = [
         f"  {names.stored(message.sender, message.author)}: {quoted(message.text)}"
         for message in borrowed.messages

@@ -25,11 +25,8 @@ def recalled(
 
     Args:
         entries: The messages, best first.
-        names: The names in the prompt.
         here: The id of the active chat.
-        zone: The time zone of the days.
         limit: The token limit of the messages with their headings.
-        counter: The exact token counter.
     """
     head = f"RECALLED ({render('recalled_note')}):"
 

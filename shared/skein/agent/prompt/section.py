@@ -66,10 +66,8 @@ def around(
     """Make a section around one long text, which is cut when there is no room.
 
     Args:
-        name: The name of the section.
         text: The text that may be cut.
         frame: Renders the whole section around the text.
-        counter: The exact token counter.
         priority: See `Section`.
         least: The tokens that the section keeps when it is shortened.
         gap: What separates the mark of a cut from the text.
@@ -96,10 +94,7 @@ def listing(
     exact: no token spans the end of a line, because the next line begins with spaces.
 
     Args:
-        name: The name of the section.
         lines: The lines without line breaks, most important first.
-        limit: The token limit of the section.
-        counter: The exact token counter.
         priority: See `Section`.
     """
 

@@ -63,7 +63,6 @@ def active_chat(
     Args:
         chat: The active chat.
         home: The chat of the trigger, if there is one and it may be shown.
-        counter: The exact token counter.
         roles: Whether the history is in roles, without a title. In a direct chat, the title then
             stands here and not in the trigger, as it never changes.
         may_enter: Whether the agent can enter chats.
@@ -104,9 +103,6 @@ def your_chats(
     Args:
         chats: The agent's chats that may be shown.
         active: The active chat, whose members are not repeated.
-        names: The names in the prompt.
-        limit: The token limit of the section.
-        counter: The exact token counter.
 
     Returns:
         The section; None if there is no chat besides the active one.
@@ -155,9 +151,6 @@ def active_runs(
     Args:
         runs: The live runs that may be shown.
         this: The run of the prompt, which is left out.
-        names: The names in the prompt.
-        limit: The token limit of the section.
-        counter: The exact token counter.
         with_ids: Whether a tool of the agent takes the ids of runs.
     """
     lines = []
@@ -188,9 +181,7 @@ def now(moment: datetime, zone: str, counter: TokenCounter) -> Section:
     TODAY has the date; the time in UTC has its own if it differs.
 
     Args:
-        moment: The time.
         zone: The IANA name of the person's zone in a direct chat, else of the agent's.
-        counter: The exact token counter.
     """
     utc = to_utc(moment)
     if zone == UTC:

@@ -17,8 +17,6 @@ def skills(
 
     Args:
         chosen: The selected skills. `core` is always shown in full.
-        limit: The token limit of the section.
-        counter: The exact token counter.
         may_read: Whether the agent can read the others with `read_skill`.
 
     Returns:

@@ -52,7 +52,6 @@ def spoken(text: str, names: Iterable[str]) -> str:
     its own. Within a sentence, the token stays.
 
     Args:
-        text: The text of the model.
         names: The names in the prompt; see `speakers_in`.
     """
     return without_silence(without_labels(text.strip(), names))
@@ -72,7 +71,6 @@ def without_labels(text: str, names: Iterable[str]) -> str:
     """Remove the labels at the start of a text that are in a prompt's own format.
 
     Args:
-        text: The text.
         names: The names in the prompt. Brackets around any other name stay.
     """
     pattern = labels_of(frozenset(names))

@@ -25,10 +25,7 @@ def active_thread(
     """Render the active thread with its documents; None if no thread is active.
 
     Args:
-        threads: The open threads.
         documents: The documents of the active thread; deleted ones by name alone.
-        limit: The token limit of the section.
-        counter: The exact token counter.
     """
     if threads.active is None:
         return None

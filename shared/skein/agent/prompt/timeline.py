@@ -34,7 +34,6 @@ class EntryContext:
     Attributes:
         names: The names of the members, and the agent that reads the history.
         destination: The readers of the active chat, who decide whether an origin may be shown.
-        zone: The time zone of the entries.
         seen_seq: The SEEN watermark of the agent in the chat.
         trigger_seq: The seq of the trigger's message; None if it is not in this chat.
         resumed: How the run's newest wait in this chat ended.
@@ -59,7 +58,6 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     """Render a message as one line of the timeline.
 
     Args:
-        message: The message.
         text: The text to show, which the budget may have cut.
         context: How the entries of the history are rendered.
     """

@@ -8,6 +8,8 @@ from cachetools import LRUCache, cachedmethod
 
 from skein.ports import ModelTokens
 
+MAX_BYTES = 32_000_000
+
 DIGEST_BYTES = 16
 SALT_BYTES = 8  # the salt separates a text's cuts to several sizes, and its count
 ENTRY_BYTES = 450  # the most that one count takes in a full cache, with its digest
@@ -25,7 +27,7 @@ class RememberedTokens:
         max_bytes: The memory limit of the cache.
     """
 
-    def __init__(self, counter: ModelTokens, max_bytes: int) -> None:
+    def __init__(self, counter: ModelTokens, max_bytes: int = MAX_BYTES) -> None:
         self._counter = counter
         self._known: LRUCache[bytes, int] = LRUCache(max_bytes // ENTRY_BYTES)
         self._lock = Lock()  # every lookup changes the order of the entries

@@ -45,10 +45,6 @@ def trigger(
 
     Args:
         run: The run, with its trigger.
-        reading: The reading of the activation.
-        names: The names in the prompt.
-        counter: The exact token counter.
-        zone: The time zone of the prompt.
         shown: The messages of the active chat that the prompt shows, by seq, oldest first. The
             text of the trigger's message is repeated only if it is not among them.
         roles: Whether the message to answer follows the section.
@@ -99,9 +95,6 @@ def _causes(
 
     Args:
         run: The run, with its trigger.
-        reading: The reading of the activation.
-        names: The names in the prompt.
-        zone: The time zone of the prompt.
         roles: Whether the history is in roles.
         last: Whether the trigger's message is the last of the history.
     """

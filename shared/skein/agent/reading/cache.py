@@ -19,8 +19,10 @@ from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Query, has_expired
 from skein.models.memory.memory import LIVE, REVISION
 from skein.ports import Clock, Metrics, Table
-from skein.services.config.resolution import EffectiveSettings
 from skein.services.memory.store import live_items, owned_items
+from skein.settings import Settings
+
+MAX_BYTES = 64_000_000
 
 ENTRY_BYTES = 600  # per entry, with its key and without its items
 ITEM_BYTES = 80  # per item, without its own text
@@ -55,11 +57,10 @@ class ContextCache:
 
     Args:
         clock: The clock by which entries expire.
-        metrics: Counts hits and misses.
         max_bytes: The memory limit of all entries together.
     """
 
-    def __init__(self, *, clock: Clock, metrics: Metrics, max_bytes: int) -> None:
+    def __init__(self, *, clock: Clock, metrics: Metrics, max_bytes: int = MAX_BYTES) -> None:
         self._metrics = metrics
         self._lock = Lock()  # every lookup changes the order of the entries
         self._entries: TLRUCache[str, CacheEntry] = TLRUCache(
@@ -112,8 +113,6 @@ class KeptReads:
     """Cached reads of one reading; `keep` stores them for the next one.
 
     Args:
-        table: The table.
-        cache: The context cache.
         now: The current time. Cached messages that have expired by then are ignored.
     """
 
@@ -170,11 +169,11 @@ class KeptReads:
         self._read[name] = (chat.epoch, items)
         return items
 
-    def keep(self, effective: EffectiveSettings) -> None:
+    def keep(self, settings: Settings) -> None:
         """Cache the items that were read, or drop the entries if caching is off."""
-        if effective.context_caching:
+        if settings.context_cache_seconds:
             for name, (state, items) in self._read.items():
-                self._cache.put(name, state, items, seconds=effective.context_cache_seconds)
+                self._cache.put(name, state, items, seconds=settings.context_cache_seconds)
         else:
             for name in {*self._read, *self._hits}:
                 self._cache.drop(name)

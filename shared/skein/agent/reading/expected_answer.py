@@ -17,9 +17,7 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
     question, or if a person requested the run.
 
     Args:
-        run: The run.
         home: The run's own chat; None for a run without one.
-        reading: The reading that the prompt was made from.
     """
     if home is None or run.own_chat_id != home.id:
         return False
@@ -32,7 +30,7 @@ def answer_expected(run: Run, home: Chat | None, reading: Reading) -> bool:
 
 def _to_answer(run: Run, home: Chat, reading: Reading) -> list[Message]:
     """Return the messages that triggered the run, as far as they were read."""
-    first, last = run.trigger.from_seq or run.trigger.seq, run.trigger.seq
+    first, last = run.trigger.from_seq, run.trigger.seq
     if first is None or last is None:
         return []
     here = reading.chat is not None and reading.chat.id == home.id

@@ -53,12 +53,9 @@ def read_degraded(
     """Read the agent and the messages that a run answers, in one batch call.
 
     Args:
-        table: The table.
         run: A run for which `can_degrade` is true.
         chat: The active chat.
         member: The agent's membership in the active chat.
-        now: The current time.
-        settings: The settings of the deployment.
 
     Raises:
         NotFound: The agent or the current message is gone.

@@ -9,7 +9,6 @@ from skein.models.common.audience import may_show
 from skein.models.common.storage import Item, Key
 from skein.models.directory.user import User
 from skein.models.runs.run import Run
-from skein.models.runs.trigger import Trigger
 from skein.models.summaries.summary import PinnedSummary
 from skein.services.chat_state.audience import destination_of
 from skein.services.chat_state.history_window import pin_of, shown_from
@@ -80,7 +79,6 @@ def shown_to(
     answer. So each message is answered once, and its own run finds it unseen.
 
     Args:
-        run: The run.
         chat: The active chat.
         member: The agent's membership in the active chat, read together with the chat.
         found: The items that were read, with those of `keys_of_runs_at_work`.
@@ -90,7 +88,7 @@ def shown_to(
     keys = keys_of_runs_at_work(run, chat, member)
     asked = [_asked_of(Run.from_item(found[key]), chat) for key in keys if key in found]
     if member.queued_run is not None:
-        asked.append(_first_asked(member.queued_run.trigger))
+        asked.append(member.queued_run.trigger.from_seq)
     return min([chat.last_seq, *(seq - 1 for seq in asked if seq is not None)])
 
 
@@ -98,11 +96,7 @@ def _asked_of(run: Run, chat: Chat) -> int | None:
     """Return the seq of the first message of a chat that a run at work answers."""
     if run.resumed is not None and run.resumed.chat_id == chat.id:
         return run.resumed.seq
-    return _first_asked(run.trigger) if run.chat_id == chat.id else None
-
-
-def _first_asked(trigger: Trigger) -> int | None:
-    return trigger.from_seq if trigger.from_seq is not None else trigger.seq
+    return run.trigger.from_seq if run.chat_id == chat.id else None
 
 
 def summary_before(chat: Chat | None) -> PinnedSummary | None:
@@ -114,12 +108,12 @@ def summary_before(chat: Chat | None) -> PinnedSummary | None:
 
 def fuller_summary(chat: Chat | None) -> PinnedSummary | None:
     """Return the newest summary, if showable and fuller than the pinned one."""
-    record = chat.record if chat is not None else None
-    if chat is None or record is None or record.seq <= summed_up(summary_before(chat)):
+    summary = chat.summary if chat is not None else None
+    if chat is None or summary is None or summary.seq <= summed_up(summary_before(chat)):
         return None
-    if not may_show(record.audience, destination_of(chat)):
+    if not may_show(summary.audience, destination_of(chat)):
         return None
-    return pin_of(record, record.seq + 1)
+    return pin_of(summary, summary.seq + 1)
 
 
 def summed_up(summary: PinnedSummary | None) -> int:

@@ -21,7 +21,6 @@ def keys_of_listeners(run: Run, chat: Chat | None, prefetched: PrefetchedItems) 
     """Return the keys of the connections of a chat's people; none if nothing can be streamed.
 
     Args:
-        run: The run.
         chat: The active chat.
         prefetched: The items that were read together with the run. Without the agent, the answer
             may be in text mode.
@@ -43,7 +42,6 @@ def found_listeners(chat: Chat | None, found: Mapping[Key, Item], now: datetime)
     Args:
         chat: The active chat.
         found: The items of `keys_of_listeners` that exist.
-        now: The present.
     """
     if chat is None:
         return ()

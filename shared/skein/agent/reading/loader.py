@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from skein.agent.reading.fallback import can_degrade, read_degraded, without_context
 from skein.agent.reading.reader import NOTHING, Reader
-from skein.agent.reading.reading import Reading, person_at
+from skein.agent.reading.reading import READ_SECONDS, Reading, person_at
 from skein.errors import Rejected, Unavailable
 from skein.models.chats.chat import Chat, Membership
 from skein.models.runs.run import Run
@@ -31,7 +31,6 @@ class ContextLoader:
         reader: Makes full readings.
         table: The table that a degraded context is read from.
         clock: The clock, which also bounds the reading time.
-        metrics: Counts degraded contexts.
         settings: The time limit of a reading, and the context roll-out.
     """
 
@@ -51,7 +50,6 @@ class ContextLoader:
         """Read the data for a new activation, or a degraded context.
 
         Args:
-            run: The run.
             chat: The active chat.
             member: The agent's membership in the active chat.
             prefetched: The items that were just read together with the run.
@@ -106,7 +104,6 @@ class ContextLoader:
         prompt showed. A degraded context would not.
 
         Args:
-            run: The run.
             chat: The chat that the prompt showed.
             member: The agent's membership in that chat.
             prefetched: The items that were just read together with the run.
@@ -120,13 +117,12 @@ class ContextLoader:
     def _limited(self, run: Run, reading: Reading) -> Reading:
         """Strip the reading of its context if the roll-out does not include the chat's person."""
         person = person_at(reading.chat)
-        config = reading.config
-        if person is None or gets_context(person.id, config.tenant, config.stack, self.settings):
+        if person is None or gets_context(person.id, reading.config.effective):
             return reading
         return without_context(run, reading)
 
     def _in_time(self, read: Callable[[], Reading]) -> Reading:
-        """Read within the setting `context_read_seconds`.
+        """Read within `READ_SECONDS`.
 
         A reading that takes longer is abandoned, not interrupted.
 
@@ -134,6 +130,6 @@ class ContextLoader:
             Unavailable: Reading took too long.
         """
         try:
-            return self.clock.within(self.settings.context_read_seconds, read)
+            return self.clock.within(READ_SECONDS, read)
         except TimeoutError:
             raise Unavailable("reading the context timed out") from None

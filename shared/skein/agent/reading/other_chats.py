@@ -1,6 +1,6 @@
 """The agent's other chats, its live runs in them, and borrowed context."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -126,8 +126,23 @@ def found_other_chats(
         person=person,
         last_session=_last_session(active, others, person, readers),
         live_runs=live_runs(listed, lone, homes={own.chat.id for own in (*active, *shown)}),
-        borrowed=borrowed if borrowed and may_show(borrowed.audience, readers) else None,
+        borrowed=borrowed if _may_be_shown(borrowed, (*active, *others), readers) else None,
     )
+
+
+def _may_be_shown(
+    borrowed: BorrowedContext | None, chats: Iterable[OwnChat], readers: Audience
+) -> bool:
+    """Return whether borrowed context may be shown, and no later reset hides the context.
+
+    A reset counts both in the chat that borrowed and in the chat that the messages are from.
+    """
+    if borrowed is None or not may_show(borrowed.audience, readers):
+        return False
+    involved = {borrowed.chat_id, borrowed.source_chat_id}
+    sessions = [own.chat.session for own in chats if own.chat.id in involved]
+    resets = [session.reset_at for session in sessions if session is not None]
+    return all(at is None or at <= borrowed.created_at for at in resets)
 
 
 def own_chats(found: Mapping[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
@@ -181,7 +196,7 @@ def _last_session(
     if not theirs:
         return None
     newest = newest_first(theirs)[0]
-    chat, summary, at = newest.chat, newest.chat.record, newest.last_active_at
+    chat, summary, at = newest.chat, newest.chat.summary, newest.last_active_at
     if session is not None:
         since = session.started_at if session.reset else session.before_at
         if since is not None and at <= since:

@@ -112,7 +112,6 @@ class Reader:
         """Read the data for an activation of a run.
 
         Args:
-            run: The run.
             chat: The active chat; None for none.
             member: The agent's membership in the active chat.
             prefetched: The items that were just read together with the run.
@@ -173,7 +172,6 @@ class Reader:
         """Read the items that the run and the first round name, and make the reading.
 
         Args:
-            run: The run.
             chat: The active chat.
             member: The agent's membership in the active chat.
             first: The items of the first round.
@@ -185,21 +183,29 @@ class Reader:
         messages = self._windowed(first.newest, chat)
         threads = open_threads(run, chat, member, own_scope, first.owned, destination)
         workspace = workspace_keys(run.tenant, run.agent_id, scope, chat, first.owned, threads)
-        keys = _keys_of_round(run, chat, member, first, prefetched, messages, workspace)
-        found = {
-            key: item for key, item in prefetched.items() if item is not None and key in keys.named
-        }
         recalling = None
         with _read_pool() as pool:
             if began is not None:
                 recalling = self.recall.start(
                     run, chat, member, messages, prefetched, first.joined, pool
                 )
+            postings = recalling.posting_keys if recalling is not None else ()
+            keys = _keys_of_round(
+                run, chat, member, first, prefetched, messages, workspace, reserved=len(postings)
+            )
+            found = {
+                key: item
+                for key, item in prefetched.items()
+                if item is not None and key in keys.named
+            }
             wanted = [key for key in [*keys.named, *keys.chats] if key not in prefetched]
             if recalling is None:
                 found |= self.table.get_many(wanted)
+            elif wanted:
+                batch = pool.submit(copy_context().run, self.table.get_many, [*wanted, *postings])
+                found |= batch.result()
             else:
-                found |= pool.submit(copy_context().run, self.table.get_many, wanted).result()
+                recalling = recalling.reading_postings(pool)
         more = workspace.more_keys(found)
         found |= self.table.get_many(more) if more else {}
         agent, config = found_configuration(run, chat, found, self.settings)
@@ -269,8 +275,13 @@ def _keys_of_round(
     prefetched: PrefetchedItems,
     messages: Sequence[Message],
     workspace: WorkspaceKeys,
+    *,
+    reserved: int,
 ) -> _SecondKeys:
-    """Return the keys of the second round, with as many other chats as fit in one batch."""
+    """Return the keys of the second round, with as many other chats as fit in one batch.
+
+    `reserved` places of the batch are left for the postings of recall.
+    """
     named = [
         *keys_of_configuration(run, chat),
         *keys_of_person(chat),
@@ -283,7 +294,7 @@ def _keys_of_round(
     ]
     here = chat.key.pk if chat else None
     others = [pk for pk in first.chat_partitions if pk != here]
-    fitting = others[: (MAX_BATCH_GET_KEYS - len(named)) // 2]
+    fitting = others[: (MAX_BATCH_GET_KEYS - len(named) - reserved) // 2]
     member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
     chats = [Key(pk, sk) for pk in fitting for sk in (META, member_sk)]
     return _SecondKeys(named, chats, all_chats=fitting == others)

@@ -18,7 +18,7 @@ from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key
-from skein.models.config.overrides import StackOverrides, StackSettings, TenantOverrides
+from skein.models.config.overrides import StackSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.memory.memory import LIVE, Memory
@@ -30,7 +30,6 @@ from skein.services.chat_state.audience import destination_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.common.time_zones import zone_of_person
 from skein.services.config.resolution import (
-    EffectiveSettings,
     effective_settings,
     found_settings,
     keys_of_settings,
@@ -40,6 +39,8 @@ from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.services.recall.layout import RecalledEntry
 from skein.settings import Settings
 
+READ_SECONDS = 1.5  # after it, a context is degraded
+
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -47,14 +48,10 @@ class Configuration:
 
     Attributes:
         effective: The effective settings of the agent in the active chat.
-        tenant: The tenant's setting overrides.
-        stack: The setting overrides of the whole stack.
         allowances: The token buckets that the run is charged to, by owner.
     """
 
-    effective: EffectiveSettings
-    tenant: TenantOverrides
-    stack: StackOverrides
+    effective: Settings
     allowances: Mapping[str, Allowance] = field(default_factory=dict)
 
 
@@ -78,14 +75,12 @@ class Reading:
     """The data that was read for one activation.
 
     Attributes:
-        agent: The agent.
         chat: The active chat; None if the run has entered no chat.
         member: The agent's membership in the active chat.
         destination: The readers of the active chat.
         audience: The people who were present for all messages of `history`. Content that is made
             now has this audience.
         scope: The scope of the agent's items that are made now.
-        now: The time of the reading.
         config: The settings and the token buckets that apply.
         history: The messages of the active chat, and its summaries.
         trigger: The reason for the run, as far as it may be shown.
@@ -118,6 +113,14 @@ class Reading:
     listeners: tuple[str, ...] = ()
     snapshot: ChatSnapshot | None = None
     prompt_mark: PromptMark | None = None
+
+    @property
+    def elsewhere(self) -> tuple[Chat, ...]:
+        """The listed chats besides the active one; none without an active chat."""
+        if self.chat is None:
+            return ()
+        listed = (own.chat for own in self.other_chats.listed)
+        return tuple(chat for chat in listed if chat.id != self.chat.id)
 
     @property
     def opted_out(self) -> bool:
@@ -157,10 +160,8 @@ def found_configuration(
     """Return the agent, and the settings and token buckets that apply, as found.
 
     Args:
-        run: The run.
         chat: The active chat.
         found: The items of `keys_of_configuration` that exist.
-        settings: The settings of the deployment.
 
     Raises:
         NotFound: The agent is gone.
@@ -170,10 +171,9 @@ def found_configuration(
         raise NotFound("agent not found", reason=Reason.AGENT_DELETED)
     agent = Agent.from_item(item)
     line, tenant = found_settings(run.tenant, chat, found)
+    stack = StackSettings.from_optional(found.get(StackSettings.key_for(run.id)))
     return agent, Configuration(
-        effective=effective_settings(agent, line, tenant, settings, chat=chat),
-        tenant=tenant,
-        stack=StackSettings.from_optional(found.get(StackSettings.key_for(run.id))),
+        effective=effective_settings(agent, line, tenant, settings, chat=chat, stack=stack),
         allowances=found_allowances(run, found),
     )
 
@@ -184,7 +184,6 @@ def found_items(owned: Sequence[Item], readers: Audience, now: datetime) -> Agen
     Args:
         owned: The agent's items that were read.
         readers: The readers of the active chat.
-        now: The present.
     """
     memories = [Memory.from_item(item) for item in owned if LIVE.holds(item)]
     goals = [Goal.from_item(item) for item in owned if Goal.PREFIX.holds(item)]

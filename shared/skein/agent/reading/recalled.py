@@ -1,7 +1,8 @@
 """Recall in a reading: old messages that match what is to be answered.
 
-Recall runs beside the second round of a reading, and takes one further round. If it fails or is
-late, the reading is complete without it.
+Recall runs beside the second round of a reading, and takes one further round. Its postings are read
+in the batch of that round, if the round has a batch. If recall fails or is late, the reading is
+complete without it.
 """
 
 import logging
@@ -12,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from skein.agent.reading.reading import READ_SECONDS
 from skein.agent.reading.trigger import current_seq
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import may_show
@@ -24,7 +26,7 @@ from skein.services.chat_state.audience import destination_of, scope_of
 from skein.services.config.resolution import effective_in
 from skein.services.recall.candidates import RecallRequest, with_private_from
 from skein.services.recall.layout import RecalledEntry
-from skein.services.recall.search import FoundItems, OngoingRecall, Recall, late_joining
+from skein.services.recall.search import OngoingRecall, Recall, late_joining
 from skein.settings import Settings
 
 MAX_NEW = 3  # newest messages of people that make the query
@@ -40,16 +42,33 @@ class StartedRecall:
     """A recall whose calls are under way.
 
     Attributes:
-        run: The run.
         recall: The service.
         ongoing: The recall.
-        found: The results of its calls.
+        found: The blocks that its searches find.
+        postings: The postings, if they are read on their own.
     """
 
     run: Run
     recall: Recall
     ongoing: OngoingRecall
-    found: tuple[Future[FoundItems], ...]
+    found: tuple[Future[Sequence[Item]], ...]
+    postings: Future[list[Item]] | None = None
+
+    @property
+    def posting_keys(self) -> tuple[Key, ...]:
+        """The keys of the postings, for a caller that reads a batch anyway."""
+        return self.ongoing.posting_keys
+
+    def reading_postings(self, pool: ThreadPoolExecutor) -> "StartedRecall":
+        """Start to read the postings in a call of their own."""
+        postings = pool.submit(copy_context().run, self.recall.postings, self.ongoing)
+        return replace(self, postings=postings)
+
+    def found_postings(self, found: Mapping[Key, Item]) -> list[Item]:
+        """Return the postings, from their own call or from what the caller has read."""
+        if self.postings is not None:
+            return self.postings.result()
+        return [found[key] for key in self.posting_keys if key in found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +78,6 @@ class PromptRecall:
     Attributes:
         recall: Returns the service; it is built at its first use.
         clock: Bounds the time that a prompt waits for recall.
-        metrics: Counts prompts without recall.
         settings: The budget, and the time limit of a reading.
     """
 
@@ -82,10 +100,9 @@ class PromptRecall:
         first: Sequence[Item] | None,
         pool: ThreadPoolExecutor,
     ) -> StartedRecall | None:
-        """Start the calls of a recall; None if there is nothing to recall by.
+        """Start the searches of a recall; None if there is nothing to recall by.
 
         Args:
-            run: The run.
             chat: The active chat.
             member: The agent's membership there.
             messages: The messages of the history window.
@@ -119,8 +136,8 @@ class PromptRecall:
             return None
         if ongoing is None:
             return None
-        calls = (pool.submit(copy_context().run, call) for call in ongoing.calls)
-        return StartedRecall(run, recall, ongoing, tuple(calls))
+        searches = (pool.submit(copy_context().run, search) for search in ongoing.searches)
+        return StartedRecall(run, recall, ongoing, tuple(searches))
 
     def finish(
         self,
@@ -137,18 +154,18 @@ class PromptRecall:
             started: The recall.
             found: The items that the second round found.
             tokens: The budget.
-            zone: The time zone of the days.
             began: When the reading began.
         """
-        if started is None or tokens <= 0:
+        if started is None:
             return ()
-        limit = timedelta(seconds=self.settings.context_read_seconds * SHARE_OF_TIME)
+        limit = timedelta(seconds=READ_SECONDS * SHARE_OF_TIME)
         left = (limit - (self.clock.now() - began)).total_seconds()
         request = replace(started.ongoing.request, tokens=tokens, zone=zone)
         ongoing, recall = replace(started.ongoing, request=request), started.recall
 
         def finished() -> tuple[RecalledEntry, ...]:
-            candidates = recall.rank(ongoing, [call.result() for call in started.found], found)
+            blocks = [search.result() for search in started.found]
+            candidates = recall.rank(ongoing, blocks, started.found_postings(found), found)
             items = recall.read(candidates.choice)
             return recall.finish(ongoing, candidates, items, found).entries
 
@@ -161,12 +178,8 @@ class PromptRecall:
     def _tokens(self, run: Run, chat: Chat | None, prefetched: Mapping[Key, Item | None]) -> int:
         """Return the budget as far as it is known before the settings are read."""
         item = prefetched.get(Agent.key_of(run.tenant, run.agent_id))
-        own = Agent.from_item(item).settings.recall_tokens if item else None
-        if own is not None:
-            return own
-        if chat is None:
-            return self.settings.recall_tokens
-        return effective_in(chat, self.settings).recall_tokens
+        known = effective_in(chat, self.settings) if chat is not None else self.settings
+        return known.overridden(Agent.from_item(item).settings if item else {}).recall_tokens
 
     def _missing(self, run: Run, error: Exception) -> None:
         logger.warning("failed to recall", extra={"run_id": run.id}, exc_info=error)

@@ -61,7 +61,6 @@ def shown_trigger(
     """Return the trigger as far as it may be shown.
 
     Args:
-        run: The run.
         chat: The active chat.
         home: The chat that the run belongs to, if it exists.
         message: The message that triggered the run, if it exists.

@@ -46,7 +46,6 @@ class OpenThreads:
     """The open threads that may be shown to the readers of a chat.
 
     Attributes:
-        active: The active thread.
         pending: The other threads, most important first.
         of_chat: Whether the active thread is the one pinned to the chat.
         here: Whether the active thread is in the scope of the chat itself.
@@ -91,7 +90,6 @@ def open_threads(
     the scope.
 
     Args:
-        run: The run.
         chat: The active chat; None for none.
         member: The agent's membership in the active chat.
         scope: The scope of the agent's items that are made in the chat.
@@ -127,7 +125,6 @@ class Workspace:
 
     Attributes:
         documents: The pinned documents: the agent's, then the chat's.
-        threads: The open threads.
         thread_documents: The documents of the active thread; deleted ones by name alone.
         skills: The skills of the active thread, or `core` alone without one.
     """
@@ -143,9 +140,7 @@ class WorkspaceKeys:
     """The pinned documents, threads and skills that a reading gets by key.
 
     Attributes:
-        tenant: The tenant of the agent.
         documents: The folder and the id of each pinned document.
-        threads: The open threads.
     """
 
     tenant: str
@@ -231,12 +226,9 @@ def workspace_keys(
     The documents are the agent's, scope by scope, then the chat's.
 
     Args:
-        tenant: The tenant of the agent.
-        agent_id: The agent.
         scope: The scope of the agent's items that are made in the chat.
         chat: The active chat; None for a run without a chat.
         owned: The agent's items that were read.
-        threads: The open threads.
     """
     pins_by_scope = {
         item["pk"]: PinnedDocuments.from_item(item) for item in owned if item["sk"] == PINS

@@ -1,6 +1,6 @@
 """The tools of agents, by name.
 
-To add a tool, write a function with `@tool(shows_items=...)` in a module of this package, and add
+To add a tool, write a function with `@tool` in a module of this package, and add
 its name to `ToolName` (`skein/models/directory/agent.py`). CONTRIBUTING.md lists
 the other steps.
 """
@@ -16,6 +16,7 @@ from skein.agent.tools.base import Tool
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import for_other_chats, send_message
+from skein.models.common.audience import may_show
 from skein.models.directory.agent import ToolName
 
 
@@ -44,13 +45,13 @@ def offered(reading: Reading) -> tuple[Tool, ...]:
     """Return the tools that the model is offered for a reading's prompt.
 
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
-    not offered if the agent has no other chat. `enter_chat` and `end_run` are not offered either:
-    the text stays in this chat, and `[silence]` is the way to say nothing.
+    not offered if each other chat has readers who may not see this one. `enter_chat` and `end_run`
+    are not offered either: the text stays in this chat, and `[silence]` is the way to say nothing.
     """
-    tools, active = enabled(reading.agent.enabled_tools), reading.chat
-    if active is None or not speaks_in_text(reading):
+    tools = enabled(reading.agent.enabled_tools)
+    if reading.chat is None or not speaks_in_text(reading):
         return tools
-    others = any(own.chat.id != active.id for own in reading.other_chats.listed)
+    others = any(may_show(reading.destination, chat.readers) for chat in reading.elsewhere)
     elsewhere = [for_other_chats()] if others else []
     instead: dict[str, Sequence[Tool]] = {
         send_message.name: elsewhere,

@@ -25,17 +25,12 @@ NULL = {"type": "null"}
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool of an agent: a function, its name, its description and its arguments.
-
-    Attributes:
-        shows_items: Whether a result can show items of the agent; see `tool`.
-    """
+    """A tool of an agent: a function, its name, its description and its arguments."""
 
     name: str
     description: str
     arguments: type[BaseModel]
     function: Callable[..., str]
-    shows_items: bool
 
     @cached_property  # takes a millisecond, and each request to a model has the specs of all tools
     def spec(self) -> ToolSpec:
@@ -101,34 +96,24 @@ class _Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def tool(*, shows_items: bool) -> Callable[[Callable[..., str]], Tool]:
+def tool(function: Callable[..., str]) -> Tool:
     """Make a tool of a function whose first parameter is the `ToolContext`.
 
     The other parameters become the tool's arguments, with the descriptions of their `Annotated`
     fields. The first paragraph of the docstring is the tool's description for the model.
-
-    Args:
-        shows_items: Whether a result can show items of the agent: its goals, plans, memories,
-            threads or documents. In a private group, some items may date from a time when the
-            group had other members. So a person who is now alone there with the agent can no longer
-            have this run tell others what was said. If in doubt, say True.
     """
-
-    def made(function: Callable[..., str]) -> Tool:
-        _, *parameters = inspect.signature(function).parameters.values()
-        fields: dict[str, Any] = {
-            parameter.name: (
-                parameter.annotation,
-                ... if parameter.default is parameter.empty else parameter.default,
-            )
-            for parameter in parameters
-        }
-        name = function.__name__
-        model = create_model(name, __base__=_Arguments, **fields)
-        summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
-        return Tool(name, " ".join(summary.split()), model, function, shows_items)
-
-    return made
+    _, *parameters = inspect.signature(function).parameters.values()
+    fields: dict[str, Any] = {
+        parameter.name: (
+            parameter.annotation,
+            ... if parameter.default is parameter.empty else parameter.default,
+        )
+        for parameter in parameters
+    }
+    name = function.__name__
+    model = create_model(name, __base__=_Arguments, **fields)
+    summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
+    return Tool(name, " ".join(summary.split()), model, function)
 
 
 def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The tool `borrow_context`, which shows another chat's last messages for one activation."""
 
 from skein.agent.prompt.timeline import attached
-from skein.agent.reading.held_content import written_by_others
 from skein.agent.tools.arguments import Id
 from skein.agent.tools.base import tool
 from skein.agent.tools.chats import own_chat
@@ -13,13 +12,13 @@ from skein.models.chats.borrowed import (
     BorrowedContext,
     BorrowedMessage,
 )
-from skein.models.common.audience import Audience
+from skein.models.chats.chat import Chat
 from skein.models.common.ownership import effect_id
 from skein.services.chat_state.audience import destination_of
 from skein.services.common.quoting import quoted
 
 
-@tool(shows_items=False)
+@tool
 def borrow_context(call: ToolContext, chat_id: Id) -> str:
     """Show another chat's newest messages in your next prompt here."""
     run = call.activation.run
@@ -27,11 +26,11 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
     if chat_id == here:
         raise Correctable("this is the active chat; read_messages shows its messages")
     chat, _ = own_chat(call, chat_id)
-    readers = _readers_of(call, here)
+    active = _active_chat(call, here)
     messages, audience = call.tool_services.own_chats.newest_messages(
-        chat, MAX_MESSAGES, readers=readers
+        chat, MAX_MESSAGES, here=active, readers=destination_of(active)
     )
-    call.activation.add_held(audience, by_others=written_by_others(messages, audience))
+    call.activation.add_held(audience)
     if not messages:
         raise Failed("that chat has no messages yet")
     borrowed = BorrowedContext(
@@ -58,10 +57,7 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
     return f"{count} messages of {quoted(borrowed.source_title)} will be shown at your next turn"
 
 
-def _readers_of(call: ToolContext, chat_id: str) -> Audience:
-    """Return the readers of the active chat, which can differ from the prompt's chat."""
-    reading = call.reading
-    if reading.chat is not None and reading.chat.id == chat_id:
-        return reading.destination
-    chat, _ = own_chat(call, chat_id)
-    return destination_of(chat)
+def _active_chat(call: ToolContext, chat_id: str) -> Chat:
+    """Return the active chat, which can differ from the prompt's chat."""
+    shown = call.reading.chat
+    return shown if shown is not None and shown.id == chat_id else own_chat(call, chat_id)[0]

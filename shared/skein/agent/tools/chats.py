@@ -7,7 +7,6 @@ from pydantic import Field
 from skein.agent.prompt.history import dated, history_zone
 from skein.agent.prompt.names import askers, legend, names_in, participants_of
 from skein.agent.prompt.timeline import EntryContext, timeline_entry
-from skein.agent.reading.held_content import written_by_others
 from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext
@@ -19,7 +18,7 @@ MAX_CHARACTERS = 2_000
 MAX_BYTES = 20_000  # of a timeline; the oldest messages that do not fit are left out
 
 
-@tool(shows_items=False)
+@tool
 def enter_chat(
     call: ToolContext,
     chat_id: Id,
@@ -32,7 +31,7 @@ def enter_chat(
     return f"ACTIVE CHAT: {quoted(chat.display_title)}\n{shown}"
 
 
-@tool(shows_items=False)
+@tool
 def read_messages(
     call: ToolContext,
     chat_id: Id | None = None,
@@ -66,12 +65,10 @@ def _shown(
     Raises:
         Forbidden: The messages are private, and the readers of the active chat may not see them.
     """
-    here = call.reading.chat is not None and call.reading.chat.id == chat.id
-    readers = None if here else call.reading.destination
     messages, audience = call.tool_services.own_chats.newest_messages(
-        chat, limit, readers=readers, before=before
+        chat, limit, here=call.reading.chat, readers=call.reading.destination, before=before
     )
-    call.activation.add_held(audience, by_others=written_by_others(messages, audience))
+    call.activation.add_held(audience)
     names = names_in(call.reading).joined([*chat.roster, *(each.sender for each in messages)])
     names = names.joined(askers(messages, names.agent, call.reading.destination))
     context = EntryContext(

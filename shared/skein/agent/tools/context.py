@@ -116,16 +116,14 @@ class Activation:
         self.sent.clear()
         self.enter_chat_failed = self.ended = False
 
-    def add_held(self, audience: Audience, *, by_others: bool = False) -> None:
+    def add_held(self, audience: Audience) -> None:
         """Add content that a tool has shown to the run's held content.
 
         Args:
             audience: The people who were present for all of that content.
-            by_others: Whether a person who has left the chat wrote some of that content.
         """
         if self.run.held is not None:
-            held = self.run.held.with_shown(audience, by_others=by_others)
-            self.claim = self.claim.with_run(held=held)
+            self.claim = self.claim.with_run(held=self.run.held.with_shown(audience))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ from skein.services.workspace.document_edits import Revision
 AsRead = Annotated[Version | None, Field(description="Fails if the version differs.")]
 
 
-@tool(shows_items=True)
+@tool
 def list_documents(
     call: ToolContext,
     query: Query | None = None,
@@ -68,7 +68,7 @@ def list_documents(
     return "\n".join(lines) or "there are no documents"
 
 
-@tool(shows_items=True)
+@tool
 def read_document(
     call: ToolContext,
     name: DocumentName,
@@ -83,7 +83,7 @@ def read_document(
     return document_text(document, characters=SHOWN_CHARACTERS, offset=start)
 
 
-@tool(shows_items=True)
+@tool
 def write_document(
     call: ToolContext,
     name: DocumentName,
@@ -97,7 +97,7 @@ def write_document(
         JsonBool | None,
         Field(description="true: it belongs to the active chat."),
     ] = None,
-    on_show: Annotated[
+    pinned: Annotated[
         JsonBool | None,
         Field(description="true: every prompt shows it."),
     ] = None,
@@ -115,14 +115,14 @@ def write_document(
             text,
             new_in=new_in,
             media_type=media_type,
-            on_show=on_show,
+            pinned=pinned,
             version=version,
             author=author_of(call),
         )
     return _outcome(done)
 
 
-@tool(shows_items=True)
+@tool
 def append_document(
     call: ToolContext,
     name: DocumentName,
@@ -135,7 +135,7 @@ def append_document(
     return _revised(call, name, Revision(append=text))
 
 
-@tool(shows_items=True)
+@tool
 def edit_document(
     call: ToolContext,
     name: DocumentName,
@@ -151,7 +151,7 @@ def edit_document(
     return _revised(call, name, Revision(find=find, replace=replace, version=version))
 
 
-@tool(shows_items=True)
+@tool
 def delete_document(call: ToolContext, name: DocumentName, version: AsRead = None) -> str:
     """Delete a document permanently."""
     with refusals_as_tool_errors():
@@ -161,7 +161,7 @@ def delete_document(call: ToolContext, name: DocumentName, version: AsRead = Non
     return _outcome(done)
 
 
-@tool(shows_items=False)
+@tool
 def read_skill(call: ToolContext, name: SkillName) -> str:
     """Read a skill: instructions for one kind of work."""
     try:
@@ -305,7 +305,7 @@ def _row(document: Document) -> str:
     """Render a document as one line of a list."""
     known = [document.media_type, f"v{document.version}", f"{len(document.text):,} characters"]
     known.append(f"changed {rfc3339(document.updated_at)}")
-    if document.on_show:
+    if document.pinned:
         known.append("always on show")
     return f"{named(document.name)} ({', '.join(known)})"
 
@@ -319,8 +319,7 @@ def _revised(call: ToolContext, name: str, revision: Revision) -> str:
 
 
 def _outcome(done: DocumentEffect) -> str:
-    if done.deed == "deleted":
+    if done.change == "deleted":
         return f"document {named(done.name)} deleted"
-    return (
-        f"document {named(done.name)} {done.deed}, v{done.version}, {done.characters:,} characters"
-    )
+    size = f"{done.characters:,} characters"
+    return f"document {named(done.name)} {done.change}, v{done.version}, {size}"

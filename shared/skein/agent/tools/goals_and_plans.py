@@ -25,7 +25,7 @@ from skein.services.common.schedule import local_time
 GoalOutcome = Literal["completed", "abandoned"]
 
 
-@tool(shows_items=False)
+@tool
 def set_goal(
     call: ToolContext,
     text: GoalText,
@@ -46,7 +46,7 @@ def set_goal(
     return f"goal set, id: {goal.id}"
 
 
-@tool(shows_items=False)
+@tool
 def end_goal(call: ToolContext, goal_id: Id, outcome: GoalOutcome) -> str:
     """End a goal that is reached or given up."""
     goals, guard = call.tool_services.goals, call.activation.claim.guard
@@ -58,7 +58,7 @@ def end_goal(call: ToolContext, goal_id: Id, outcome: GoalOutcome) -> str:
     return f"goal {outcome}"
 
 
-@tool(shows_items=False)
+@tool
 def set_plan(
     call: ToolContext,
     name: PlanName,
@@ -91,7 +91,12 @@ def set_plan(
     answer = f"plan set, next: {rfc3339(plan.next_at)} ({local_time(plan.next_at, plan.time_zone)})"
     reading = call.reading
     ends = call.tool_services.quiet_times.end_of(
-        plan, plan.next_at, reading.snapshot, reading.person, reading.agent, reading.config.tenant
+        plan,
+        plan.next_at,
+        reading.snapshot,
+        reading.person,
+        reading.agent,
+        reading.config.effective,
     )
     if ends is None:
         return answer
@@ -101,7 +106,7 @@ def set_plan(
     return answer + advice if asked else answer
 
 
-@tool(shows_items=False)
+@tool
 def cancel_plan(call: ToolContext, name: PlanName) -> str:
     """Cancel one of your plans."""
     with refusals_as_tool_errors():

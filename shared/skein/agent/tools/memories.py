@@ -15,7 +15,7 @@ MAX_TEXT = 2_000  # characters of one memory in a list
 CUT = " [...]"
 
 
-@tool(shows_items=False)
+@tool
 def save_memory(
     call: ToolContext,
     text: MemoryText,
@@ -39,7 +39,7 @@ def save_memory(
     return f"{outcome}, id: {memory.id}{until}"
 
 
-@tool(shows_items=False)
+@tool
 def forget_memory(call: ToolContext, memory_id: Id) -> str:
     """Forget a memory that is wrong or no longer wanted. search_memories gives ids."""
     with refusals_as_tool_errors():
@@ -49,7 +49,7 @@ def forget_memory(call: ToolContext, memory_id: Id) -> str:
     return "forgotten"
 
 
-@tool(shows_items=True)
+@tool
 def search_memories(
     call: ToolContext,
     query: Query,

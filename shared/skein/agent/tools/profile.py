@@ -16,7 +16,7 @@ from skein.models.directory.profile_change import ProfileSource
 from skein.services.common.optimistic import NOT_FROM_HERE
 
 
-@tool(shows_items=False)
+@tool
 def update_profile(
     call: ToolContext,
     field: Annotated[FieldName, Field(description="A field that USER PROFILE names.")],
@@ -54,8 +54,7 @@ def _source(call: ToolContext, person: NamedMember) -> ProfileSource:
     """Return the run, and the person's messages that it answers, as the source of a value."""
     run, reading = call.activation.run, call.reading
     trigger, reply = run.trigger, run.resumed.seq if run.resumed is not None else None
-    last = trigger.seq or 0
-    first = trigger.from_seq or last
+    first, last = trigger.from_seq or 0, trigger.seq or 0
     messages = [
         one
         for one in reading.history.messages

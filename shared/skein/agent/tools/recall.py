@@ -6,7 +6,6 @@ from pydantic import Field
 
 from skein.agent.prompt.history import history_zone
 from skein.agent.prompt.names import names_in
-from skein.agent.reading.held_content import written_by_others
 from skein.agent.tools.arguments import Id, Moment, Query
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, readers_of
@@ -20,7 +19,7 @@ from skein.services.recall.time_phrases import seconds_of
 MAX_TOKENS = 2_000
 
 
-@tool(shows_items=True)
+@tool
 def recall(
     call: ToolContext,
     query: Query,
@@ -58,8 +57,7 @@ def recall(
         )
     )
     for entry in found.entries:
-        by_others = not entry.audience.open and written_by_others([entry.message], entry.audience)
-        call.activation.add_held(entry.audience, by_others=by_others)
+        call.activation.add_held(entry.audience)
     names = names_in(reading).joined(entry.message.sender for entry in found.entries)
     here = reading.chat.id if reading.chat is not None else None
     lines = recalled_lines(found.entries, here, zone, names.__getitem__)

@@ -21,7 +21,7 @@ Status = Annotated[
 ]
 
 
-@tool(shows_items=False)
+@tool
 def get_my_runs(
     call: ToolContext,
     status: Status = None,
@@ -30,7 +30,12 @@ def get_my_runs(
     """List your recent runs, with what you sent and did."""
     run = call.activation.run
     runs = call.tool_services.own_runs.newest(
-        run.tenant, run.agent_id, readers=call.reading.destination, status=status, limit=limit
+        run.tenant,
+        run.agent_id,
+        here=call.reading.chat,
+        readers=call.reading.destination,
+        status=status,
+        limit=limit,
     )
     for other in runs:
         call.activation.add_held(other.audience)
@@ -39,7 +44,7 @@ def get_my_runs(
     return "\n".join(_row(other, this=run.id) for other in runs) or "there are no such runs"
 
 
-@tool(shows_items=False)
+@tool
 def stop_run(call: ToolContext, run_id: Id) -> str:
     """Stop another of your runs. What it has sent stays."""
     run = call.activation.run
@@ -61,7 +66,7 @@ def stop_run(call: ToolContext, run_id: Id) -> str:
     return "stopped"
 
 
-@tool(shows_items=False)
+@tool
 def end_run(call: ToolContext) -> str:
     """End this run without another message."""
     call.activation.ended = True

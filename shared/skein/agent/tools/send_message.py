@@ -43,7 +43,7 @@ NOTHING_TO_SAY = (
 )
 
 
-@tool(shows_items=False)
+@tool
 def send_message(
     call: ToolContext,
     text: MessageText,

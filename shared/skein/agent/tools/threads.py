@@ -42,7 +42,7 @@ SKILL_BYTES = 12_000  # of the skills in a tool result
 Evidence = Annotated[Finding | None, Field(description="What shows that it is done.")]
 
 
-@tool(shows_items=True)
+@tool
 def create_thread(
     call: ToolContext,
     concern: Concern,
@@ -81,7 +81,7 @@ def create_thread(
     return f"thread created, id: {thread.id}; switch_thread makes it active"
 
 
-@tool(shows_items=True)
+@tool
 def switch_thread(call: ToolContext, thread_id: Id) -> str:
     """Make an open thread active, and read it, before you work on it."""
     with refusals_as_tool_errors():
@@ -97,7 +97,7 @@ def switch_thread(call: ToolContext, thread_id: Id) -> str:
     )
 
 
-@tool(shows_items=True)
+@tool
 def update_thread(
     call: ToolContext,
     thread_id: Id | None = None,
@@ -148,7 +148,7 @@ def update_thread(
     return "\n".join([f"thread {thread.id} updated", *shown])
 
 
-@tool(shows_items=True)
+@tool
 def end_thread(
     call: ToolContext,
     thread_id: Id,

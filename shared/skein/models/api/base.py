@@ -235,7 +235,7 @@ class ChatResource(Resource):
         The summary of a private chat is omitted if a reader was not present for its content.
         """
         summary = (
-            chat.record if chat.record and may_show(chat.record.audience, chat.readers) else None
+            chat.summary if chat.summary and may_show(chat.summary.audience, chat.readers) else None
         )
         made = {
             "members": tuple(MemberResource.of(member) for member in chat.roster),

@@ -1,8 +1,9 @@
 """Requests and resources of the HTTP API: agents, users and lines."""
 
+from functools import cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
 from skein.models.api.base import EntityId, Request, Resource
 from skein.models.chats.chat import Chat, Membership
@@ -11,10 +12,15 @@ from skein.models.common.free_fields import Profile, ProfileFieldNames
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.time_zone import TimeZone
-from skein.models.config.overrides import ChatOverridesChange, SettingSource, TenantOverrides
+from skein.models.config.overrides import (
+    NULL,
+    ChatOverridesChange,
+    OverridableSettings,
+    PartialSettings,
+    SettingSource,
+)
 from skein.models.directory.agent import (
     DEFAULT_TOOLS,
-    FORMER_TOOLS,
     PROFILE_FIELDS,
     Agent,
     AgentVersion,
@@ -22,18 +28,11 @@ from skein.models.directory.agent import (
     HistoryFormat,
     ReplyMode,
     ToolName,
-    current_tools,
 )
 from skein.models.directory.line import Line
 from skein.models.directory.phone_number import e164
 from skein.models.directory.profile_change import ProfileChange, ProfileChangeMadeBy
 from skein.models.directory.user import MAX_PHONES, User
-
-
-def _current_tool(name: object) -> object:
-    """Replace a former name of a tool by the current one."""
-    return FORMER_TOOLS.get(name, name) if isinstance(name, str) else name
-
 
 Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterValidator(e164)]
 SystemPrompt = Annotated[str, Field(max_length=50_000)]
@@ -51,9 +50,9 @@ PromptTokens = Annotated[
     NUMBER,
 ]
 ToolNames = Annotated[
-    tuple[Annotated[ToolName, BeforeValidator(_current_tool)], ...],
+    tuple[ToolName, ...],
     Field(max_length=64),
-    AfterValidator(current_tools),
+    AfterValidator(lambda names: tuple(dict.fromkeys(names))),
 ]
 Description = Annotated[
     str,
@@ -171,7 +170,7 @@ class AgentResource(AgentConfiguration, IdentifiedAgent):
     def of(cls, agent: Agent) -> Self:
         """Build the resource of an agent."""
         values = {name: getattr(agent, name) for name in cls.model_fields}
-        return cls(**values | {"settings": agent.settings.own_values})
+        return cls(**values)
 
 
 WarningCode = Literal["unlisted_model", "no_tool_called"]
@@ -212,15 +211,12 @@ class AgentVersionResource(Resource):
     @classmethod
     def of(cls, version: AgentVersion) -> Self:
         """Build the resource of a version."""
-        configured = version.configured
         return cls(
             version=version.version,
             changed_at=version.changed_at,
             changed_by=version.changed_by,
             restored_from=version.restored_from,
-            configuration=AgentConfiguration(
-                **{**configured, "settings": configured["settings"].own_values}
-            ),
+            configuration=AgentConfiguration(**version.configured),
         )
 
 
@@ -468,7 +464,7 @@ class LineResource(Resource):
     @classmethod
     def of(cls, line: Line) -> Self:
         """Build the resource of a line."""
-        return cls(phone=line.phone, agent_id=line.agent_id, settings=line.settings.own_values)
+        return cls(phone=line.phone, agent_id=line.agent_id, settings=line.settings)
 
 
 class LinePage(Resource):
@@ -478,11 +474,17 @@ class LinePage(Resource):
     next_cursor: str | None
 
 
+SettingType = Literal["boolean", "integer", "number", "string", "array", "object"]
+
+
 class EffectiveSettingResource(Resource):
     """A setting in force: its value and the level that set it."""
 
     name: str
     description: str
+    type: Annotated[SettingType, Field(description="Type of the values in JSON.")]
+    minimum: Annotated[float | None, Field(description="Lowest value; null: no bound.")]
+    maximum: Annotated[float | None, Field(description="Highest value; null: no bound.")]
     value: Any
     source: Annotated[
         SettingSource,
@@ -492,8 +494,24 @@ class EffectiveSettingResource(Resource):
     @classmethod
     def of(cls, name: str, value: Any, source: SettingSource) -> Self:
         """Build the resource of a setting."""
-        description = TenantOverrides.model_fields[name].description or ""
-        return cls(name=name, description=description, value=value, source=source)
+        field = _definitions()[name]
+        kind = next(part for part in field.get("anyOf", [field]) if part != NULL)
+        return cls(
+            name=name,
+            description=field["description"],
+            type=kind.get("type", "object"),
+            minimum=kind.get("minimum"),
+            maximum=kind.get("maximum"),
+            value=value,
+            source=source,
+        )
+
+
+@cache
+def _definitions() -> dict[str, Any]:
+    """Return the JSON schemas of the settings that operators may override."""
+    properties: dict[str, Any] = OverridableSettings.model_json_schema()["properties"]
+    return properties
 
 
 class EffectiveSettingPage(Resource):
@@ -503,5 +521,5 @@ class EffectiveSettingPage(Resource):
     next_cursor: str | None = None
 
 
-class SettingsResource(TenantOverrides):
+class SettingsResource(PartialSettings, OverridableSettings):
     """The settings of a tenant. Null means that the deployment decides."""

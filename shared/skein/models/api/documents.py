@@ -33,7 +33,7 @@ class NewDocument(Request):
     name: DocumentName
     media_type: MediaType = DEFAULT_MEDIA_TYPE
     text: Annotated[str, Field(description="At most 256 KiB of UTF-8.")] = ""
-    on_show: Global = False
+    pinned: Global = False
 
 
 class DocumentText(Request):
@@ -41,7 +41,7 @@ class DocumentText(Request):
 
     text: Annotated[str, Field(description="At most 256 KiB of UTF-8.")]
     media_type: MediaType | None = None
-    on_show: Annotated[JsonBool | None, Field(alias="global")] = None
+    pinned: Annotated[JsonBool | None, Field(alias="global")] = None
     version: ForVersion = None
 
 
@@ -54,7 +54,7 @@ class DocumentChange(Request):
     ] = None
     replace: Annotated[str | None, Field(description="Text that replaces `find`.")] = None
     media_type: MediaType | None = None
-    on_show: Annotated[JsonBool | None, Field(alias="global")] = None
+    pinned: Annotated[JsonBool | None, Field(alias="global")] = None
     version: ForVersion = None
 
     @model_validator(mode="after")
@@ -71,7 +71,7 @@ class DocumentHead(Resource):
     name: str
     media_type: str
     version: int
-    on_show: Global
+    pinned: Global
     characters: int
     source_chat_id: Annotated[
         str | None, Field(description="The chat in which the document was last written.")
@@ -83,9 +83,9 @@ class DocumentHead(Resource):
     @classmethod
     def of(cls, document: Document) -> Self:
         """Build the resource of a document."""
-        names = cls.model_fields.keys() - {"on_show", "characters"}
+        names = cls.model_fields.keys() - {"pinned", "characters"}
         values = {name: getattr(document, name) for name in names}
-        return cls(**values, **{"global": document.on_show}, characters=len(document.text))
+        return cls(**values, **{"global": document.pinned}, characters=len(document.text))
 
 
 class DocumentResource(DocumentHead):

@@ -30,30 +30,68 @@ PRESENT = "Everyone who reads this chat was present where it was said, or it is 
 ONE_PERSON = "The chat is private, and its only person is the one described."
 PROVENANCES: dict[str, Provenance] = {
     "IDENTITY": Provenance("The agent's name and system prompt.", OWN),
-    "INSTRUCTIONS": Provenance("Skein's instructions for this situation.", OWN),
-    "SKILLS": Provenance("The skills of the tenant and those that come with Skein.", OWN),
-    "USER PROFILE": Provenance("The record of the chat's person.", ONE_PERSON),
-    "CORE MEMORIES": Provenance("The agent's core memories.", PRESENT),
-    "GLOBAL DOCUMENTS": Provenance("The agent's and the chat's global documents.", PRESENT),
-    "ACTIVE THREAD": Provenance("The agent's active thread.", PRESENT),
-    "PENDING THREADS": Provenance("The agent's other open threads.", PRESENT),
-    "GOALS": Provenance("The agent's active goals.", PRESENT),
-    "JOURNAL": Provenance("The agent's journal entries.", PRESENT),
-    "LAST CONVERSATION": Provenance("The end of the session before.", READERS),
-    "CONVERSATION SUMMARY": Provenance("The summary of older messages of this chat.", READERS),
-    "PARTICIPANTS": Provenance("The members of this chat.", READERS),
-    "CHAT HISTORY": Provenance("The messages of this chat.", READERS),
-    "ACTIVE CHAT": Provenance("This chat.", READERS),
-    "CONVERSATION": Provenance("The session of this chat.", READERS),
-    "YOUR CHATS": Provenance("The agent's other chats.", PRESENT),
-    "OTHER ACTIVE CONVERSATIONS": Provenance("The agent's summaries of other chats.", PRESENT),
-    "BORROWED CONTEXT": Provenance("Messages of another chat.", PRESENT),
-    "RECALLED": Provenance("Older messages that match the new ones.", PRESENT),
-    "PLANS": Provenance("The agent's plans.", PRESENT),
-    "ACTIVE RUNS": Provenance("The agent's other runs.", PRESENT),
-    "TRIGGER": Provenance("The trigger of the run.", PRESENT),
-    "TODAY": Provenance("The clock.", OWN),
-    "NOW": Provenance("The clock.", OWN),
+    "INSTRUCTIONS": Provenance(
+        "How to speak and how to stay silent, by the chat, the channel and the tools.", OWN
+    ),
+    "SKILLS": Provenance("The skills of the active thread, in full or by name.", OWN),
+    "USER PROFILE": Provenance(
+        "In a private direct chat, the person's record and the fields that the agent may set.",
+        ONE_PERSON,
+    ),
+    "CORE MEMORIES": Provenance("The agent's core memories, newest first.", PRESENT),
+    "GLOBAL DOCUMENTS": Provenance(
+        "The agent's pinned documents, then those of this chat.", PRESENT
+    ),
+    "ACTIVE THREAD": Provenance("The active thread with its documents.", PRESENT),
+    "PENDING THREADS": Provenance("The other open threads, one line each.", PRESENT),
+    "GOALS": Provenance("The agent's active goals, most important first.", PRESENT),
+    "JOURNAL": Provenance("The agent's journal entries, newest first.", PRESENT),
+    "YOUR CHATS": Provenance(
+        "The agent's 20 most recently active chats, if a tool takes ids of chats. If the agent has "
+        "more, the section follows the history.",
+        PRESENT,
+    ),
+    "ACTIVE CHAT": Provenance(
+        "This chat's name, if neither the history nor the trigger has it; or that there is none.",
+        READERS,
+    ),
+    "CONVERSATION": Provenance(
+        "In a direct chat, when this session began and when the one before ended.", READERS
+    ),
+    "CONVERSATION SUMMARY": Provenance(
+        "The summary of the messages before the history window.", READERS
+    ),
+    "PARTICIPANTS": Provenance(
+        "The members of this chat, then senders who have left; not for one person and one agent.",
+        READERS,
+    ),
+    "TODAY": Provenance("The weekday and the date, in the time zone of NOW.", OWN),
+    "CHAT HISTORY": Provenance(
+        "The messages of the history window by day, as lines or as messages of roles.", READERS
+    ),
+    "LAST CONVERSATION": Provenance(
+        "In a direct chat, the summary of the person's last session, if it was in another one.",
+        READERS,
+    ),
+    "OTHER ACTIVE CONVERSATIONS": Provenance(
+        "The agent's summaries of chats with a message in the last six hours; in a direct chat, "
+        "also of the person's three newest other chats.",
+        PRESENT,
+    ),
+    "BORROWED CONTEXT": Provenance(
+        "Messages of another chat that the agent asked to see, shown once.", PRESENT
+    ),
+    "RECALLED": Provenance(
+        "Older messages of all the agent's chats that match the new ones, by chat and day.", PRESENT
+    ),
+    "PLANS": Provenance("The agent's plans, the next one first.", PRESENT),
+    "ACTIVE RUNS": Provenance("The agent's other runs that work or wait.", PRESENT),
+    "TRIGGER": Provenance(
+        "Why the run exists: who or what, where, whom the message names, which other agents were "
+        "started, and how a wait ended.",
+        PRESENT,
+    ),
+    "NOW": Provenance("The time to the minute, in a time zone and in UTC.", OWN),
 }
 ELSEWHERE = Provenance("The agent's data.", PRESENT)
 
@@ -117,7 +155,6 @@ class SectionResource(Resource):
         """Build the resource of a section.
 
         Args:
-            section: The section.
             entries: The entries of the whole prompt.
             cached_tokens: How many tokens came from the cache; None in a preview.
         """

@@ -198,7 +198,6 @@ def public_reason(status: RunStatus, reason: Reason | None) -> PublicReason | No
     It reveals nothing about other people, other chats or limits.
 
     Args:
-        status: The status of the run.
         reason: The recorded reason; None if the run answers or has answered.
     """
     if reason in FILTERED:

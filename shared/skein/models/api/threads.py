@@ -119,7 +119,6 @@ class ThreadResource(Resource):
         """Build the resource of a thread.
 
         Args:
-            thread: The thread.
             active_id: The id of the active thread of the same scope, if any.
         """
         stored = set(cls.model_fields) - {"active"}

@@ -27,12 +27,11 @@ class BorrowedMessage(Value):
 
     Attributes:
         author: The sender's name when the context was borrowed.
-        sender: The sender; None if the context was stored without it.
         text: The text, at most 2,000 characters.
     """
 
     author: str
-    sender: MemberRef | None = None
+    sender: MemberRef
     text: Annotated[str, Field(max_length=MAX_CHARACTERS)]
 
 
@@ -43,8 +42,7 @@ class BorrowedContext(Stored):
         staging: The id of this staging. Only a run whose prompt showed the staging clears it.
         source_chat_id: The chat of the messages, which may be deleted before they are shown.
         audience: The people who were present for all messages, checked again at each showing.
-        last_message_at: When the newest of the messages was written; None if the staging was stored
-            without it.
+        last_message_at: When the newest of the messages was written.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("BORROWED#")
@@ -57,7 +55,7 @@ class BorrowedContext(Stored):
     source_title: str
     messages: tuple[BorrowedMessage, ...]
     audience: Audience
-    last_message_at: Instant | None = None
+    last_message_at: Instant
     created_at: Instant
 
     @staticmethod

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PlainSerializer
+from pydantic import Field
 
 from skein.errors import Unprocessable
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
@@ -26,7 +26,7 @@ from skein.models.common.base import (
 from skein.models.common.ownership import private_scope
 from skein.models.common.reason import Reason, StoredReason
 from skein.models.common.storage import META, Exists, Item, Key, SortKeyPrefix, Update
-from skein.models.config.overrides import ChatOverrides, Retention
+from skein.models.config.overrides import Overrides, Retention
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.runs.trigger import Burst, QueuedRun, Wait
 from skein.models.summaries.summary import MadeTitle, PinnedSummary, Summary, SummaryState
@@ -44,10 +44,6 @@ PREVIEW_CHARACTERS = 200
 CHAT_SHARDS = 8  # of the list of a tenant's chats, whose rows all move at the start of an hour
 UNTITLED = "a conversation"
 NAMED_PEOPLE = 3  # people that the description of a chat without a title names
-
-
-# Whether a chat is consolidated. Older versions stored a JSON boolean (`Chat.from_item`).
-Consolidate = Annotated[bool, PlainSerializer(lambda on: "on" if on else "off", return_type=str)]
 
 
 def chat_partition(tenant: str, chat_id: str) -> str:
@@ -92,14 +88,14 @@ class Chat(Stored):
         line: The line on which an SMS chat began, for its settings. SMS go over the line in
             `Membership.sms`, which follows the person's last message.
         consolidate: Whether agents consolidate the chat; None inherits the value of the agent, the
-            line, the tenant or the deployment. Stored as `on` or `off`.
+            line, the tenant or the deployment.
         roster: The current members, in order of joining.
         former_names: Names that keep their numbers after members left or were renamed.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
             the beginning have no entry.
         formerly: Old user ids of people who have posted here, with their current ids.
-        record: The chat summary, in the third person.
-        record_state: When the chat summary was last renewed, and whether that succeeded.
+        summary: The chat summary, in the third person.
+        summary_state: When the chat summary was last renewed, and whether that succeeded.
         made_title: The messages that the light model made the title from; None if people set it.
         title_state: When the light model was last asked for a title, and how often that failed.
         named: Whether a person has set or removed the title, so that none is made.
@@ -110,8 +106,7 @@ class Chat(Stored):
         consolidation_at: When the messages may be consolidated; `Consolidation` is due then, too.
         epoch: Raised by an erasure; part of every cache key.
         documents: The ids of the documents that the chat owns.
-        person_seq: For a direct chat, the newest text of its person; resets do not count. None if
-            no text was posted since an older version of Skein.
+        person_seq: For a direct chat, the newest text of its person, or 0; resets do not count.
         session: For a direct chat, the session since the last gap or reset.
         overrides: For a direct chat, the overrides of agent, line and tenant when a person last
             posted here.
@@ -125,9 +120,9 @@ class Chat(Stored):
     kind: ChatKind
     visibility: Visibility
     respond: RespondMode = "every"
-    consolidate: Consolidate | None = None
-    record: Summary | None = None
-    record_state: SummaryState | None = None
+    consolidate: bool | None = None
+    summary: Summary | None = None
+    summary_state: SummaryState | None = None
     pinned: PinnedSummary | None = None
     made_title: Annotated[MadeTitle | None, Field(exclude_if=lambda made: made is None)] = None
     title_state: Annotated[SummaryState | None, Field(exclude_if=lambda state: state is None)] = (
@@ -143,9 +138,9 @@ class Chat(Stored):
     version: int = 1
     epoch: int = 0
     documents: tuple[Identifier, ...] = ()
-    person_seq: int | None = None
+    person_seq: int = 0
     session: Session | None = None
-    overrides: ChatOverrides | None = None
+    overrides: Overrides | None = None
     retention: Retention | None = None
     activity_hour: Instant
     listed_hour: Instant | None = None
@@ -153,18 +148,6 @@ class Chat(Stored):
     consolidation_at: Instant | None = None
     created_at: Instant
     discarded_at: Instant | None = None
-
-    @classmethod
-    def from_item(cls, item: Item) -> Self:
-        """Build a chat from a table item.
-
-        Older versions stored `consolidate` as a boolean, also if no client had chosen a value. A
-        boolean that equals their default (groups only) is read as None.
-        """
-        chat = super().from_item(item)
-        if item.get("consolidate") is (chat.kind == "group"):
-            return chat.model_copy(update={"consolidate": None})
-        return chat
 
     @staticmethod
     def key_of(tenant: str, chat_id: str) -> Key:
@@ -199,7 +182,6 @@ class Chat(Stored):
         """Return the changes that replace the roster and keep the numbers of equal names.
 
         Args:
-            roster: The new roster.
             left: The members who have left; needed if members are renamed.
         """
         names = {member.ref: member.name for member in self.roster}
@@ -244,6 +226,24 @@ class Chat(Stored):
         if self.visibility == "open":
             return OPEN
         return Audience(open=False, people=tuple(sorted(self.person_ids)))
+
+    def hides(self, seq: int, at: datetime, *, here: "Chat | None") -> bool:
+        """Tell whether a reset hides a message of this chat from agents.
+
+        A reset ends what was said before in its chat. In a direct chat, it also hides what its
+        person had said in their other direct chats by then.
+
+        Args:
+            at: The time of the message.
+            here: The chat in which the message would be shown; None for no chat.
+        """
+        if self.session is not None and seq < self.session.reset_seq:
+            return True
+        if here is None or here.session is None or here.session.reset_at is None:
+            return False
+        direct = self.kind == here.kind == "direct"
+        theirs = direct and not set(self.person_ids).isdisjoint(here.person_ids)
+        return theirs and at < here.session.reset_at
 
     @property
     def scope(self) -> str | None:
@@ -310,8 +310,7 @@ class Membership(Stored):
     """One member in one chat, with the member's own state there.
 
     A membership is closed by `left_seq` and never deleted. Each post reads the open memberships;
-    closed ones are stored under another prefix. Older versions stored closed memberships among the
-    open ones; `services/chat_state/closed_memberships.py` moves them.
+    closed ones are stored under another prefix.
 
     Attributes:
         joined_seq: The chat's `last_seq` when the member joined.
@@ -342,8 +341,6 @@ class Membership(Stored):
         consolidation_failures: How many attempts to consolidate the next messages have failed in a
             row.
         consolidation_retry_at: When to make the next attempt, if the last one failed.
-        unmoved: Whether the membership is closed but stored among the open ones; never an
-            attribute of the item.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("MEMBER#")
@@ -375,7 +372,6 @@ class Membership(Stored):
     consolidated_characters: int = 0
     consolidation_failures: int = 0
     consolidation_retry_at: Instant | None = None
-    unmoved: Annotated[bool, Field(exclude=True)] = False
 
     @staticmethod
     def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
@@ -387,18 +383,10 @@ class Membership(Stored):
         """Return the key of a member's closed membership in a chat."""
         return Key(chat_partition(tenant, chat_id), f"{Membership.LEFT_PREFIX}{member}")
 
-    @classmethod
-    def from_item(cls, item: Item) -> Self:
-        """Build a membership from a table item; `unmoved` follows from the item's sort key."""
-        membership = super().from_item(item)
-        unmoved = not membership.active and str(item.get("sk", "")).startswith(cls.PREFIX)
-        return membership.model_copy(update={"unmoved": unmoved})
-
     @property
     def key(self) -> Key:
         """The key of this membership; it changes when the member leaves or joins again."""
-        among_open = self.active or self.unmoved
-        make = self.key_of if among_open else self.left_key_of
+        make = self.key_of if self.active else self.left_key_of
         return make(self.tenant, self.chat_id, self.member)
 
     @property

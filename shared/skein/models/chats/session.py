@@ -30,11 +30,5 @@ class Session(Value):
 
     @property
     def reset_at(self) -> Instant | None:
-        """The time of the newest reset of the chat; None if there is none.
-
-        A session that was stored without the time of an earlier reset began after it, so the last
-        message before the session stands for it.
-        """
-        if self.reset:
-            return self.started_at
-        return self.earlier_reset_at or (self.before_at if self.reset_seq else None)
+        """The time of the newest reset of the chat; None if there is none."""
+        return self.started_at if self.reset else self.earlier_reset_at

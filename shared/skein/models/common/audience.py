@@ -80,7 +80,7 @@ class Origin(Value):
         chat_id: The chat in which the agent was asked.
         chat_title: The title of that chat at the time.
         asked_by: The name of the member who asked, at the time.
-        asker: The member who asked; None if the origin was stored without it.
+        asker: The member who asked.
         text: The request, at most 200 characters.
         audience: The audience of the request, which decides who may be shown this origin.
     """
@@ -88,6 +88,6 @@ class Origin(Value):
     chat_id: Identifier
     chat_title: str
     asked_by: str
-    asker: MemberRef | None = None
+    asker: MemberRef
     text: str
     audience: Audience

@@ -23,9 +23,6 @@ class QuietHours(BaseModel):
     from_: Annotated[LocalTime, Field(alias="from", description="Local time, such as `21:00`.")]
     to: Annotated[LocalTime, Field(description="Local time; equal to `from`: no quiet hours.")]
 
-    def __str__(self) -> str:
-        return f"{self.from_}-{self.to}"
-
     def end_after(self, moment: datetime, zone: str) -> datetime | None:
         """Return when the quiet hours end in which a moment lies.
 
@@ -33,7 +30,6 @@ class QuietHours(BaseModel):
         the next occurrence.
 
         Args:
-            moment: The moment.
             zone: The IANA name of the person's time zone.
 
         Returns:

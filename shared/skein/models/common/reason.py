@@ -70,7 +70,7 @@ class Reason(StrEnum):
     JOINED_LATER = "joined_later", "The agent joined the chat after the message."
     NOT_RECORDED = (
         "not_recorded",
-        "No reason is recorded; an older or newer version stored the item.",
+        "No reason is recorded; a newer version stored the item.",
     )
 
     # A run that has not ended.

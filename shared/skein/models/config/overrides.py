@@ -1,12 +1,28 @@
-"""Overrides of the deployment's settings by agents, lines, tenants and the stack.
+"""Settings that operators may override without a deployment, and their overrides.
 
-Each field is optional. None means that the next level decides, in the order agent, line, tenant,
-stack, environment (`services/config/resolution.py`).
+Each setting is defined here, once. Its class tells who may override it. `skein.settings.Settings`
+inherits the classes with an environment variable, and the API's requests and answers inherit all.
+
+A level stores its values by the name of the setting. The first level with a value decides, in the
+order agent, line, tenant, stack, environment (`services/config/resolution.py`).
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    StringConstraints,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from skein.models.common.base import Instant, Stored, Tenant, key_part, stable_hash
 from skein.models.common.json_types import NUMBER, JsonBool
@@ -15,42 +31,37 @@ from skein.models.common.storage import META, Item, Key
 from skein.models.config.pauses import NO_PAUSES, Pauses
 from skein.models.quotas.prices import Prices
 
-MAX_PHRASES = 50
+Overrides = Mapping[str, Any]
+"""The values of one level, as JSON, by the names of their settings."""
+NO_OVERRIDES: Overrides = {}
 SettingSource = Literal["agent", "line", "tenant", "stack", "environment"]
 """Which level set the value of a setting; `environment` is the deployment."""
+NULL = {"type": "null"}
+TEXTS = {"title", "description"}  # of a property in a JSON schema
 STACK_COPIES = 16  # copies of the stack's settings, since each run reads one (spreads the load)
+
+MAX_PHRASES = 50
 
 
 def _distinct(phrases: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(phrases))
 
 
+def _rounded(percentage: float) -> float:
+    """Round to two decimals: the roll-out divides people into 10,000 shares."""
+    return round(percentage, 2)
+
+
 ResetPhrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
-ResetPhrases = Annotated[
-    tuple[ResetPhrase, ...], Field(max_length=MAX_PHRASES), AfterValidator(_distinct)
-]
 
 
-class Overrides(BaseModel):
-    """Values that take precedence over later levels; fields of newer writers are ignored."""
+class ChatSettings(BaseModel):
+    """Settings of direct chats, which an agent, a line or a tenant may override."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-    @property
-    def own_values(self) -> dict[str, Any]:
-        """The values that are set at this level, by field."""
-        return {
-            name: value
-            for name in type(self).model_fields
-            if (value := getattr(self, name)) is not None
-        }
-
-
-class ContextOverrides(Overrides):
-    """Overrides for prompts in direct chats."""
+    model_config = ConfigDict(frozen=True)
 
     message_history_limit: Annotated[
-        int | None,
+        int,
         Field(
             description="Messages of the session in a prompt, including the current one; "
             "up to twice as many while no summary covers the earlier ones.",
@@ -58,224 +69,128 @@ class ContextOverrides(Overrides):
             le=200,
         ),
         NUMBER,
-    ] = None
+    ] = 20
     include_system_messages: Annotated[
-        JsonBool | None,
-        Field(description="Whether prompts show keywords such as STOP, and notices."),
-    ] = None
+        JsonBool, Field(description="Whether prompts show keywords such as STOP, and notices.")
+    ] = False
     max_context_tokens: Annotated[
-        int | None,
+        int,
         Field(
             description="Maximum tokens of history and summary in a prompt.", ge=100, le=1_000_000
         ),
         NUMBER,
-    ] = None
+    ] = 12_000
     recall_tokens: Annotated[
-        int | None,
+        int,
         Field(
             description="Maximum tokens of recalled messages in a prompt; 0 for none.",
             ge=0,
             le=32_000,
         ),
         NUMBER,
-    ] = None
+    ] = 1_000
     reserved_response_tokens: Annotated[
-        int | None,
+        int,
         Field(description="Tokens reserved for the model's answer.", ge=16, le=32_000),
         NUMBER,
-    ] = None
+    ] = 1_500
     tokenizer_model: Annotated[
         str | None,
         StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
-        Field(description="Model whose tokenizer counts tokens."),
+        Field(description="Model whose tokenizer counts tokens; unset for the agent's model."),
     ] = None
     conversation_gap_minutes: Annotated[
-        int | None,
+        int,
         Field(description="Minutes of silence after which a new session begins.", ge=1, le=525_600),
         NUMBER,
-    ] = None
+    ] = 30
     context_reset_phrases: Annotated[
-        ResetPhrases | None,
-        Field(description="Messages that begin a new session, compared without case."),
-    ] = None
-    context_caching: Annotated[
-        JsonBool | None,
-        Field(description="Whether containers cache data that changes rarely."),
-    ] = None
-    context_cache_seconds: Annotated[
-        int | None,
-        Field(description="Maximum age of the context cache's data in seconds.", ge=1, le=86_400),
-        NUMBER,
-    ] = None
+        tuple[ResetPhrase, ...],
+        Field(
+            description="Messages that begin a new session, compared without case.",
+            max_length=MAX_PHRASES,
+        ),
+        AfterValidator(_distinct),
+    ] = ("start over", "new topic", "reset")
     auto_summary: Annotated[
-        JsonBool | None, Field(description="Whether summaries of the chat are made automatically.")
-    ] = None
+        JsonBool, Field(description="Whether summaries of the chat are made automatically.")
+    ] = True
     summary_message_threshold: Annotated[
-        int | None,
+        int,
         Field(
             description="Number of messages from which a chat has a chat summary.", ge=1, le=10_000
         ),
         NUMBER,
-    ] = None
-
-
-class ReplyOverrides(Overrides):
-    """Overrides for answers in direct chats."""
-
+    ] = 10
+    consolidate: Annotated[
+        JsonBool,
+        Field(
+            description="Whether idle chats are consolidated into memories; "
+            "a chat's own value takes precedence."
+        ),
+    ] = True
+    consolidation_idle_seconds: Annotated[
+        int,
+        Field(
+            description="Seconds of silence after which a chat is consolidated.", ge=60, le=604_800
+        ),
+        NUMBER,
+    ] = 1_800
     reply_debounce_seconds: Annotated[
-        int | None,
+        int,
         Field(
             description="Debounce: seconds that an answer waits for another message.", ge=0, le=900
         ),
         NUMBER,
-    ] = None
+    ] = 1
     reply_debounce_max_seconds: Annotated[
-        int | None,
+        int,
         Field(
-            description="Maximum debounce in seconds, however many messages arrive.", ge=0, le=900
+            description="Maximum debounce in seconds, however many SMS arrive; "
+            "at least reply_debounce_seconds.",
+            ge=0,
+            le=900,
         ),
         NUMBER,
-    ] = None
+    ] = 0
     apology: Annotated[
-        JsonBool | None,
-        Field(description="Whether a person gets one notice that the answer is late."),
-    ] = None
+        JsonBool, Field(description="Whether a person gets one notice that the answer is late.")
+    ] = True
     streaming: Annotated[
-        JsonBool | None,
+        JsonBool,
         Field(description="Whether connected people see an answer while the model writes it."),
-    ] = None
+    ] = True
     sms_answer_characters: Annotated[
-        int | None,
+        int,
         Field(
             description="Maximum characters of an SMS answer, as the prompt asks.",
             ge=70,
             le=20_000,
         ),
         NUMBER,
-    ] = None
+    ] = 480
 
 
-class MemoryOverrides(Overrides):
-    """Overrides for memories. A chat's own `consolidate` takes precedence."""
-
-    consolidate: Annotated[
-        JsonBool | None,
-        Field(description="Whether idle chats are consolidated into memories."),
-    ] = None
-
-
-class ChatOverrides(ReplyOverrides, MemoryOverrides, ContextOverrides):
-    """The overrides that an agent or a line may have."""
+# Defaults of other chats than direct ones in the app. An SMS holds less than an app.
+DEFAULTS_ON_LINES = {
+    "message_history_limit": 5,
+    "max_context_tokens": 1_000,
+    "reply_debounce_seconds": 3,
+}
+DEFAULTS_IN_GROUPS = {"message_history_limit": 50, "consolidation_idle_seconds": 21_600}
 
 
-class TenantLimits(Overrides):
-    """Rate limits and token limits of a tenant; 0 means no limit."""
+class RolloutSettings(BaseModel):
+    """The roll-out of context, which a tenant may override, and an operator for all tenants."""
 
-    user_messages_per_minute: Annotated[
-        int | None,
-        Field(description="Messages per person and minute.", ge=0),
-        NUMBER,
-    ] = None
-    user_tokens_per_day: Annotated[
-        int | None,
-        Field(description="Model tokens per person and day.", ge=0),
-        NUMBER,
-    ] = None
-    user_chat_changes_per_hour: Annotated[
-        int | None,
-        Field(
-            description="Opened chats, changes of members and of one's own record, per person and"
-            " hour.",
-            ge=0,
-        ),
-        NUMBER,
-    ] = None
-    tenant_messages_per_minute: Annotated[
-        int | None,
-        Field(description="Messages of all people per minute.", ge=0),
-        NUMBER,
-    ] = None
-    tenant_tokens_per_day: Annotated[
-        int | None,
-        Field(description="Model tokens of all runs per day.", ge=0),
-        NUMBER,
-    ] = None
-    background_tokens_per_day: Annotated[
-        int | None,
-        Field(
-            description="Model tokens of summaries and memories per day (UTC).",
-            ge=0,
-        ),
-        NUMBER,
-    ] = None
-
-
-class PlanOverrides(Overrides):
-    """Overrides of the times at which plans fire."""
-
-    quiet_hours: Annotated[
-        QuietHours | None,
-        Field(
-            description="Hours in which plans send no SMS; people have their own in `quiet_hours`."
-        ),
-    ] = None
-
-
-class PriceOverrides(Overrides):
-    """The prices at which usage is reported in money."""
-
-    prices: Annotated[
-        Prices | None,
-        Field(description="Prices of models and SMS, with which `GET /v1/usage` reports money."),
-    ] = None
-
-
-class ReadingOverrides(Overrides):
-    """Whether operators may read what people said."""
-
-    operators_read_chats: Annotated[
-        JsonBool | None,
-        Field(
-            description="Whether operators may read chats, prompts and recalled messages; "
-            "null allows it."
-        ),
-    ] = None
-
-    @property
-    def reading_forbidden(self) -> bool:
-        """Whether the tenant forbids operators to read chats."""
-        return self.operators_read_chats is False
-
-
-class Retention(Overrides):
-    """The retention of messages and runs; None means without limit."""
-
-    message_days: Annotated[
-        int | None,
-        Field(description="Retention of messages in days.", ge=1, le=36_500),
-        NUMBER,
-    ] = None
-    run_days: Annotated[
-        int | None,
-        Field(description="Retention of runs in days.", ge=1, le=36_500),
-        NUMBER,
-    ] = None
-
-
-def _rounded(percentage: float | None) -> float | None:
-    """Round to two decimals: the roll-out divides people into 10,000 shares."""
-    return None if percentage is None else round(percentage, 2)
-
-
-class RolloutOverride(Overrides):
-    """Overrides of the roll-out of context."""
+    model_config = ConfigDict(frozen=True)
 
     context_enabled: Annotated[
-        JsonBool | None,
+        JsonBool,
         Field(description="Whether prompts contain context; otherwise, only the current message."),
-    ] = None
+    ] = True
     context_rollout_percent: Annotated[
-        float | None,
+        float,
         Field(
             description="Percentage of people whose prompts contain context, with two decimals.",
             ge=0,
@@ -283,64 +198,158 @@ class RolloutOverride(Overrides):
         ),
         AfterValidator(_rounded),
         NUMBER,
+    ] = 100
+
+
+class LimitSettings(BaseModel):
+    """Limits, which a tenant may override."""
+
+    model_config = ConfigDict(frozen=True)
+
+    user_messages_per_minute: Annotated[
+        int, Field(description="Messages per person and minute; 0 for no limit.", ge=0), NUMBER
+    ] = 20
+    user_tokens_per_day: Annotated[
+        int, Field(description="Model tokens per person and day; 0 for no limit.", ge=0), NUMBER
+    ] = 200_000
+    user_chat_changes_per_hour: Annotated[
+        int,
+        Field(
+            description="Opened chats, changes of members and of one's own record, per person and"
+            " hour; 0 for no limit.",
+            ge=0,
+        ),
+        NUMBER,
+    ] = 60
+    tenant_messages_per_minute: Annotated[
+        int,
+        Field(description="Messages of a tenant's people per minute; 0 for no limit.", ge=0),
+        NUMBER,
+    ] = 0
+    tenant_tokens_per_day: Annotated[
+        int,
+        Field(description="Model tokens of a tenant's runs per day; 0 for no limit.", ge=0),
+        NUMBER,
+    ] = 20_000_000
+    background_tokens_per_day: Annotated[
+        int,
+        Field(
+            description="Model tokens of a tenant's summaries and memories per day (UTC); "
+            "0 for no limit.",
+            ge=0,
+        ),
+        NUMBER,
+    ] = 5_000_000
+    quiet_hours: Annotated[
+        QuietHours,
+        Field(
+            description="Hours in which plans send no SMS, in the person's time zone; equal times "
+            "for none. A person's own take precedence."
+        ),
+    ] = QuietHours(from_="21:00", to="08:00")
+
+
+class Retention(BaseModel):
+    """The retention of messages and runs, of a tenant; null for without limit."""
+
+    model_config = ConfigDict(frozen=True)
+
+    message_days: Annotated[
+        int | None,
+        Field(description="Retention of messages in days; null for no limit.", ge=1, le=36_500),
+        NUMBER,
+    ] = None
+    run_days: Annotated[
+        int | None,
+        Field(description="Retention of runs in days; null for no limit.", ge=1, le=36_500),
+        NUMBER,
     ] = None
 
 
-class TenantOverrides(
-    RolloutOverride,
-    Retention,
-    ReadingOverrides,
-    PriceOverrides,
-    PlanOverrides,
-    TenantLimits,
-    ChatOverrides,
-):
-    """The overrides that a tenant may have."""
+class TenantOnlySettings(Retention):
+    """Settings of a tenant that have no environment variable."""
+
+    prices: Annotated[
+        Prices | None,
+        Field(description="Prices of models and SMS, with which `GET /v1/usage` reports money."),
+    ] = None
+    operators_read_chats: Annotated[
+        JsonBool,
+        Field(description="Whether operators may read chats, prompts and recalled messages."),
+    ] = True
 
 
-class StackOverrides(RolloutOverride):
-    """The overrides that an operator may set for the whole stack without a deployment."""
+class OverridableSettings(TenantOnlySettings, RolloutSettings, LimitSettings, ChatSettings):
+    """All settings that a tenant may override."""
 
 
-class ChatOverridesChange(ChatOverrides):
+class PartialSettings(BaseModel):
+    """Base class of settings of which some have no value; null stands for no value.
+
+    A subclass inherits the settings, too.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    _removed: frozenset[str] = PrivateAttr(default=frozenset())
+
+    @property
+    def values(self) -> Overrides:
+        """The values that are set, as they are stored."""
+        return self.model_dump(mode="json", exclude_unset=True, exclude_none=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _without_nulls(cls, given: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(given, dict):
+            return validate(given)
+        nulls = {name for name in cls.model_fields if given.get(name, cls) is None}
+        made = validate({name: value for name, value in given.items() if name not in nulls})
+        made._removed = frozenset(nulls)
+        return made
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema, in which each setting may be null and has no default."""
+        made = handler(schema)
+        properties = handler.resolve_ref_schema(made)["properties"]
+        for name, setting in properties.items():
+            setting.pop("default", None)
+            texts = {key: setting.pop(key) for key in TEXTS & setting.keys()}
+            parts = setting.get("anyOf", [setting])
+            properties[name] = {"anyOf": [*parts, *([] if NULL in parts else [NULL])], **texts}
+        return made
+
+
+class OverridesChange(PartialSettings):
+    """Base class of changes to the overrides of one level."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    def applied_to(self, current: Overrides) -> Overrides:
+        """Return the overrides after this change."""
+        kept = {name: value for name, value in current.items() if name not in self._removed}
+        return {**kept, **self.values}
+
+
+class ChatOverridesChange(OverridesChange, ChatSettings):
     """Changes to the settings of an agent or line. Omitted fields stay; null removes a setting."""
 
-    model_config = ConfigDict(extra="forbid")
 
-    def applied_to(self, current: ChatOverrides) -> ChatOverrides:
-        """Return the overrides after this change."""
-        return current.model_copy(update=_changes(self))
-
-
-class TenantOverridesChange(TenantOverrides):
+class TenantOverridesChange(OverridesChange, OverridableSettings):
     """Changes to a tenant's settings. Omitted fields stay; null removes a setting."""
 
-    model_config = ConfigDict(extra="forbid")
 
-    def applied_to(self, current: TenantOverrides) -> TenantOverrides:
-        """Return the overrides after this change."""
-        return current.model_copy(update=_changes(self))
-
-
-class StackOverridesChange(StackOverrides):
-    """Change the stack's settings: a field left out stays, None removes one."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    def applied_to(self, current: StackOverrides) -> StackOverrides:
-        """Return the settings after this change."""
-        return current.model_copy(update=_changes(self))
-
-
-def _changes(change: Overrides) -> dict[str, Any]:
-    return {name: getattr(change, name) for name in change.model_fields_set}
+class StackOverridesChange(OverridesChange, RolloutSettings):
+    """Changes to the stack's settings. Omitted fields stay; null removes a setting."""
 
 
 class TenantSettings(Stored):
     """The stored overrides and pauses of a tenant; without an item, the tenant has none."""
 
     tenant: Tenant
-    settings: TenantOverrides = TenantOverrides()
+    settings: Overrides = NO_OVERRIDES
     pauses: Pauses = NO_PAUSES
     version: int = 1
     changed_at: Instant
@@ -360,9 +369,9 @@ class TenantSettings(Stored):
         return self.attributes()
 
     @classmethod
-    def from_optional(cls, item: Item | None) -> TenantOverrides:
+    def from_optional(cls, item: Item | None) -> Overrides:
         """Return the overrides in a tenant's item; none if there is no item."""
-        return cls.from_item(item).settings if item is not None else TenantOverrides()
+        return cls.from_item(item).settings if item is not None else NO_OVERRIDES
 
 
 class StackSettings(Stored):
@@ -372,7 +381,7 @@ class StackSettings(Stored):
     """
 
     copy_number: int
-    settings: StackOverrides = StackOverrides()
+    settings: Overrides = NO_OVERRIDES
     pauses: Pauses = NO_PAUSES
     version: int = 1
     changed_at: Instant
@@ -398,6 +407,6 @@ class StackSettings(Stored):
         return self.attributes() | {name: value for name, value in due.items() if value is not None}
 
     @classmethod
-    def from_optional(cls, item: Item | None) -> StackOverrides:
+    def from_optional(cls, item: Item | None) -> Overrides:
         """Return the overrides in a copy's item; none if there is no item."""
-        return cls.from_item(item).settings if item is not None else StackOverrides()
+        return cls.from_item(item).settings if item is not None else NO_OVERRIDES

@@ -58,7 +58,7 @@ class Delivery(Stored):
     """A message on its way to a phone; also its own outbox entry.
 
     Attributes:
-        agent_id: The agent that posted the message; None in deliveries of older versions.
+        agent_id: The agent that posted the message.
         seq: The message of the chat that is delivered.
         parts: The SMS of the delivery; empty until the first attempt splits the message.
         after: An earlier delivery to the same phone that must be sent first, if there was one.
@@ -79,7 +79,7 @@ class Delivery(Stored):
     id: Identifier
     chat_id: Identifier
     user_id: Identifier
-    agent_id: Identifier | None = None
+    agent_id: Identifier
     seq: int
     to: SmsAddress
     status: DeliveryStatus = "queued"

@@ -1,9 +1,8 @@
 """An agent: an AI with a name, a system prompt, a model and tools."""
 
-from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from skein.models.common.base import (
     Identifier,
@@ -15,7 +14,7 @@ from skein.models.common.base import (
     key_part,
 )
 from skein.models.common.storage import META, Item, Key, SortKeyPrefix
-from skein.models.config.overrides import ChatOverrides
+from skein.models.config.overrides import NO_OVERRIDES, Overrides
 
 ReplyMode = Literal["tools", "text"]
 SystemPrompt = Annotated[str, Field(max_length=50_000)]
@@ -51,19 +50,6 @@ ToolName = Literal[
     "end_run",
 ]
 """The names of all tools; `skein.agent.tools` has a tool for each name."""
-
-FORMER_TOOLS: Mapping[str, ToolName] = {
-    "complete_goal": "end_goal",
-    "abandon_goal": "end_goal",
-    "peek_document": "read_document",
-    "attach_document": "update_thread",
-    "detach_document": "update_thread",
-    "bind_skill": "update_thread",
-    "unbind_skill": "update_thread",
-    "complete_thread": "end_thread",
-    "archive_thread": "end_thread",
-}
-"""The tools that were merged into another one, by their former names; see `current_tools`."""
 
 DEFAULT_TOOLS: tuple[ToolName, ...] = (
     "send_message",
@@ -101,11 +87,6 @@ LAST_VERSION = 99_999_999
 PERMITS = "RUNNING"  # sorts after everything that a prompt's query reads
 
 
-def current_tools(names: Iterable[str]) -> tuple[str, ...]:
-    """Replace former names of tools by the current ones; each name is returned once."""
-    return tuple(dict.fromkeys(FORMER_TOOLS.get(name, name) for name in names))
-
-
 def agent_partition(tenant: str, agent_id: str) -> str:
     """Return the partition key of an agent, which also holds the agent's open items."""
     return f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
@@ -119,8 +100,7 @@ class Agent(Stored):
         reply_mode: How the agent answers; None follows the chat (direct: `text`, else `tools`).
         history_format: How prompts show the history; None follows the chat (direct: `roles`, else
             `timeline`).
-        enabled_tools: The names of the agent's tools. A former name counts as the current one, and
-            a tool that no longer exists is ignored.
+        enabled_tools: The names of the agent's tools. A tool that no longer exists is ignored.
         profile_fields: The fields of a person's profile that `update_profile` and consolidation may
             change.
         time_zone: The IANA name of the time zone in which prompts give the time.
@@ -130,7 +110,7 @@ class Agent(Stored):
         description: What people read about the agent in the directory.
         listed: Whether the directory lists the agent.
         settings: The agent's overrides of settings of its line, its tenant or the deployment.
-        changed_at: When operators last changed the agent; None if not since versions are kept.
+        changed_at: When operators last changed the agent; None if never.
         changed_by: The operator who did.
         deleted_at: When the agent was deleted; its remaining runs are canceled.
     """
@@ -142,7 +122,7 @@ class Agent(Stored):
     model: str | None = None
     reply_mode: ReplyMode | None = None
     history_format: HistoryFormat | None = None
-    enabled_tools: Annotated[tuple[str, ...], AfterValidator(current_tools)] = DEFAULT_TOOLS
+    enabled_tools: tuple[str, ...] = DEFAULT_TOOLS
     summary_instruction: Annotated[str, Field(max_length=10_000)] | None = None
     profile_fields: tuple[str, ...] = PROFILE_FIELDS
     time_zone: str = "UTC"
@@ -150,7 +130,7 @@ class Agent(Stored):
     max_concurrent_runs: int | None = None
     description: str | None = None
     listed: Annotated[bool, Field(exclude_if=lambda listed: not listed)] = False
-    settings: ChatOverrides = ChatOverrides()
+    settings: Overrides = NO_OVERRIDES
     version: int = 1
     created_at: Instant
     changed_at: Instant | None = None

@@ -2,7 +2,7 @@
 
 from skein.models.common.base import E164, Identifier, Instant, Stored, Tenant, key_part
 from skein.models.common.storage import META, Item, Key
-from skein.models.config.overrides import ChatOverrides
+from skein.models.config.overrides import NO_OVERRIDES, Overrides
 
 
 class Line(Stored):
@@ -15,7 +15,7 @@ class Line(Stored):
     tenant: Tenant
     phone: E164
     agent_id: Identifier
-    settings: ChatOverrides = ChatOverrides()
+    settings: Overrides = NO_OVERRIDES
     version: int = 1
     created_at: Instant
 

@@ -15,7 +15,6 @@ class ProfileSource(Value):
 
     Attributes:
         made_by: Whether consolidation or the tool `update_profile` set the value.
-        agent_id: The agent.
         chat_id: The chat in which the person said it.
         seqs: The person's messages that the value comes from, ascending.
         said_at: When the newest of these messages was written.

@@ -20,8 +20,7 @@ class Consolidation(Stored):
 
     Attributes:
         kind: The chat's kind, which decides who looks for the due pointer: the tick for a direct
-            chat, the hourly finder for a group. Items of older versions have none and count as a
-            group's until their due pointer is next set.
+            chat, the hourly finder for a group.
         requested_seq: The highest message that an operator wants consolidated now, even if the chat
             is busy.
         busy_until: The end of the lease of the worker that consolidates the chat.
@@ -29,7 +28,7 @@ class Consolidation(Stored):
 
     tenant: Tenant
     chat_id: Identifier
-    kind: ChatKind = "group"
+    kind: ChatKind
     requested_seq: int | None = None
     busy_until: Instant | None = None
 

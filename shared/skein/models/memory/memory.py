@@ -23,7 +23,6 @@ REFLECTION_LEAD = timedelta(days=3)  # leaves time for three attempts
 LIVE = SortKeyPrefix("FACT#")  # sorts before goals: a query from plans down reads memories last
 ENDED = LIVE.ended
 REVISION = "OWNED#REVISION"  # sorts between goals and plans, so that their query reads it
-OLD_REVISION = "REVISION"  # the sort key in older versions
 
 
 class Memory(OwnedItem):

@@ -11,7 +11,6 @@ class ItemChange:
     """One change of one item.
 
     Attributes:
-        key: The key of the item.
         before: The item before the change; None if the item is new.
         after: The item after the change; None if the item was deleted.
         at: The time of the change, in whole seconds.

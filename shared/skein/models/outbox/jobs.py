@@ -111,7 +111,6 @@ class LiveEvent(Value):
             member has `read` or is `typing`, the `chat` itself has changed, or too much has changed
             to name it (`resync`).
         seq: The message that is new or changed.
-        run_id: The run.
         member: The member who has read or is typing.
     """
 

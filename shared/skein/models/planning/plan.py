@@ -30,7 +30,7 @@ class Plan(OwnedItem):
         name: Unique among the plans that may be shown to the same readers; a new plan of the same
             name replaces the old one.
         generation: Counts the plans of one name in a partition. A plan that may not be shown where
-            its name is used again stays, and the new plan gets the next generation.
+            its name is used again moves to the next unused generation.
         run_after: The delay as it was given, e.g. `2 hours`; counted from when the plan was set.
         cron: Five fields, in `time_zone`.
         next_at: When the plan fires next; None once it has ended.
@@ -38,8 +38,7 @@ class Plan(OwnedItem):
         deferred_from: When the plan was due, if quiet hours deferred it to `next_at`.
         set_by: The person whose run set the plan; None if an operator set it, or a run that traces
             back to no person.
-        own_time: Whether `set_by` chose the time; see `Plans.set`. None if an older version stored
-            the plan.
+        own_time: Whether `set_by` chose the time; see `Plans.set`.
         source_chat_id: The plan's chat, to which its runs belong: the chat in which the plan was
             set, or the one that an operator named. None for runs without a chat.
         reason: Why the plan was deferred or canceled, if no person or operator canceled it.
@@ -50,7 +49,7 @@ class Plan(OwnedItem):
 
     id: Identifier
     name: PlanName
-    generation: Annotated[int, Field(exclude_if=lambda generation: not generation)] = 0
+    generation: int = 0
     instruction: PlanInstruction
     run_after: str | None = None
     scheduled_at: Instant | None = None
@@ -60,7 +59,7 @@ class Plan(OwnedItem):
     active_at: Instant | None = None
     deferred_from: Instant | None = None
     set_by: Identifier | None = None
-    own_time: bool | None = None
+    own_time: bool = False
     reason: Annotated[StoredReason | None, Field(exclude_if=lambda reason: reason is None)] = None
     status: PlanStatus = "active"
     version: int = 1
@@ -75,7 +74,8 @@ class Plan(OwnedItem):
     def person(self) -> str | None:
         """The person that the plan traces back to; None for a plan of an operator.
 
-        Older plans did not store their person, who is then the audience's only person.
+        A plan of a run that traces back to no person, such as a webhook service's, traces back to
+        the audience's only person.
         """
         if self.set_by is None and not self.by_operator:
             return self.audience.only_person
@@ -83,14 +83,12 @@ class Plan(OwnedItem):
 
     def at_time_of(self, user_id: str) -> bool:
         """Tell whether a person chose the plan's time."""
-        own = self.run_after is None if self.own_time is None else self.own_time
-        return own and self.set_by == user_id
+        return self.own_time and self.set_by == user_id
 
     @staticmethod
     def id_of(agent_id: str, scope: str | None, name: str, generation: int = 0) -> str:
         """Return the id that follows from a plan's name and generation."""
-        further = (generation,) if generation else ()
-        return f"plan_{effect_id('plan', agent_id, scope or '', name, *further)}"
+        return f"plan_{effect_id('plan', agent_id, scope or '', name, generation)}"
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:

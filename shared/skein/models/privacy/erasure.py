@@ -158,7 +158,7 @@ class ErasedChat(Stored):
         since: Since when messages may mention the person.
         present_seq: The first message for which the person was present.
         first_seq: The first message that the person wrote.
-        told: Other chats whose messages have an origin in this chat, and since when.
+        shown_in: Other chats whose messages have an origin in this chat, and since when.
     """
 
     tenant: Tenant
@@ -170,7 +170,7 @@ class ErasedChat(Stored):
     since: Instant
     present_seq: int | None = None
     first_seq: int | None = None
-    told: dict[str, Instant] = Field(default_factory=dict)
+    shown_in: dict[str, Instant] = Field(default_factory=dict)
 
     @staticmethod
     def key_of(tenant: str, erasure_id: str, chat_id: str) -> Key:

@@ -54,13 +54,13 @@ class ExceededLimit(Value):
     Attributes:
         since: When the person exceeded the limit; the idempotency key of the notice.
         until: When the bucket is full and the agent answers again.
-        told: The chats in which the notice was posted.
+        notified: The chats in which the notice was posted.
     """
 
     what: What
     since: Instant
     until: Instant
-    told: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda chats: not chats)] = ()
+    notified: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda chats: not chats)] = ()
 
 
 class Allowance(Stored):

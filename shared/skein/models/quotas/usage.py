@@ -138,9 +138,7 @@ def days_of_user_usage(tenant: str, user_ids: Iterable[str], now: datetime) -> d
     clock may be ahead.
 
     Args:
-        tenant: The tenant.
         user_ids: The person's id and former ids.
-        now: The current time.
     """
     ids = tuple(user_ids)
     days = [now.date() - timedelta(days=ago) for ago in range(USAGE_DAYS, -2, -1)]

@@ -31,8 +31,6 @@ class BlockLine:
     """One message of a block.
 
     Attributes:
-        seq: The number of the message.
-        sender_id: The id of the sender.
         stems: The stems of its words and its numbers, in order.
         steps: Its embedding, one signed byte for each component.
         scale: The factor from `steps` to the weighted vector.
@@ -62,7 +60,6 @@ class Block:
     """The messages `number * 8` to `number * 8 + 7` of a chat, as far as they have been indexed.
 
     Attributes:
-        chat_id: The chat.
         number: The position of the block in the chat, from 0.
         model: The name of the embeddings' model; vectors of two models are not comparable.
         vector: The unit vector of all messages together.
@@ -86,10 +83,7 @@ class IndexedText:
     """What a block keeps of one message.
 
     Attributes:
-        seq: The number of the message.
-        sender_id: The id of the sender.
         stems: See `BlockLine`.
-        embedding: The embedding of the text.
         created_at: See `BlockLine`.
         characters: See `BlockLine`.
         posted: See `BlockLine`.

@@ -147,8 +147,6 @@ class PostingRef:
     """A message with a distinctive stem.
 
     Attributes:
-        chat_id: The chat.
-        seq: The number of the message.
         created_at: When it was posted, in whole seconds since 1970.
         expires_at: When it expires, in seconds since 1970; None if never.
     """

@@ -1,14 +1,10 @@
 """Provenance of the entries of a prompt: where each comes from, by ids and without words."""
 
-import zlib
-from collections.abc import Sequence
 from typing import Literal
-
-from pydantic import TypeAdapter
 
 from skein.models.common.base import Identifier, Instant, Stored
 
-MOST = 300  # entries of a prompt; further ones have no provenance of their own
+MAX_ENTRIES = 300  # of a prompt; further ones have no provenance of their own
 
 EntryKind = Literal["message", "memory", "document", "borrowed"]
 
@@ -17,7 +13,6 @@ class EntryProvenance(Stored):
     """Where one entry of a section comes from; it holds no words and names no people.
 
     Attributes:
-        section: The name of the section.
         kind: What the entry is.
         id: The id of a memory or a document; None for messages.
         chat_id: The chat of the words; None if they come from no chat.
@@ -35,18 +30,3 @@ class EntryProvenance(Stored):
     to_seq: int | None = None
     at: Instant | None = None
     open: bool
-
-
-_LIST: TypeAdapter[tuple[EntryProvenance, ...]] = TypeAdapter(tuple[EntryProvenance, ...])
-
-
-def packed_entries(entries: Sequence[EntryProvenance]) -> bytes | None:
-    """Compress the first 300 entries for the table; None if there are none."""
-    if not entries:
-        return None
-    return zlib.compress(_LIST.dump_json(tuple(entries[:MOST]), exclude_none=True))
-
-
-def unpacked_entries(data: bytes | None) -> tuple[EntryProvenance, ...]:
-    """Return the entries that `packed_entries` compressed."""
-    return () if data is None else _LIST.validate_json(zlib.decompress(data))

@@ -74,26 +74,21 @@ class HeldContent(Value):
         chat_id: The chat that the prompt showed; None if it showed none.
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
-        alone: Whether one person alone was present for all private content.
         borrowed: The borrowed context that the prompt held.
     """
 
     chat_id: Identifier | None = None
     readers: Audience
     audience: Audience
-    alone: bool = False
     borrowed: ShownStaging | None = None
 
-    def with_shown(self, audience: Audience, *, by_others: bool = False) -> "HeldContent":
+    def with_shown(self, audience: Audience) -> "HeldContent":
         """Return the held content after a tool has shown more content.
 
         Args:
             audience: The people who were present for all of that content.
-            by_others: Whether someone who is no longer present wrote some of that content.
         """
-        narrowed = self.audience.narrowed(audience)
-        alone = self.alone and not by_others and (audience.open or audience == self.readers)
-        return self.model_copy(update={"audience": narrowed, "alone": alone})
+        return self.model_copy(update={"audience": self.audience.narrowed(audience)})
 
 
 class Run(Stored):
@@ -109,7 +104,7 @@ class Run(Stored):
         then: Agents that are to respond afterwards, one after another.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
         attempts: Claims that began work; the run fails after three failed attempts.
-        put_offs: How often the run was deferred because the model was down; not attempts.
+        deferrals: How often the run was deferred because the model was down; not attempts.
         joined_at: When the deferred run last merged newer messages and began to wait.
         unpaused_at: When the run's newest pause ended.
         lease_until: The end of the lease of the worker that claimed the run.
@@ -158,7 +153,7 @@ class Run(Stored):
     then: tuple[Identifier, ...] = ()
     fence: int = 0
     attempts: int = 0
-    put_offs: int = 0
+    deferrals: int = 0
     joined_at: Instant | None = None
     unpaused_at: Instant | None = None
     steps_taken: int = 0

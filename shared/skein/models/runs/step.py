@@ -1,14 +1,12 @@
 """Steps of a run: the prompt, the model's answer and the results of its tools."""
 
 import zlib
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.completion import AnswerFault, ModelMessage, TokenUsage, ToolCall
-from skein.models.runs.provenance import EntryProvenance, unpacked_entries
+from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.recordable import MAX_STEP_BYTES, RESULT_FRAME_BYTES, with_fit_names
 from skein.models.runs.run import PromptMark, Run
 from skein.models.runs.tool_arguments import repeatable
@@ -51,8 +49,7 @@ class PromptRecord(Value):
         current: Position in `turns` of the message to answer; the end if there is none.
         nudge: The text of the final user message, if no message to answer comes last.
         marks: Notes on how the prompt was built, e.g. that content was left out.
-        entries: Where single entries of sections come from. The step stores them beside the packed
-            record, because older versions refuse a record with fields that they do not know.
+        entries: Where single entries of sections come from.
     """
 
     sections: tuple[PromptSection, ...]
@@ -62,7 +59,7 @@ class PromptRecord(Value):
     current: int = 0
     nudge: str = ""
     marks: tuple[PromptMark, ...] = ()
-    entries: Annotated[tuple[EntryProvenance, ...], Field(exclude=True)] = ()
+    entries: tuple[EntryProvenance, ...] = ()
 
     def messages(self) -> tuple[ModelMessage, ...]:
         """Return the prompt as messages of a chat completion.
@@ -105,9 +102,12 @@ class PromptRecord(Value):
     def packed(self, most_bytes: int = MAX_PROMPT_BYTES) -> bytes:
         """Compress the record for the table; cuts its longest texts if it exceeds `most_bytes`."""
         record = self
-        while len(data := zlib.compress(record.model_dump_json().encode())) > most_bytes:
+        while len(data := record._compressed()) > most_bytes:
             record = record._with_longest_cut()
         return data
+
+    def _compressed(self) -> bytes:
+        return zlib.compress(self.model_dump_json(exclude_none=True).encode())
 
     def _with_longest_cut(self) -> "PromptRecord":
         turns = self.turns or ()
@@ -120,10 +120,9 @@ class PromptRecord(Value):
         return self.model_copy(update=kept)
 
     @classmethod
-    def unpacked(cls, data: bytes, entries: bytes | None = None) -> "PromptRecord":
-        """Return the record from the bytes that `packed` and `packed_entries` made."""
-        record = cls.model_validate_json(zlib.decompress(data))
-        return record.model_copy(update={"entries": unpacked_entries(entries)})
+    def unpacked(cls, data: bytes) -> "PromptRecord":
+        """Return the record from the bytes that `packed` made."""
+        return cls.model_validate_json(zlib.decompress(data))
 
 
 def _size_of(value: object) -> int:
@@ -161,7 +160,6 @@ class Step(Stored):
             the same.
         results: The results of the tool calls; None until all calls have been carried out.
         prompt: The packed `PromptRecord`, in the first step of each activation only.
-        entries: Where entries of the prompt come from, packed; None without a prompt.
         expires_at: When the step expires, in seconds since 1970, if its tenant limits retention.
     """
 
@@ -177,7 +175,6 @@ class Step(Stored):
     results: tuple[ToolResult, ...] | None = None
     usage: TokenUsage
     prompt: bytes | None = None
-    entries: bytes | None = None
     expires_at: int | None = None
     started_at: Instant
     ended_at: Instant
@@ -205,9 +202,8 @@ class Step(Stored):
 
     def to_item(self) -> Item:
         """Return the step as table attributes."""
-        packed = {"prompt": self.prompt, "entries": self.entries}
-        item = self.model_dump(mode="json", exclude_none=True, exclude=set(packed))
-        return item | {name: data for name, data in packed.items() if data is not None}
+        item = self.model_dump(mode="json", exclude_none=True, exclude={"prompt"})
+        return item if self.prompt is None else item | {"prompt": self.prompt}
 
     @property
     def is_final(self) -> bool:
@@ -217,8 +213,7 @@ class Step(Stored):
     @property
     def prompt_bytes_left(self) -> int:
         """The bytes left for the prompt in the step's item."""
-        answer = _size_of(self.model_copy(update={"prompt": None, "entries": None}).to_item())
-        answer += len(self.entries or b"")
+        answer = _size_of(self.model_copy(update={"prompt": None}).to_item())
         results = len(self.tool_calls) * RESULT_FRAME_BYTES
         results += MAX_RESULT_BYTES if self.tool_calls else 0
         return min(MAX_PROMPT_BYTES, MAX_STEP_BYTES - answer - results)

@@ -48,7 +48,7 @@ class Trigger(Value):
     Attributes:
         type: The kind of trigger.
         seq: The message that the prompt marks: the newest of a person, or else the newest.
-        from_seq: The first message that the run answers.
+        from_seq: The first message that the run answers; set if `seq` is.
         by: The author of the message `seq`, or the person who requested the run.
         traced_to: The person that an agent's message or a plan traces back to; null for a person's
             own message, and if there is no such person.

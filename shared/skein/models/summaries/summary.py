@@ -20,7 +20,7 @@ class Summary(Value):
         audience: The people who were present for all of these messages.
         at: When the summary was made.
         title: The chat's title at that time, which the whole audience knew; None if the chat had no
-            title, or if the summary was stored without it.
+            title.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_CHAT_SUMMARY)]

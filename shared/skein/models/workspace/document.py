@@ -17,9 +17,8 @@ MAX_PINNED = 5  # pinned documents of an agent, per scope
 MAX_OF_CHAT = 10
 MAX_SOURCES = 100  # chats in which one document was written
 
-ALWAYS = "ON#"  # sorts between goals and plans, so that a prompt's query reads it
-PINS = f"{ALWAYS}SHELF"
-OLD_PINS = "SHELF"  # the sort key in older versions
+LISTS = "LIST#"  # sorts between goals and plans, so that a prompt's query reads it
+PINS = f"{LISTS}PINNED"
 RENAMED = SortKeyPrefix("RENAMED#")
 DEFAULT_MEDIA_TYPE = "text/markdown"
 ID_PATTERN = re.compile(r"doc_[0-9a-f]{26}")
@@ -117,7 +116,7 @@ class Document(Stored):
         chat_ids: All chats in which the document was written; an erasure finds it by these.
         name: One line, unique in the folder.
         text: At most 256 KiB of UTF-8.
-        on_show: Whether this is a pinned document, which prompts always show; `global` in the API.
+        pinned: Whether this is a pinned document, which prompts always show; `global` in the API.
         version: The optimistic lock: starts at 1, and every change raises it.
         generation: A new value for each new document, also if one of the same name was deleted.
     """
@@ -135,7 +134,7 @@ class Document(Stored):
     name: DocumentName
     media_type: MediaType = DEFAULT_MEDIA_TYPE
     text: str = ""
-    on_show: bool = False
+    pinned: bool = False
     version: Annotated[int, Field(ge=1)] = 1
     generation: str = ""
     created_at: Instant
@@ -168,7 +167,7 @@ class Document(Stored):
     @property
     def listed(self) -> bool:
         """Whether the document is in a list: it is pinned, or a chat owns it."""
-        return self.on_show or self.chat_id is not None
+        return self.pinned or self.chat_id is not None
 
     def to_item(self) -> Item:
         """Return the document as table attributes."""
@@ -223,12 +222,11 @@ class DocumentEffect(Stored):
     """The result of a document change, which also makes the change idempotent.
 
     Attributes:
-        name: The name of the document.
         version: The new version; the last version of a deleted document.
         characters: The new length of the text, in characters.
     """
 
-    deed: ChangeKind
+    change: ChangeKind
     name: str
     version: int
     characters: int

@@ -9,15 +9,15 @@ from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, Stored, key_part
 from skein.models.common.ownership import OwnedItem, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.workspace.document import ALWAYS, DocumentName, Folder
+from skein.models.workspace.document import LISTS, DocumentName, Folder
 from skein.models.workspace.skill import SkillLabel, SkillLabels, SkillName
 
 ThreadKind = Literal["exploratory", "deliverable"]
 ThreadStatus = Literal["open", "completed", "archived"]
 EndedThreadStatus = Literal["completed", "archived"]
 
-OPEN_THREADS = f"{ALWAYS}WORKBENCH"
-RUN_LINK = SortKeyPrefix("STINT#")
+OPEN_THREADS = f"{LISTS}THREADS"
+RUN_LINK = SortKeyPrefix("RUNLINK#")
 ENDED_THREAD = SortKeyPrefix("THREAD#").ended
 MAX_OPEN_THREADS = 10  # open threads per partition that may be shown to the same readers
 MAX_KEPT_OPEN_THREADS = 20  # including hidden ones
@@ -178,15 +178,14 @@ class ThreadRunLink(Stored):
     The thread's export follows these links.
 
     Attributes:
-        activation: The number of the activation in the run; None in an old link to all activations
-            of the run.
-        audience: The people who were present for all content of the activation; None if unknown.
+        activation: The number of the activation in the run.
+        audience: The people who were present for all content of the activation.
     """
 
     thread_id: Identifier
     run_id: Identifier
-    activation: int | None = None
-    audience: Audience | None = None
+    activation: int
+    audience: Audience
     shown_at: Instant
 
     @staticmethod
@@ -201,12 +200,11 @@ class ThreadRunLink(Stored):
         scope: str | None,
         thread_id: str,
         run_id: str,
-        activation: int | None = None,
+        activation: int,
     ) -> Key:
         """Return the key of a thread's link to an activation; keys sort by run."""
-        partition = owned_partition(tenant, agent_id, scope)
-        which = "" if activation is None else f"#{activation:03d}"
-        return Key(partition, f"{ThreadRunLink.prefix_of(thread_id)}{key_part(run_id)}{which}")
+        sk = f"{ThreadRunLink.prefix_of(thread_id)}{key_part(run_id)}#{activation:03d}"
+        return Key(owned_partition(tenant, agent_id, scope), sk)
 
 
 class ThreadEffect(Stored):

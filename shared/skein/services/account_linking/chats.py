@@ -30,8 +30,6 @@ def replace_member(
     If `old` is not a member of the chat, there are no writes.
 
     Args:
-        table: The table.
-        snapshot: The chat snapshot.
         old: The former user.
         new: The known user, with their name.
 
@@ -77,9 +75,9 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Upda
         ),
         "joined_late": late,
         "formerly": former | {old.id: new.id},
-        "record_state": None,
+        "summary_state": None,
     }
-    for name in ("record", "pinned"):
+    for name in ("summary", "pinned"):
         summary = getattr(chat, name)
         if summary is not None:
             audience = summary.audience.renamed(old.id, new.id)

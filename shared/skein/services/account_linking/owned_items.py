@@ -159,7 +159,6 @@ def _move_documents(
     """Move the documents among `items` to `folder` (safe to repeat after a crash).
 
     Args:
-        table: The table.
         items: All items in the former user's scope, as read.
         folder: The destination: the folder of an agent for the known user.
         old: The id of the former user.
@@ -208,7 +207,7 @@ def _move_document(table: Table, item: Item, folder: Folder, old: str, new: str)
     renamed = RenamedDocument(old=document.name, new=moved.name)
     if renamed.old != renamed.new:
         writes.append(Put(document.folder.renamed_key(renamed.old), renamed.attributes()))
-    if moved.on_show:
+    if moved.pinned:
         writes.append(_pin_write(table, moved, folder))
     table.transact(writes)
     return renamed.by_old

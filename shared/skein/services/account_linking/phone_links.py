@@ -44,8 +44,7 @@ from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
 from skein.services.common.profile_changes import kept_changes
 from skein.services.directory.number_detach import detach_elsewhere, detach_numbers
-from skein.services.outbox.dispatch import Dispatch
-from skein.settings import Settings
+from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 
 LATE_WRITERS = timedelta(minutes=15)  # all work that began with the former user has ended by then
 RETRY = timedelta(minutes=1)
@@ -62,7 +61,6 @@ class PhoneLinks:
     table: Table
     clock: Clock
     dispatch: Dispatch
-    settings: Settings
 
     def link(self, tenant: str, user_id: str, phone: str) -> User:
         """Link a phone number to a user (idempotent).
@@ -108,7 +106,6 @@ class PhoneLinks:
 
         Args:
             item: The item of the merge, as just read.
-            now: The current time.
         """
         merge = Merge.from_item(item)
         as_read = Is("gsi2sk", item["gsi2sk"])
@@ -175,7 +172,7 @@ class PhoneLinks:
             },
         )
         merge = Merge(tenant=user.tenant, id=former.id, into=user.id, created_at=now)
-        look_again_at = now + timedelta(seconds=self.settings.outbox_grace_seconds)
+        look_again_at = now + OUTBOX_GRACE
         writes: list[Write] = [
             write,
             Delete(former.key, Is("version", former.version)),

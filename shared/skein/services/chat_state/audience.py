@@ -47,8 +47,8 @@ def scope_of(chat: Chat | None) -> str | None:
 def own_scope_of(run: Run, chat: Chat | None) -> str | None:
     """Return the scope of the items that a run makes while its prompt shows `chat`.
 
-    A run with a private audience that shows no chat uses its plan's scope (`Run.scope`). A run that
-    was stored without a scope uses that of its only person, else that of its plan's chat.
+    A run with a private audience that shows no chat uses its plan's scope (`Run.scope`), or else
+    that of its only person.
 
     Returns:
         The scope. None means open, or, if the run's audience is private, that there is no scope for
@@ -60,6 +60,4 @@ def own_scope_of(run: Run, chat: Chat | None) -> str | None:
         return None
     if run.scope is not None:
         return run.scope
-    if run.audience.only_person is not None:
-        return private_scope(user_id=run.audience.only_person)
-    return private_scope(chat_id=run.trigger.plan.chat_id if run.trigger.plan else None)
+    return private_scope(user_id=run.audience.only_person)

@@ -4,18 +4,18 @@ from datetime import timedelta
 
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.chats.session import Session
-from skein.models.config.overrides import ChatOverrides
+from skein.models.config.overrides import ChatSettings, Overrides
 from skein.ports import Ids, Table
 from skein.services.chat_state.audience import everybody_since
 from skein.services.chat_state.snapshot import ChatSnapshot
-from skein.services.config.resolution import EffectiveSettings, effective_in, read_overrides
+from skein.services.config.resolution import effective_in, read_overrides
 from skein.settings import Settings
 
 CLOSING = " \t\r\n.,;:!?\u2026\u3002\uff01\uff1f"  # the last three: an ideographic stop, ! and ?
 
 
 def with_current_overrides(
-    table: Table, snapshot: ChatSnapshot, sender: Membership, overrides: ChatOverrides | None
+    table: Table, snapshot: ChatSnapshot, sender: Membership, overrides: Overrides | None
 ) -> ChatSnapshot:
     """Return the snapshot with current overrides, if a person posts in a direct chat.
 
@@ -28,7 +28,7 @@ def with_current_overrides(
     if snapshot.chat.kind != "direct" or sender.member.kind != "user":
         return snapshot
     overrides = overrides if overrides is not None else read_overrides(table, snapshot.chat)
-    kept = overrides if overrides.own_values else None
+    kept = overrides or None
     return snapshot._replace(chat=snapshot.chat.model_copy(update={"overrides": kept}))
 
 
@@ -50,9 +50,7 @@ def _plain(text: str) -> str:
     return " ".join(text.rstrip(CLOSING).split()).casefold()
 
 
-def session_with(
-    chat: Chat, message: Message, effective: EffectiveSettings, ids: Ids
-) -> Session | None:
+def session_with(chat: Chat, message: Message, effective: ChatSettings, ids: Ids) -> Session | None:
     """Return the session of `message`, which can be a new one; None in a group.
 
     A session begins with a reset, or after a gap of at least `conversation_gap_minutes`.
@@ -61,7 +59,6 @@ def session_with(
         chat: The chat before the message.
         message: The message, with its seq and its time.
         effective: The effective settings of the chat.
-        ids: The source of a new session's id.
     """
     if chat.kind != "direct":
         return None

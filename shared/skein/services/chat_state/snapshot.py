@@ -11,10 +11,7 @@ from skein.ports import Table
 
 
 class ChatSnapshot(NamedTuple):
-    """A chat and its active memberships; with `closed`, the closed ones too.
-
-    Closed memberships that older versions stored among the active ones can be included as well.
-    """
+    """A chat and its active memberships; with `closed`, the closed ones too."""
 
     chat: Chat
     members: tuple[Membership, ...]
@@ -74,9 +71,6 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
     """Read a chat snapshot in one query, independent of the number of messages.
 
     Args:
-        table: The table.
-        tenant: The chat's tenant.
-        chat_id: The chat.
         closed: Whether to read closed memberships too; the query then grows with each member who
             has left.
 

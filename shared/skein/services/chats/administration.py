@@ -15,7 +15,6 @@ from skein.models.api.base import ChatChange, NewChat
 from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
 from skein.models.chats.idempotency import OpeningRecord
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.ownership import effect_id
 from skein.models.common.reason import Reason
 from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Missing, Put, Update, Write
 from skein.models.config.overrides import TenantSettings
@@ -382,27 +381,17 @@ def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> E
     Raises:
         Conflict: The person has left that chat since.
     """
-    record_key = OpeningRecord.key_of(tenant, by.id, client_id)
-    former_key = Chat.key_of(tenant, _former_chat_id(by.id, client_id))
-    found = table.get_many([record_key, former_key])
-    item, chat_id = found.get(former_key), None
-    if record_key in found:
-        chat_id = OpeningRecord.from_item(found[record_key]).chat_id
-        item = table.get(Chat.key_of(tenant, chat_id))
+    record = table.get(OpeningRecord.key_of(tenant, by.id, client_id))
+    if record is None:
+        return EarlierChat(None, None)
+    chat_id = OpeningRecord.from_item(record).chat_id
+    item = table.get(Chat.key_of(tenant, chat_id))
     if item is None:
         return EarlierChat(None, chat_id)
     chat = Chat.from_item(item)
     if not chat.has(by):
         raise Conflict("this client_id belongs to a chat that the caller has left")
     return EarlierChat(chat, chat.id)
-
-
-def _former_chat_id(creator_id: str, client_id: str) -> str:
-    """Return the chat id of older versions, which derived the id from the `client_id`.
-
-    Those chats have no `OpeningRecord`.
-    """
-    return f"chat_{effect_id('chat', creator_id, client_id)}"
 
 
 def open_chat(
@@ -420,8 +409,6 @@ def open_chat(
     """Create a chat with its members.
 
     Args:
-        table: The table.
-        tenant: The chat's tenant.
         chat_id: A unique id for the chat.
         by: The person who creates the chat.
         new: The request.
@@ -429,7 +416,6 @@ def open_chat(
         record: The idempotency record of the `client_id`; None if there is no `client_id`, or if
             the record exists already.
         admit: Charges the rate limit; called after all members were found.
-        now: The current time.
 
     Raises:
         Unprocessable: An agent does not exist.

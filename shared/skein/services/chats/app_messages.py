@@ -1,10 +1,14 @@
 """Post people's messages from the app, within their rate limits."""
 
 from dataclasses import dataclass
+from itertools import count
 
-from skein.ports import Table
+from skein.errors import ConditionFailed, ExtraWriteFailed
+from skein.models.common.storage import Put
+from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage, record_keys_of
+from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import found_overrides, keys_of_overrides
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys
 
@@ -16,16 +20,27 @@ class AppMessages:
     table: Table
     chats: Chats
     rate_limiter: RateLimiter
+    clock: Clock
 
     def post(self, new: NewMessage) -> PostedMessage:
         """Post a person's message, if the limits of the person and the tenant allow it.
 
         A message that was posted before is returned unchanged, without charging any limit. The
-        limits and the chat's settings are read in one batch, and the chat is read only once.
+        limits and the chat's settings are read in one batch, and the chat is read only once. The
+        transaction that stores the message charges its sender.
 
         Raises:
             RateLimited: A limit is used up; nothing was stored.
             Rejected: As in `Chats.post_message`.
+        """
+        attempts = count()
+        return optimistic(self.clock, lambda: self._post_once(new, again=next(attempts) > 0))
+
+    def _post_once(self, new: NewMessage, *, again: bool) -> PostedMessage:
+        """Post the message, on condition that the sender's bucket has not changed since.
+
+        Raises:
+            ConditionFailed: The bucket has changed; the caller reads again.
         """
         snapshot = read_snapshot(self.table, new.tenant, new.chat_id)
         sender = snapshot.member(new.sender)
@@ -36,9 +51,15 @@ class AppMessages:
             *record_keys,
         ]
         found = self.table.get_many(list(dict.fromkeys(wanted)))
+        charge: tuple[Put, ...] = ()
         if found.keys().isdisjoint(record_keys):
-            self.rate_limiter.admit(new.tenant, new.sender.id, known=found)
+            charge = self.rate_limiter.admission(new.tenant, new.sender.id, found, again=again)
         overrides = found_overrides(snapshot.chat, found)
-        return self.chats.post_message(
-            new.model_copy(update={"overrides": overrides}), known=snapshot
-        )
+        try:
+            return self.chats.post_message(
+                new.model_copy(update={"overrides": overrides}),
+                extra_writes=lambda _: charge,
+                known=snapshot,
+            )
+        except ExtraWriteFailed:
+            raise ConditionFailed(frozenset()) from None

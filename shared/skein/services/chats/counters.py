@@ -1,6 +1,6 @@
 """Count a message in its chat, and schedule the upkeep and consolidation that follow."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.models.chats.chat import Chat, Message
@@ -19,10 +19,11 @@ from skein.services.memory.consolidation_schedule import (
     makes_due,
     makes_due_again,
 )
+from skein.services.outbox.dispatch import OUTBOX_GRACE
 from skein.services.summaries.staleness import renewals
 from skein.settings import Settings
 
-SUMMARIES = ("record", "record_state", "pinned")
+SUMMARIES = ("summary", "summary_state", "pinned")
 
 
 class CounterWrites(NamedTuple):
@@ -48,9 +49,6 @@ def counted(
     Args:
         snapshot: The chat as it was read, with the settings that a person's message updates.
         message: The message, with its seq.
-        now: The current time.
-        ids: The source of a new session's id.
-        settings: The settings of the deployment.
 
     Returns:
         The writes, on the version of the chat that was read, and the jobs.
@@ -58,7 +56,7 @@ def counted(
     chat = snapshot.chat
     busier, change = _with(chat, message, ids=ids, settings=settings)
     hour = message.created_at.replace(minute=0, second=0, microsecond=0)
-    after_grace = now + timedelta(seconds=settings.outbox_grace_seconds)
+    after_grace = now + OUTBOX_GRACE
     times = [chat.upkeep_at] if chat.upkeep_at else []
     jobs: list[Job] = []
     if hour > chat.activity_hour:
@@ -108,7 +106,7 @@ def _with(
         without_title = chat.without_made_title()
         busier = busier.model_copy(update=dict.fromkeys(SUMMARIES) | without_title)
         names += [*SUMMARIES, *without_title]
-    pin = pinned(busier, busier.record, settings)
+    pin = pinned(busier, busier.summary, settings)
     if pin is not None and pin != busier.pinned:
         busier = busier.model_copy(update={"pinned": pin})
         names.append("pinned")

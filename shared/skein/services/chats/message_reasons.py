@@ -15,7 +15,6 @@ from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.delivery.state import reason_of
 from skein.services.runs.reasons import has_posted, reason_now
-from skein.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +100,6 @@ class ReasonViews:
 
     table: Table
     clock: Clock
-    settings: Settings
 
     def of_message(self, tenant: str, chat_id: str, seq: int) -> MessageReasons:
         """Return the outcome of a message for each agent of its chat.
@@ -110,9 +108,7 @@ class ReasonViews:
         reads.
 
         Args:
-            tenant: The chat's tenant.
             chat_id: The id of the chat, which may be discarded.
-            seq: The number of the message.
 
         Raises:
             NotFound: There is no such chat or message in this tenant.
@@ -205,7 +201,7 @@ class ReasonViews:
             if delivery.after is not None
             else None
         )
-        reason = reason_of(delivery, before, self.clock.now(), self.settings)
+        reason = reason_of(delivery, before, self.clock.now())
         codes = (part.error_code for part in delivery.parts if part.error_code is not None)
         return DeliveryReason(seq, reason, delivery.id, delivery.status, tuple(codes))
 

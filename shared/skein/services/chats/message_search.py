@@ -42,10 +42,7 @@ class MessageSearch:
         counts comes from these chats.
 
         Args:
-            tenant: The tenant of the person.
-            user_id: The person.
             query: The text to find messages by.
-            limit: The maximum number of messages.
 
         Raises:
             Transient: The table or the vector index failed.

@@ -49,15 +49,21 @@ class OwnChats:
         return snapshot.chat, member
 
     def newest_messages(
-        self, chat: Chat, limit: int, *, readers: Audience | None, before: int | None = None
+        self,
+        chat: Chat,
+        limit: int,
+        *,
+        here: Chat | None,
+        readers: Audience,
+        before: int | None = None,
     ) -> tuple[list[Message], Audience]:
-        """Read a chat's newest messages, and their audience.
+        """Read a chat's newest messages, without those that a reset hides, and their audience.
 
         Args:
             chat: The chat as it was just read. Later messages are left out, because their audience
                 is not known.
-            limit: The maximum number of messages.
-            readers: The readers to whom the messages will be shown; None in the chat itself.
+            here: The chat in which the messages will be shown; None for no chat.
+            readers: The readers to whom the messages will be shown, unless `here` is the chat.
             before: Only messages with a lower `seq`.
 
         Returns:
@@ -77,9 +83,14 @@ class OwnChats:
             )
         )
         read = [chat.as_now(Message.from_item(item)) for item in reversed(page.items)]
-        messages = [message for message in read if message.kind == "text"][-limit:]
+        messages = [
+            message
+            for message in read
+            if message.kind == "text" and not chat.hides(message.seq, message.created_at, here=here)
+        ][-limit:]
         audience = audience_of(chat, since_seq=messages[0].seq if messages else chat.last_seq)
-        if readers is not None and not may_show(audience, readers):
+        elsewhere = here is None or here.id != chat.id
+        if elsewhere and not may_show(audience, readers):
             raise Forbidden(
                 "that chat is private; its messages must not be shown to the members of this chat"
             )

@@ -37,7 +37,7 @@ from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Update, Write, gone
-from skein.models.config.overrides import ChatOverrides
+from skein.models.config.overrides import Overrides
 from skein.models.outbox.jobs import Job
 from skein.models.runs.trigger import Trigger
 from skein.ports import Clock, Ids, Table
@@ -92,7 +92,7 @@ class NewMessage(Value):
     sms: SmsAddress | None = None
     opted_out: bool | None = None
     no_run_reason: Reason | None = None
-    overrides: ChatOverrides | None = None
+    overrides: Overrides | None = None
     depth: int = 0
     run_id: Identifier | None = None
     traced_to: Identifier | None = None
@@ -142,7 +142,6 @@ class Commit:
         """Return the message with its runs, its deliveries, and the reasons for missing ones.
 
         Args:
-            message: The message.
             reason: The reason of most agents, which is stored once.
         """
         others = {agent: why for agent, why in self.reasons.items() if why != reason}
@@ -257,7 +256,7 @@ class Chats:
             return PostedMessage(earlier, created=earlier.id == message_id)
         commit.log(message, new)
         debounce = debounce_in(snapshot.chat, self.settings)
-        self.dispatch.send(commit.delayed_jobs, delay_seconds=debounce.first_seconds)
+        self.dispatch.send(commit.delayed_jobs, delay_seconds=debounce.seconds)
         self.dispatch.send(commit.jobs)
         return PostedMessage(message, created=True)
 
@@ -308,7 +307,7 @@ class Chats:
             commit.reasons |= {agent.member.id: nobody for agent in others if nobody is not None}
         else:
             self._wake(commit, snapshot, message, now, nobody, texted=new.sms is not None)
-        commit.deliver(outgoing(snapshot, message, now, ids=self.ids, settings=self.settings))
+        commit.deliver(outgoing(snapshot, message, now, ids=self.ids))
         commit.undelivered = undelivered(snapshot, message)
         message = commit.outcome(message, nobody or Reason.NOT_MENTIONED)
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
@@ -369,9 +368,6 @@ class Chats:
 
         Args:
             commit: Collects the writes, the runs, and the reasons of agents without a run.
-            snapshot: The chat snapshot.
-            message: The message.
-            now: The current time.
             nobody: Why the message triggers no agent, if so (`why_nobody`).
             texted: Whether the message is an SMS.
         """
@@ -389,7 +385,7 @@ class Chats:
         others = [agent for agent in snapshot.agents if agent.member.ref != message.sender.ref]
         for agent in [*woken, *(agent for agent in others if agent not in woken)]:
             wakes = agent in woken
-            pace = paced(agent, message, woken=wakes, now=now, settings=self.settings)
+            pace = paced(agent, message, woken=wakes, now=now)
             answering = {**pace.changes, **burst_with(agent, debounce, now)}
             if agent.wait is not None:
                 resumed = resumed_by(

@@ -116,12 +116,6 @@ class ChatViews:
         The order is exact within 50 rows of the index. The index lags behind: it orders chats by
         activity hour.
 
-        Args:
-            tenant: The tenant of the chats.
-            user_id: The person.
-            limit: The maximum number of chats.
-            cursor: The cursor of the previous page.
-
         Raises:
             Invalid: The cursor does not belong to this list.
         """
@@ -176,11 +170,8 @@ class ChatViews:
         The index has an agent's open chats only. The private ones are found through a person.
 
         Args:
-            tenant: The tenant of the chats.
-            agent_id: The agent.
             user_id: Only the chats with this person, open and private; None for the open chats.
             limit: The maximum number of chats; pages of the other chats of a person are empty.
-            cursor: The cursor of the previous page.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -198,11 +189,6 @@ class ChatViews:
 
         Discarded chats are listed, too. The index lags behind by an upkeep. A chat from before this
         list joins it with its next upkeep.
-
-        Args:
-            tenant: The tenant of the chats.
-            limit: The maximum number of chats.
-            cursor: The cursor of the previous page.
 
         Raises:
             Invalid: The cursor does not belong to this list.
@@ -271,11 +257,7 @@ class ChatViews:
         """List a page of a chat's members, named as in the roster, agents before people.
 
         Args:
-            tenant: The chat's tenant.
             user_id: The person who reads.
-            chat_id: The chat.
-            limit: The maximum number of members.
-            cursor: The cursor of the previous page.
 
         Raises:
             NotFound: The chat does not exist, or the person is not a member.
@@ -314,12 +296,9 @@ class ChatViews:
         cursor leads to older messages.
 
         Args:
-            tenant: The chat's tenant.
             user_id: The person who reads.
-            chat_id: The chat.
             after: Only messages with a higher `seq`.
             before: Only messages with a lower `seq`.
-            limit: The maximum number of messages.
             cursor: The cursor of the previous page, which replaces `after` and `before`.
 
         Raises:

@@ -16,12 +16,14 @@ from typing import Literal, TypeVar
 from skein.errors import Ambiguous, CircuitOpen, SkeinError, Throttled, Unavailable
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.ports import Clock, Metrics, Table
-from skein.settings import Settings
 
 State = Literal["closed", "open", "half_open"]
 T = TypeVar("T")
 
 FAILURES = (Unavailable, Ambiguous, Throttled)
+MAX_FAILURES = 5  # within the window; one more opens the breaker
+WINDOW = timedelta(seconds=30)
+PAUSE = timedelta(seconds=30)  # until an open breaker passes a probe
 PROBE_SECONDS = 120  # the longest time-out of a function; a longer probe is lost
 
 logger = logging.getLogger(__name__)
@@ -32,9 +34,6 @@ class CircuitBreaker:
 
     Args:
         dependency: The name of the dependency, for logs and errors.
-        clock: The clock.
-        metrics: Counts how often the breaker opens.
-        settings: The number of failures, the window and the pause, in seconds.
         slow_seconds: A call that takes longer counts as a failure, but its result is returned.
             None: the duration of a call does not count.
     """
@@ -45,15 +44,11 @@ class CircuitBreaker:
         *,
         clock: Clock,
         metrics: Metrics,
-        settings: Settings,
         slow_seconds: float | None = None,
     ) -> None:
         self._dependency = dependency
         self._clock = clock
         self._metrics = metrics
-        self._most = settings.breaker_failures
-        self._window = timedelta(seconds=settings.breaker_window_seconds)
-        self._pause = timedelta(seconds=settings.breaker_open_seconds)
         self._slow = None if slow_seconds is None else timedelta(seconds=slow_seconds)
         self._lock = threading.Lock()
         self._failures: deque[datetime] = deque()
@@ -98,7 +93,7 @@ class CircuitBreaker:
     def _state(self, now: datetime) -> State:
         if self._opened_at is None:
             return "closed"
-        if now < self._opened_at + self._pause:
+        if now < self._opened_at + PAUSE:
             return "open"
         lost = timedelta(seconds=PROBE_SECONDS)
         probing = self._probed_at is not None and now < self._probed_at + lost
@@ -123,9 +118,9 @@ class CircuitBreaker:
             if self._opened_at is not None:
                 return  # this call began before the breaker opened; its failure is no news
             self._failures.append(now)
-            while self._failures[0] <= now - self._window:
+            while self._failures[0] <= now - WINDOW:
                 self._failures.popleft()
-            if len(self._failures) < self._most:
+            if len(self._failures) < MAX_FAILURES:
                 return
             self._failures.clear()
             self._opened_at = now

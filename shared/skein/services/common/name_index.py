@@ -20,18 +20,10 @@ def name_words(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))[:MAX_WORDS]
 
 
-def indexed(user: User, *, late: bool = False) -> list[Write]:
-    """Return the writes that add a person to the name index.
-
-    Args:
-        user: The person.
-        late: Whether the person was stored before the index.
-    """
+def indexed(user: User) -> list[Write]:
+    """Return the writes that add a person to the name index."""
     words = name_words(user.name)
-    rows = (
-        NameWord(tenant=user.tenant, user_id=user.id, word=word, words=words, late=late)
-        for word in words
-    )
+    rows = (NameWord(tenant=user.tenant, user_id=user.id, word=word, words=words) for word in words)
     return [Put(row.key, row.to_item()) for row in rows]
 
 

@@ -125,7 +125,6 @@ def transact_guarded(table: Table, writes: Sequence[Write], guard: Check | None)
     """Commit `writes` in one transaction, on condition that `guard` holds.
 
     Args:
-        table: The table to write to.
         writes: At most 99 writes.
         guard: The check on a run's fencing token; None for writes outside a run.
 

@@ -73,7 +73,7 @@ ListName = Literal[
     "runs",
     "services",
     "owned",
-    "bench",
+    "open_threads",
     "consolidations",
     "erasures",
     "tenant_chats",
@@ -154,7 +154,6 @@ def items_under(
     """Yield all items of a partition whose sort keys start with `prefix`, reading in pages.
 
     Args:
-        table: The table to read.
         pk: The partition.
         prefix: The prefix of the sort keys.
         after: A sort key; only items after it are returned.
@@ -212,12 +211,10 @@ def list_relation(
     """List a page of a relation's records, with one query and one batch read.
 
     Args:
-        table: The table to read.
         relation: The partition of `gsi1`.
         record: The class of the records.
         of: The list's name, which is part of its cursors.
         limit: The most rows to read, 1 to 100.
-        cursor: The `next_cursor` of an earlier page.
         newest_first: Whether to read from the highest sort key down.
         keep: Tells whether to show a record; needed because the index is eventually consistent.
 
@@ -264,7 +261,6 @@ def check_limit(
     items. A second limit counts all stored items and keeps them few enough for one query.
 
     Args:
-        table: The table to read.
         reach: The agent, the scopes and the readers; only the first scope is used.
         prefix: The prefix of the sort keys of active items.
         read: Parses an item.
@@ -294,12 +290,9 @@ def list_owned(
     """List a page of an agent's items in one scope, by prefix and sort key.
 
     Args:
-        table: The table to read.
         reach: The agent and its scopes; only the first scope is used.
         sections: The prefixes of the sort keys, in the order of the list.
         read: Parses an item; returns None for an item that may not be shown.
-        limit: The most items to read.
-        cursor: The `next_cursor` of an earlier page.
 
     Raises:
         Invalid: The cursor does not belong to this list.
@@ -320,12 +313,9 @@ def list_by_status(
     """List a page of an agent's goals or plans, active ones first.
 
     Args:
-        table: The table to read.
         reach: The agent and the readers; only the first scope is listed.
         kind: The class of the items.
         status: Only items with this status; None for all.
-        limit: The maximum number of items to read.
-        cursor: The cursor of the previous page.
 
     Raises:
         Invalid: The cursor is not one of this list.

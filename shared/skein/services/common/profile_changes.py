@@ -88,7 +88,6 @@ def set_by_agent(
         value: The new value; None removes the field.
         source: Where the value comes from.
         change_id: The id of the record.
-        now: The current time.
 
     Returns:
         The changed fields, with `profile_changes`; nothing if the field has this value already.
@@ -118,7 +117,6 @@ def set_by_person(
         user: The user as read.
         given: The new values of fields of the user.
         change_id: The beginning of the ids of the records.
-        now: The current time.
 
     Returns:
         The changed fields, with `profile_changes`; nothing if all values are already the person's.
@@ -205,7 +203,6 @@ def undone(user: User, made: ProfileChange, *, now: datetime) -> dict[str, Any]:
     Args:
         user: The user as read.
         made: A change of this user that is not undone.
-        now: The current time.
 
     Raises:
         Conflict: The person made the change, or the field has changed since.

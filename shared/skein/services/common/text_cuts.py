@@ -42,7 +42,6 @@ def cut_text(text: str, limit: int) -> str:
     """Return a text of at most `limit` characters, cut after a sentence and marked.
 
     Args:
-        text: The text.
         limit: The most characters, at least 4.
     """
     whole = text if len(text) <= limit else text.strip()

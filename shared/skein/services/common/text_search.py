@@ -94,7 +94,6 @@ def best_texts(
     Args:
         texts: The texts, newest first; equally good ones stay in this order.
         query: The words to search for.
-        limit: Maximum number of texts to return.
         meanings: The vectors of texts; None compares words only.
 
     Returns:
@@ -127,7 +126,6 @@ def closest(
     Args:
         texts: The texts to choose from, newest first.
         others: The texts to compare with; of very many, the longest ones count.
-        limit: Maximum number of texts to return.
         meanings: The vectors of texts.
 
     Returns:

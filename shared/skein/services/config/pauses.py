@@ -17,7 +17,6 @@ def keys_of_pauses(tenant: str, reader: str) -> tuple[Key, Key]:
     """Return the keys of the items with the pauses of a tenant and of the stack.
 
     Args:
-        tenant: The tenant.
         reader: What the pauses are read for, such as a run's id; it chooses the stack's copy.
     """
     return TenantSettings.key_of(tenant), StackSettings.key_for(reader)
@@ -28,7 +27,6 @@ def is_paused(kind: PauseKind, tenant: str, reader: str, found: Mapping[Key, Ite
 
     Args:
         kind: The kind of work.
-        tenant: The tenant.
         reader: The reader of `keys_of_pauses`.
         found: The items under `keys_of_pauses`; a missing item pauses nothing.
     """

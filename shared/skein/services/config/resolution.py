@@ -1,4 +1,4 @@
-"""Resolve settings: the agent's value wins over the line's, the tenant's, the deployment's.
+"""Resolve settings: agent, line, tenant, stack, environment, default; the first value wins.
 
 A chat stores the settings of its agent, line and tenant as of the last time that a person wrote
 there (`Chat.overrides`). So code that has the chat needs no further read. Groups, in which several
@@ -6,73 +6,59 @@ agents share one history window and one summary, use the deployment's settings a
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from skein.models.chats.chat import Chat
-from skein.models.common.base import Value
 from skein.models.common.storage import Item, Key
-from skein.models.config.overrides import ChatOverrides, TenantOverrides, TenantSettings
+from skein.models.config.overrides import (
+    DEFAULTS_IN_GROUPS,
+    DEFAULTS_ON_LINES,
+    ChatSettings,
+    Overrides,
+    TenantSettings,
+)
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
 from skein.ports import Table
 from skein.settings import Settings
 
 
-class EffectiveSettings(Value):
-    """The settings that hold for one agent in one chat; see `models/config/overrides.py`.
-
-    Attributes:
-        tokenizer_model: The model whose tokens are counted; None for the agent's own model.
-    """
-
-    message_history_limit: int
-    include_system_messages: bool
-    max_context_tokens: int
-    recall_tokens: int
-    reserved_response_tokens: int
-    tokenizer_model: str | None
-    conversation_gap_minutes: int
-    context_reset_phrases: tuple[str, ...]
-    context_caching: bool
-    context_cache_seconds: int
-    auto_summary: bool
-    summary_message_threshold: int
-    reply_debounce_seconds: int
-    reply_debounce_max_seconds: int
-    apology: bool
-    streaming: bool
-    sms_answer_characters: int
-    consolidate: bool
+def defaults_of(settings: Settings, *, kind: str, on_line: bool) -> Overrides:
+    """Return the defaults of a kind of chat for the settings that the environment leaves out."""
+    known = DEFAULTS_ON_LINES if on_line else DEFAULTS_IN_GROUPS if kind == "group" else {}
+    return {name: value for name, value in known.items() if name not in settings.model_fields_set}
 
 
 def effective_settings(
     agent: Agent | None,
     line: Line | None,
-    tenant: TenantOverrides | None,
+    tenant: Overrides,
     settings: Settings,
     *,
     chat: Chat | None,
-) -> EffectiveSettings:
+    stack: Overrides | None = None,
+) -> Settings:
     """Return the settings of an agent in a chat, or without one.
 
     Args:
         agent: The agent, whose settings win; None for no agent.
         line: The line on which the chat began; None for a chat in the app, or a deleted line.
-        tenant: The tenant's settings.
-        settings: The deployment's settings, some of which are separate for chats on a line.
+        tenant: The tenant's overrides.
         chat: The chat; None for a run that has entered none.
+        stack: The stack's overrides; None if they do not matter to the caller.
     """
-    return _filled(merged_overrides(agent, line, tenant), chat, settings)
+    overrides = merged_overrides(agent, line, tenant)
+    return settings.overridden(_of_kind(chat, settings), stack or {}, tenant, overrides)
 
 
-def merged_overrides(
-    agent: Agent | None, line: Line | None, tenant: TenantOverrides | None
-) -> ChatOverrides:
-    """Merge the settings of agent, line and tenant, in this order of precedence."""
-    known: dict[str, Any] = {}
-    for level in (tenant, line.settings if line else None, agent.settings if agent else None):
-        known |= level.own_values if level is not None else {}
-    return ChatOverrides.model_validate(known)
+def merged_overrides(agent: Agent | None, line: Line | None, tenant: Overrides) -> Overrides:
+    """Merge the chat settings of agent, line and tenant, in this order of precedence."""
+    levels = (tenant, line.settings if line else {}, agent.settings if agent else {})
+    return {
+        name: value
+        for level in levels
+        for name, value in level.items()
+        if name in ChatSettings.model_fields
+    }
 
 
 def keys_of_settings(tenant: str, chat: Chat | None) -> list[Key]:
@@ -85,17 +71,17 @@ def keys_of_settings(tenant: str, chat: Chat | None) -> list[Key]:
 
 def found_settings(
     tenant: str, chat: Chat | None, found: Mapping[Key, Item]
-) -> tuple[Line | None, TenantOverrides]:
-    """Return the line and the tenant's settings, from items under `keys_of_settings`.
+) -> tuple[Line | None, Overrides]:
+    """Return the line and the tenant's overrides, from items under `keys_of_settings`.
 
     The line is None if it is missing or belongs to another tenant, or if the chat is not on a line.
     """
-    tenant_settings = TenantSettings.from_optional(found.get(TenantSettings.key_of(tenant)))
+    overrides = TenantSettings.from_optional(found.get(TenantSettings.key_of(tenant)))
     if chat is None or chat.line is None:
-        return None, tenant_settings
+        return None, overrides
     item = found.get(Line.key_of(chat.line))
     ours = item is not None and item["tenant"] == tenant
-    return (Line.from_item(item) if item is not None and ours else None), tenant_settings
+    return (Line.from_item(item) if item is not None and ours else None), overrides
 
 
 def keys_of_overrides(chat: Chat) -> list[Key]:
@@ -103,13 +89,13 @@ def keys_of_overrides(chat: Chat) -> list[Key]:
     return [*_agent_keys(chat), *keys_of_settings(chat.tenant, chat)]
 
 
-def found_overrides(chat: Chat, found: Mapping[Key, Item]) -> ChatOverrides:
+def found_overrides(chat: Chat, found: Mapping[Key, Item]) -> Overrides:
     """Merge the settings of a direct chat from items under `keys_of_overrides`."""
     agents = (Agent.from_item(found[key]) for key in _agent_keys(chat) if key in found)
     return merged_overrides(next(agents, None), *found_settings(chat.tenant, chat, found))
 
 
-def read_overrides(table: Table, chat: Chat) -> ChatOverrides:
+def read_overrides(table: Table, chat: Chat) -> Overrides:
     """Read and merge the current settings of a direct chat, in one batch."""
     return found_overrides(chat, table.get_many(keys_of_overrides(chat)))
 
@@ -120,41 +106,12 @@ def _agent_keys(chat: Chat) -> list[Key]:
     return agents[:1]
 
 
-def effective_in(chat: Chat, settings: Settings) -> EffectiveSettings:
+def effective_in(chat: Chat, settings: Settings) -> Settings:
     """Return the settings of a chat from what the chat stores, without a read."""
-    return _filled(chat.overrides or ChatOverrides(), chat, settings)
+    return settings.overridden(_of_kind(chat, settings), chat.overrides or {})
 
 
-def _filled(overrides: ChatOverrides, chat: Chat | None, settings: Settings) -> EffectiveSettings:
-    return EffectiveSettings(**_defaults(chat, settings) | overrides.own_values)
-
-
-def _defaults(chat: Chat | None, settings: Settings) -> dict[str, Any]:
-    """Return the deployment's settings for a chat, under the names of `EffectiveSettings`."""
-    direct = chat is not None and chat.kind == "direct"
-    on_line = chat is not None and chat.line is not None
-    return defaults_of(settings, direct=direct, on_line=on_line)
-
-
-def defaults_of(settings: Settings, *, direct: bool, on_line: bool) -> dict[str, Any]:
-    """Return the deployment's settings under the names of `EffectiveSettings`.
-
-    Args:
-        settings: The deployment's settings.
-        direct: Whether they are for a direct chat; groups have another history window.
-        on_line: Whether they are for a chat on a line, which has separate values for some of them.
-    """
-    known = settings.model_dump()
-    known |= {
-        "message_history_limit": known["direct_history_window" if direct else "history_window"],
-        "reserved_response_tokens": known["max_output_tokens"],
-        "reply_debounce_max_seconds": known["reply_debounce_seconds"],
-    }
-    if on_line:
-        known |= {
-            "message_history_limit": known["line_history_window"],
-            "max_context_tokens": known["line_context_tokens"],
-            "reply_debounce_seconds": known["line_reply_debounce_seconds"],
-            "reply_debounce_max_seconds": known["line_reply_debounce_max_seconds"],
-        }
-    return {name: known[name] for name in EffectiveSettings.model_fields}
+def _of_kind(chat: Chat | None, settings: Settings) -> Overrides:
+    if chat is None:
+        return {}
+    return defaults_of(settings, kind=chat.kind, on_line=chat.line is not None)

@@ -7,13 +7,13 @@ no further read.
 
 from datetime import datetime, timedelta
 
-from skein.models.config.overrides import Retention, TenantOverrides
+from skein.models.config.overrides import Overrides, Retention
 
 
-def retention_of(tenant: TenantOverrides) -> Retention | None:
+def retention_of(tenant: Overrides) -> Retention | None:
     """Return the retention in a tenant's settings; None if the tenant keeps everything forever."""
-    own = Retention(message_days=tenant.message_days, run_days=tenant.run_days)
-    return own if own.own_values else None
+    own = Retention.model_validate(tenant)
+    return own if own.model_fields_set else None
 
 
 def kept_until(made_at: datetime, days: int | None) -> int | None:

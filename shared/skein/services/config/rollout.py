@@ -1,31 +1,16 @@
-"""The roll-out of context: a switch and a percentage of the people.
-
-The tenant's settings win over the stack's, and the stack's over the environment's.
-"""
+"""The roll-out of context: a switch and a percentage of the people."""
 
 from skein.models.common.base import stable_hash
-from skein.models.config.overrides import RolloutOverride
-from skein.settings import Settings
+from skein.models.config.overrides import RolloutSettings
 
 SHARES = 10_000  # equal shares of all people
 EVERYBODY = 100  # percent
 
 
-def gets_context(
-    user_id: str, tenant: RolloutOverride, stack: RolloutOverride, settings: Settings
-) -> bool:
-    """Return whether this person's agents get context; stable per person.
-
-    Args:
-        user_id: The person.
-        tenant: The tenant's settings.
-        stack: The stack's settings.
-        settings: The environment's.
-    """
-    own = stack.own_values | tenant.own_values
-    enabled = own.get("context_enabled", settings.context_enabled)
-    percent = own.get("context_rollout_percent", settings.context_rollout_percent)
-    return bool(enabled) and share_of(user_id) < percent * SHARES / EVERYBODY
+def gets_context(user_id: str, settings: RolloutSettings) -> bool:
+    """Return whether this person's agents get context; stable per person."""
+    share = settings.context_rollout_percent * SHARES / EVERYBODY
+    return settings.context_enabled and share_of(user_id) < share
 
 
 def share_of(user_id: str) -> int:

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 from skein.errors import NotFound
 from skein.models.config.overrides import (
+    OverridableSettings,
     Overrides,
     SettingSource,
     StackSettings,
-    TenantOverrides,
     TenantSettings,
 )
 from skein.models.directory.agent import Agent
@@ -36,10 +36,9 @@ class SettingSources:
     def show(
         self, tenant: str, agent_id: str | None = None, phone: str | None = None
     ) -> tuple[SourcedSetting, ...]:
-        """Return all settings of direct chats, in the order of `TenantOverrides`.
+        """Return all settings of direct chats, in the order of `OverridableSettings`.
 
         Args:
-            tenant: The tenant.
             agent_id: An agent, whose own settings win; None for the tenant's alone.
             phone: A line, whose settings win over the tenant's; None for chats in the app.
 
@@ -51,29 +50,30 @@ class SettingSources:
         keys += [Agent.key_of(tenant, agent_id)] if agent_id is not None else []
         keys += [Line.key_of(phone)] if phone is not None else []
         found = self.table.get_many(keys)
-        voices: list[tuple[SettingSource, Overrides]] = []
+        levels: list[tuple[SettingSource, Overrides]] = []
         if agent_id is not None:
             item = found.get(Agent.key_of(tenant, agent_id))
             agent = Agent.from_item(item) if item is not None else None
             if agent is None or agent.deleted_at is not None:
                 raise NotFound("agent not found")
-            voices.append(("agent", agent.settings))
+            levels.append(("agent", agent.settings))
         if phone is not None:
             item = found.get(Line.key_of(phone))
             if item is None or item["tenant"] != tenant:
                 raise NotFound("line not found")
-            voices.append(("line", Line.from_item(item).settings))
-        voices.append(("tenant", TenantSettings.from_optional(found.get(of_tenant))))
-        voices.append(("stack", StackSettings.from_optional(found.get(of_stack))))
-        defaults = defaults_of(self.settings, direct=True, on_line=phone is not None)
-        known = {
-            name: SourcedSetting(name, value, "environment")
-            for name, value in (self.settings.model_dump() | defaults).items()
-        }
-        for source, voice in reversed(voices):
-            values = voice.model_dump(mode="json", by_alias=True, exclude_none=True)
-            known |= {name: SourcedSetting(name, values[name], source) for name in values}
+            levels.append(("line", Line.from_item(item).settings))
+        levels.append(("tenant", TenantSettings.from_optional(found.get(of_tenant))))
+        levels.append(("stack", StackSettings.from_optional(found.get(of_stack))))
+        defaults = defaults_of(self.settings, kind="direct", on_line=phone is not None)
+        deployment = OverridableSettings().model_dump(mode="json") | self.settings.model_dump(
+            mode="json"
+        )
+        levels.append(("environment", {**deployment, **defaults}))
         return tuple(
-            known.get(name, SourcedSetting(name, None, "environment"))
-            for name in TenantOverrides.model_fields
+            next(
+                SourcedSetting(name, values[name], source)
+                for source, values in levels
+                if name in values
+            )
+            for name in OverridableSettings.model_fields
         )

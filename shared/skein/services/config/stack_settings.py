@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from skein.models.common.storage import Is, Missing, Put
 from skein.models.config.overrides import (
     STACK_COPIES,
-    StackOverrides,
+    Overrides,
     StackOverridesChange,
     StackSettings,
 )
@@ -24,11 +24,11 @@ class StackSettingsService:
     table: Table
     clock: Clock
 
-    def get(self) -> StackOverrides:
+    def get(self) -> Overrides:
         """Return the settings of the stack."""
         return StackSettings.from_optional(self.table.get(StackSettings.key_of(0)))
 
-    def change(self, change: StackOverridesChange) -> StackOverrides:
+    def change(self, change: StackOverridesChange) -> Overrides:
         """Change all copies in one transaction (optimistic lock).
 
         Raises:

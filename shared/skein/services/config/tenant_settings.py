@@ -4,20 +4,25 @@ from dataclasses import dataclass
 
 from skein.errors import Forbidden
 from skein.models.common.storage import Missing, Put
-from skein.models.config.overrides import TenantOverrides, TenantOverridesChange, TenantSettings
+from skein.models.config.overrides import (
+    Overrides,
+    TenantOnlySettings,
+    TenantOverridesChange,
+    TenantSettings,
+)
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 
 NO_READING = "the tenant forbids operators to read chats (the setting operators_read_chats)"
 
 
-def check_reading(overrides: TenantOverrides) -> None:
+def check_reading(overrides: Overrides) -> None:
     """Check that a tenant's operators may read chats.
 
     Raises:
         Forbidden: The tenant forbids it.
     """
-    if overrides.reading_forbidden:
+    if not TenantOnlySettings.model_validate(overrides).operators_read_chats:
         raise Forbidden(NO_READING)
 
 
@@ -28,8 +33,8 @@ class TenantSettingsService:
     table: Table
     clock: Clock
 
-    def get(self, tenant: str) -> TenantOverrides:
-        """Return a tenant's settings; all fields are None until the tenant sets one."""
+    def get(self, tenant: str) -> Overrides:
+        """Return the values that a tenant has set."""
         return TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
 
     def check_reading(self, tenant: str) -> None:
@@ -40,11 +45,11 @@ class TenantSettingsService:
         """
         check_reading(self.get(tenant))
 
-    def change(self, tenant: str, change: TenantOverridesChange) -> TenantOverrides:
+    def change(self, tenant: str, change: TenantOverridesChange) -> Overrides:
         """Change the given fields of a tenant's settings; None removes a field."""
         return optimistic(self.clock, lambda: self._change_once(tenant, change))
 
-    def _change_once(self, tenant: str, change: TenantOverridesChange) -> TenantOverrides:
+    def _change_once(self, tenant: str, change: TenantOverridesChange) -> Overrides:
         item = self.table.get(TenantSettings.key_of(tenant))
         before = TenantSettings.from_optional(item)
         after = change.applied_to(before)

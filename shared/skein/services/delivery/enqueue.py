@@ -14,7 +14,6 @@ from skein.ports import Ids
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.delivery.plain_text import plain_text
 from skein.services.delivery.policy import grace_end
-from skein.settings import Settings
 
 
 def why_no_sms(person: Membership) -> Reason | None:
@@ -35,7 +34,7 @@ class QueuedDelivery(NamedTuple):
 
 
 def outgoing(
-    snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids, settings: Settings
+    snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids
 ) -> Iterator[QueuedDelivery]:
     """Yield the deliveries of an agent's message in a direct chat, one per person.
 
@@ -45,13 +44,10 @@ def outgoing(
         snapshot: The chat snapshot. The writes are conditional on each person's phone number,
             opt-out and last delivery in the snapshot (optimistic lock).
         message: The message, with its seq.
-        now: The current time.
-        ids: Generates the ids of the deliveries.
-        settings: The settings, for `outbox_grace_seconds`.
     """
     if snapshot.chat.kind != "direct" or message.sender.kind != "agent":
         return
-    due_at = grace_end(now, settings)
+    due_at = grace_end(now)
     for person in snapshot.members:
         if person.sms is None or why_no_sms(person) is not None:
             continue

@@ -24,7 +24,7 @@ NOT_PARSED = (
     *("entity", "html_inline"),
 )
 BREAKS = frozenset({"softbreak", "hardbreak"})
-FORMATS = BREAKS | {"code_inline", "em", "fence", "heading", "hr", "image", "link", "strong"}
+FORMATS = frozenset({"code_inline", "em", "fence", "heading", "hr", "image", "link", "strong"})
 BLANK_LINE, NEXT_LINE = "\n\n", "\n"
 
 
@@ -126,7 +126,7 @@ def _is_format(node: "SyntaxTreeNode") -> bool:
         return node.markup == "*"
     if node.type == "text":
         return TABLE_RULE.fullmatch(node.content) is not None
-    return node.type in FORMATS - BREAKS
+    return node.type in FORMATS
 
 
 def _blocks(nodes: Iterable["SyntaxTreeNode"], lines: Sequence[str]) -> str:

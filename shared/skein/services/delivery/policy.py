@@ -4,8 +4,7 @@ This module holds the constants and rules of the policy, as pure functions. Some
 elsewhere, because other code needs them too. `tests/unit/delivery/test_policy.py` checks that all
 of them fit together:
 
-- `settings.py`: `delivery_order_seconds`, `ambiguous_post_seconds` and `outbox_grace_seconds`,
-  which operators can change;
+- `services/outbox/dispatch.py`: `OUTBOX_GRACE`, after which the tick sends a job;
 - `services/outbox/tick.py`: `BACKOFF_MINUTES`, the minutes until the tick sends any job again;
 - `adapters/twilio/sms.py`: `CONNECT_SECONDS` and `READ_SECONDS`, the time-outs of one request;
 - `template.yaml`: the `Timeout` of `SmsDelivery`, at which an invocation ends, and the
@@ -16,7 +15,7 @@ from datetime import datetime, timedelta
 
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS
-from skein.settings import Settings
+from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 # The waits before the second and the third post; there is no fourth. Only the tick, once a minute,
 # sends the job of a failed part. So a wait must be at least a minute, and may last a minute longer.
@@ -24,7 +23,9 @@ RETRY_WAITS = (timedelta(minutes=5), timedelta(minutes=30))
 MAX_POSTS = len(RETRY_WAITS) + 1
 
 DELIVERY_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
+ORDER_WAIT = timedelta(seconds=30)  # for the SMS before it
 ORDER_CHECK_SECONDS = 2
+LOOK_UP_PAUSE = timedelta(seconds=60)  # for the status callback of an unclear SMS
 POST_TIME = timedelta(seconds=30)  # time-outs of a look-up and a post, plus the writes
 CLOCK_SKEW = timedelta(seconds=10)  # between us and Twilio
 MAX_UNCLEAR = timedelta(hours=1)  # after that, an unclear SMS fails, so that it is not sent twice
@@ -58,11 +59,9 @@ def time_for_another_post(deadline: datetime, now: datetime) -> bool:
     return deadline - now >= POST_TIME
 
 
-def waits_for(
-    predecessor: Delivery | None, delivery: Delivery, now: datetime, settings: Settings
-) -> bool:
+def waits_for(predecessor: Delivery | None, delivery: Delivery, now: datetime) -> bool:
     """Tell whether a delivery still waits for the previous delivery to the same phone."""
-    order_ends = delivery.counted_from + timedelta(seconds=settings.delivery_order_seconds)
+    order_ends = delivery.counted_from + ORDER_WAIT
     return predecessor is not None and not predecessor.settled and now < order_ends
 
 
@@ -89,14 +88,14 @@ def is_temporary(error_code: int | None) -> bool:
     return error_code in TEMPORARY_ERRORS
 
 
-def grace_end(now: datetime, settings: Settings) -> datetime:
+def grace_end(now: datetime) -> datetime:
     """Return the time at which the tick sends a job that was not dispatched."""
-    return now + timedelta(seconds=settings.outbox_grace_seconds)
+    return now + OUTBOX_GRACE
 
 
-def next_look_up(now: datetime, settings: Settings) -> datetime:
+def next_look_up(now: datetime) -> datetime:
     """Return the time of the next look-up of a post whose outcome is unclear."""
-    return now + timedelta(seconds=settings.ambiguous_post_seconds)
+    return now + LOOK_UP_PAUSE
 
 
 def look_up_from(posted_at: datetime) -> datetime:

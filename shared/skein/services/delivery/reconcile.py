@@ -43,7 +43,7 @@ class DeliveryLookup:
         """
         delivery, part, now = lease.delivery, lease.delivery.parts[index], self.clock.now()
         posted_at = part.intent_at or delivery.created_at
-        later = next_look_up(now, self.settings)
+        later = next_look_up(now)
         try:
             found = self.sms.find(
                 sms_of_part(delivery, index, self.settings), since=look_up_from(posted_at)

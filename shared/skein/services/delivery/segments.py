@@ -42,7 +42,6 @@ def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
     ends is removed. So are control characters, which no phone can show. All other text is kept.
 
     Args:
-        text: The text of the message.
         limit: The most units of a part, at least 2. A UTF-16 code unit counts as one unit, and a
             character of GSM-7's extension table as two.
 

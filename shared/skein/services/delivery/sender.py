@@ -103,9 +103,7 @@ class SmsSender:
         self._dispatch = dispatch
         self._metrics = metrics
         self._settings = settings
-        self._store = DeliveryStore(
-            table=table, clock=clock, metrics=metrics, settings=settings, usage=usage
-        )
+        self._store = DeliveryStore(table=table, clock=clock, metrics=metrics, usage=usage)
         self._lookup = DeliveryLookup(store=self._store, clock=clock, sms=sms, settings=settings)
 
     @correlated()
@@ -114,7 +112,7 @@ class SmsSender:
 
         Nothing happens while another worker has the lease, before the delivery is due, or after the
         delivery has ended. While the previous delivery to the same phone is unsettled, the job is
-        sent again with a delay of 2 seconds, until `delivery_order_seconds` (default 30) after the
+        sent again with a delay of 2 seconds, until `ORDER_WAIT` after the
         delivery was created or its pause ended. While texts are paused, the delivery is kept for
         the tick.
 
@@ -145,7 +143,7 @@ class SmsSender:
             self._store.save(found, _held_back(found), owned=False)
             _log_no_work(found, Reason.PAUSED)
             return
-        if waits_for(predecessor, found, now, self._settings):
+        if waits_for(predecessor, found, now):
             _log_no_work(found, Reason.BEHIND_OTHER_DELIVERY)
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
             return
@@ -278,7 +276,7 @@ class SmsSender:
         post, and nothing is posted.
         """
         now = self._clock.now()
-        intent = intended(part, now, next_look_up(now, self._settings))
+        intent = intended(part, now, next_look_up(now))
         lease.save_part(index, lambda stored: intent if stored == part else stored)
         if lease.delivery.parts[index].tries != intent.tries:
             return

@@ -14,7 +14,6 @@ from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatu
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
 from skein.services.delivery.policy import is_temporary, next_try, waits_for
 from skein.services.delivery.segments import segment_count, split_text
-from skein.settings import Settings
 
 RANKS: dict[PartStatus, int] = {
     "pending": 0,
@@ -107,7 +106,6 @@ def with_part(
     """Return the delivery with one part changed.
 
     Args:
-        delivery: The delivery.
         index: The index of the part.
         change: The change; it may leave the part as it is.
         reason: Why the part is not handed over after the change. By default, Twilio or the carrier
@@ -148,16 +146,11 @@ def loss_of(delivery: Delivery) -> MessageLoss | None:
     return "part" if any(part.handed_over for part in delivery.parts) else "all"
 
 
-def reason_of(
-    delivery: Delivery, predecessor: Delivery | None, now: datetime, settings: Settings
-) -> Reason | None:
+def reason_of(delivery: Delivery, predecessor: Delivery | None, now: datetime) -> Reason | None:
     """Return why a delivery has not reached its phone; None if it has.
 
     Args:
-        delivery: The delivery.
         predecessor: The previous delivery to the same phone, if there was one.
-        now: The current time.
-        settings: The settings, for `delivery_order_seconds`.
     """
     if delivery.settled:
         return delivery.reason or SETTLED_REASONS.get(delivery.status)
@@ -165,7 +158,7 @@ def reason_of(
         return Reason.WORKING
     if any(part.status == "sending" for part in delivery.parts):
         return Reason.OUTCOME_UNKNOWN
-    if waits_for(predecessor, delivery, now, settings):
+    if waits_for(predecessor, delivery, now):
         return Reason.BEHIND_OTHER_DELIVERY
     return delivery.reason or Reason.QUEUED
 

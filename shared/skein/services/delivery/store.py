@@ -20,7 +20,6 @@ from skein.services.common.optimistic import optimistic
 from skein.services.delivery.policy import grace_end
 from skein.services.delivery.state import PartUpdate, loss_of, next_attempt, status_of, with_part
 from skein.services.quotas.usage import UsageCounters
-from skein.settings import Settings
 
 # The number of a chat's newest deliveries that a look-up compares with. Only those of the last
 # minutes matter.
@@ -60,7 +59,6 @@ class DeliveryStore:
     table: Table
     clock: Clock
     metrics: Metrics
-    settings: Settings
     usage: UsageCounters
 
     def read(self, tenant: str, chat_id: str, delivery_id: str) -> Delivery:
@@ -185,7 +183,7 @@ class DeliveryStore:
         return dict(NOT_DUE) if at is None else delivery.due(at) | {"due_tries": None}
 
     def _grace(self) -> datetime:
-        return grace_end(self.clock.now(), self.settings)
+        return grace_end(self.clock.now())
 
     def _count(self, before: Delivery, after: Delivery) -> None:
         self._count_usage(before, after)

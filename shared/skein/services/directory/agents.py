@@ -62,7 +62,8 @@ class Agents:
             tenant=tenant,
             id=f"agt_{self.ids.ulid()}",
             created_at=self.clock.now(),
-            **new.model_dump(),
+            **new.model_dump(exclude={"settings"}),
+            settings=new.settings.values,
         )
         self._commit(Put(agent.key, agent.to_item(), Missing()), _entry_changed(None, agent))
         return agent
@@ -84,8 +85,6 @@ class Agents:
         """Return an operator's reach into one scope of an agent.
 
         Args:
-            tenant: The agent's tenant.
-            agent_id: The agent.
             user_id: The person whose scope to use.
             chat_id: The private chat whose scope to use; that of a direct chat is its person's.
                 Without a person or a chat, the scope is open.
@@ -135,8 +134,6 @@ class Agents:
         same transaction.
 
         Args:
-            tenant: The agent's tenant.
-            agent_id: The agent.
             change: The fields to change.
             by: The operator who changes it.
 
@@ -160,7 +157,7 @@ class Agents:
     ) -> Listing[AgentVersion]:
         """List a page of an agent's newest 50 versions, newest first.
 
-        An agent that was not changed since versions are kept has its current one only.
+        An agent that was never changed has its current version only.
 
         Raises:
             NotFound: The agent does not exist or was deleted.

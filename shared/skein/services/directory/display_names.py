@@ -39,8 +39,6 @@ def named_members(
     strangers counts as unknown if the signed-in person shares no chat with them.
 
     Args:
-        table: The table with the records.
-        tenant: The members' tenant.
         members: Up to 100 members.
         caller: The signed-in person.
         now: The current time, for a new record.
@@ -100,8 +98,6 @@ def people_in_shared_chats(
     found.
 
     Args:
-        table: The table.
-        tenant: The tenant.
         person: The person whose chats to search.
         wanted: The people to look for.
     """

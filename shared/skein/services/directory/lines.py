@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.api.directory import LineChange, NewLine
 from skein.models.common.storage import Delete, Is, Missing, Put, Write
-from skein.models.config.overrides import ChatOverrides
 from skein.models.directory.line import Line, lines_relation
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
@@ -31,7 +30,7 @@ class Lines:
             tenant=tenant,
             phone=new.phone,
             agent_id=new.agent_id,
-            settings=new.settings.applied_to(ChatOverrides()),
+            settings=new.settings.values,
             created_at=self.clock.now(),
         )
         try:

@@ -33,7 +33,6 @@ def detach_numbers(
     in between, `detach_elsewhere` clears the rest.
 
     Args:
-        table: The table.
         user: The user with the numbers, as read.
         phones: The numbers to detach.
         writes: At most 100 writes.

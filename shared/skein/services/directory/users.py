@@ -133,7 +133,6 @@ class Users:
         A user who is being erased is not returned.
 
         Args:
-            tenant: The user's tenant.
             phone: The number in E.164.
         """
         item = self.table.get(PhoneOwner.key_of(tenant, phone))
@@ -253,7 +252,6 @@ class Profiles:
         The change and its source are recorded, so that operators can undo it.
 
         Args:
-            tenant: The user's tenant.
             person: The user as a member of the chat; a user without a record gets one.
             field: The name of the field.
             value: The new value; None removes the field, except for the name.

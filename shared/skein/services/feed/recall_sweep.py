@@ -22,8 +22,6 @@ class RecallSweep:
     """Sweep that compares the newest blocks of a chat with its messages; it only reads.
 
     Args:
-        table: The table.
-        clock: The clock.
         dispatch: Sends the jobs. A job that is lost is sent again by the next sweep.
     """
 
@@ -35,7 +33,6 @@ class RecallSweep:
         """Send a job for each agent whose index lacks the newest message of at least 5 minutes.
 
         Args:
-            chat: The chat.
             members: Its open memberships.
         """
         agents = [member for member in members if member.member.kind == "agent" and member.active]

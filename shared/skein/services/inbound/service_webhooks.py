@@ -29,7 +29,6 @@ from skein.services.directory.agents import agent_is_there
 from skein.services.inbound.webhook_signature import verified
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.background_runs import agent_run
-from skein.settings import Settings
 
 if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.
@@ -52,7 +51,6 @@ class WebhookServices:
     clock: Clock
     ids: Ids
     dispatch: Dispatch
-    settings: Settings
 
     def create(self, tenant: str, new: "NewService") -> WebhookService:
         """Register a service with a new secret.
@@ -205,7 +203,6 @@ class WebhookServices:
                 trigger=Trigger(type="service", service=service),
                 cause=("service", webhook_service.id, delivery, agent_id),
                 now=now,
-                settings=self.settings,
                 chat=chat,
             )
             for agent_id, chat in self._agents_there(webhook_service, service.chat_id)

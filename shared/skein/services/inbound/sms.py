@@ -18,7 +18,7 @@ from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Is, Missing, Put, Write
-from skein.models.config.overrides import ChatOverrides, Retention, TenantSettings
+from skein.models.config.overrides import Overrides, Retention, TenantSettings
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
@@ -45,7 +45,7 @@ class _DirectChat(NamedTuple):
 
     user_id: str
     chat_id: str
-    overrides: ChatOverrides
+    overrides: Overrides
 
 
 class _NumberLookup(NamedTuple):
@@ -61,7 +61,7 @@ class _NumberLookup(NamedTuple):
 
     owner: PhoneOwner | None
     chat: PhoneChat | None
-    overrides: ChatOverrides
+    overrides: Overrides
     retention: Retention | None
     is_line: bool
 
@@ -327,7 +327,6 @@ def _memberships_of(chat: Chat, former: Membership | None) -> Iterator[Write]:
     """Yield the writes of a new chat's memberships.
 
     Args:
-        chat: The chat.
         former: The person's membership in the former chat of the same two phone numbers. Its
             opt-out stays in force: the carrier blocks the pair of numbers, whichever the agent.
     """

@@ -33,9 +33,6 @@ class ListenerFinder:
     """Finder of those who may be sent a frame of an activation's answer.
 
     Args:
-        table: The table.
-        clock: The clock.
-        claim: The run's claim.
         readers: The readers for whom the activation was made.
         connected_ids: The ids of the readers who were connected.
     """
@@ -114,7 +111,6 @@ class AnswerFrames:
     Args:
         sockets: Returns the open connections.
         parallel_map: Sends to several connections at once.
-        metrics: Counts frames.
         after_earlier: Whether an earlier attempt may have sent words, which are retracted first.
     """
 

@@ -30,11 +30,9 @@ class AnswerStreams:
 
     Args:
         table: The table, from which each frame reads who may read the chat.
-        clock: The clock.
         sockets: Returns the open connections.
         background: Sends the frames.
         parallel_map: Sends to several connections at once.
-        metrics: Counts frames and failures.
     """
 
     table: Table
@@ -57,12 +55,11 @@ class AnswerStreams:
         If an earlier attempt of the run may have sent words, they are retracted.
 
         Args:
-            claim: The run's claim.
             readers: The readers for whom the activation was made.
             people: The ids of the readers who are connected.
             start_of: Returns the start of an unfinished text that is certain to be posted.
         """
-        has_earlier = claim.run.attempts > 1 or claim.run.put_offs > 0
+        has_earlier = claim.run.attempts > 1 or claim.run.deferrals > 0
         stream = AnswerStream(
             self,
             ListenerFinder(

@@ -33,10 +33,7 @@ class ClientFrames:
     """Receiver of the frames that clients send.
 
     Args:
-        table: The table.
-        clock: The clock.
         connections: Finds the person of a connection, answers a ping, and closes connections.
-        dispatch: Sends the jobs that tell other members who is typing.
     """
 
     table: Table

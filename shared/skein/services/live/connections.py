@@ -26,13 +26,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveConnections:
-    """Connections of the live channel.
-
-    Args:
-        table: The table.
-        clock: The clock.
-        sockets: The open connections.
-    """
+    """Connections of the live channel."""
 
     table: Table
     clock: Clock

@@ -69,12 +69,8 @@ class Pushes:
     """Sender of frames to the people of a chat.
 
     Args:
-        table: The table.
-        clock: The clock.
-        sockets: The connections.
         connections: Forgets connections that are gone.
         parallel_map: Sends to several connections at once.
-        metrics: Counts the frames.
     """
 
     table: Table

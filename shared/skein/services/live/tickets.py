@@ -35,8 +35,6 @@ class LiveTickets:
         """Issue a ticket with which a person opens one connection within 60 seconds.
 
         Args:
-            tenant: The tenant of the person.
-            user_id: The person.
             token_ends_at: When the person's token expires; the connection ends then at the latest.
                 None if the token does not expire.
         """

@@ -29,7 +29,7 @@ from skein.services.memory.extraction import (
     TooMuch,
 )
 from skein.services.memory.search import newest_first
-from skein.services.memory.store import core_in_budget, searchable_memories
+from skein.services.memory.store import CORE_MEMORY_TOKENS, core_in_budget, searchable_memories
 from skein.services.memory.transcript import ConsolidationTarget, TimeZones, joins_of, reach_of
 from skein.services.quotas.usage import Budget
 from skein.settings import Settings
@@ -45,7 +45,6 @@ class QuestionTime:
     """Time limit on an invocation's questions; the first question is always allowed.
 
     Args:
-        clock: The source of the current time.
         deadline: When the invocation ends.
     """
 
@@ -82,7 +81,6 @@ class AgentConsolidation:
         If nothing is new (`has_new`), the watermark moves without a question.
 
         Args:
-            chat: The chat.
             membership: The agent's membership, which holds the watermark.
             until: The last message to consolidate.
             time: The time left for questions.
@@ -191,7 +189,7 @@ class AgentConsolidation:
         self.budget.check(target.chat.tenant)
         reach = reach_of(owner)
         live = searchable_memories(self.table, reach, now=self.clock.now())
-        core = core_in_budget(live, self.tokens, self.settings.core_memory_tokens)
+        core = core_in_budget(live, self.tokens, CORE_MEMORY_TOKENS)
         known = KnownMemories.of(core, self._close_to(chunk, live))
         extracted = self.extractor.extract(
             target.agent, target.chat, known, target.transcript(chunk), target.profile(chunk)

@@ -24,7 +24,6 @@ from skein.models.common.storage import (
     Update,
     Write,
     all_of,
-    any_of,
 )
 from skein.models.directory.user import User
 from skein.models.memory.consolidation import ConsolidationRecord, KeptCounts
@@ -162,7 +161,7 @@ class ChunkCommitter:
             record = self._record(target, chunk, usage, failure=why)
             unchanged = all_of(
                 _still(membership),
-                _is_or_new("consolidation_failures", membership.consolidation_failures),
+                Is("consolidation_failures", membership.consolidation_failures),
             )
             self.table.transact(
                 [
@@ -288,20 +287,12 @@ def _moved(position: HistoryPosition) -> dict[str, object]:
 def _still(membership: Membership) -> Condition:
     """Build the condition that the watermark is unchanged and the agent is still a member."""
     return all_of(
-        _is_or_new("consolidated_seq", membership.consolidated_seq),
-        _is_or_new("consolidated_characters", membership.consolidated_characters),
-        _is_or_new("joined_seq", membership.joined_seq),
+        Is("consolidated_seq", membership.consolidated_seq),
+        Is("consolidated_characters", membership.consolidated_characters),
+        Is("joined_seq", membership.joined_seq),
         Absent("left_seq"),
         Is("chat_id", membership.chat_id),
     )
-
-
-def _is_or_new(name: str, value: int) -> Condition:
-    """Build the condition that a count is as read.
-
-    A count of 0 also matches items without the attribute: they are older than the attribute.
-    """
-    return any_of(Is(name, value), Absent(name)) if value == 0 else Is(name, value)
 
 
 def _size(writes: list[Write]) -> int:

@@ -84,7 +84,6 @@ def chunks(
         messages: The messages after `since`, in ascending order.
         since: The watermark before the first chunk.
         until: The last chunk's watermark. It also passes messages without words.
-        measure: Counts tokens.
         limit: Tokens per chunk; a single longer message is a chunk of its own.
         longest: A message with more tokens than this is split; at least `limit`.
         joins: The numbers of the messages after which a person joined, ascending. A chunk ends

@@ -133,18 +133,14 @@ def has_new(chat: Chat, agent: Membership) -> bool:
 
     In a direct chat, only a person's text is new.
     """
-    newest = chat.last_seq
-    if chat.kind == "direct" and chat.person_seq is not None:
-        newest = chat.person_seq
+    newest = chat.person_seq if chat.kind == "direct" else chat.last_seq
     return agent.remembered_seq < newest
 
 
 def idle_at(chat: Chat, settings: Settings) -> datetime:
     """Return when the chat counts as quiet, unless another message arrives before."""
     said_at = chat.last_message_at or chat.created_at
-    if chat.kind == "direct":
-        return said_at + timedelta(seconds=settings.direct_consolidation_idle_seconds)
-    return said_at + timedelta(seconds=settings.consolidation_idle_seconds)
+    return said_at + timedelta(seconds=effective_in(chat, settings).consolidation_idle_seconds)
 
 
 def next_consolidation(
@@ -161,8 +157,6 @@ def next_consolidation(
         snapshot: The chat and its memberships.
         requested_seq: The last message that an operator wants consolidated now; None without a
             request.
-        now: The current time.
-        settings: The deployment's settings.
         without: The ids of the agents that do not consolidate the chat.
     """
     chat = snapshot.chat

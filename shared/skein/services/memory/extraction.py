@@ -19,6 +19,8 @@ from skein.services.quotas.background_calls import complete_in_background
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 
+ANSWER_TOKENS = 8_000  # of the model, for a consolidation
+
 MODEL_SECONDS = 240  # the SDK's own retry included
 MAX_ENTRIES = 40
 MAX_MEMORY = 10_000  # characters
@@ -65,7 +67,6 @@ class Extraction(NamedTuple):
     """Entries to store as memories, and values for the person's profile, of one answer.
 
     Attributes:
-        entries: The memories.
         usage: The tokens of the answer.
         profile: The values; empty unless the question asked for some.
     """
@@ -131,7 +132,7 @@ class Extractor:
         request = ModelRequest(
             model=agent.model or self.settings.default_model,
             messages=question(agent, chat, known, transcript, profile),
-            max_output_tokens=self.settings.consolidation_answer_tokens,
+            max_output_tokens=ANSWER_TOKENS,
             timeout_seconds=MODEL_SECONDS,
             answer_schema=schema_with(profile),
         )

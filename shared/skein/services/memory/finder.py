@@ -28,7 +28,6 @@ class MemoryFinder:
     Attributes:
         kind: `consolidation` finds chats, hourly; the worker checks whether a chat is quiet.
             `fading` finds partitions in which a journal entry fades, daily.
-        table: The table.
         due_scanner: The scanner of the due index.
     """
 

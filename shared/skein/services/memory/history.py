@@ -122,7 +122,6 @@ class ReflectionViews:
 
         Args:
             reach: The agent and the partition; only the first scope is used.
-            limit: Maximum number of records to read.
             cursor: Where the previous page ended.
 
         Raises:

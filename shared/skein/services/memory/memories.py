@@ -260,7 +260,6 @@ class Memories:
             reach: The agent and the partition; only the first scope is used.
             kind: Only memories of this kind.
             state: Only `live` memories, or only `ended` ones: removed, superseded or faded.
-            limit: Maximum number of memories to read.
             cursor: Where the previous page ended.
 
         Raises:

@@ -159,7 +159,6 @@ def filled(
         drafts: The values, at most one per field.
         owner: The owner of the chunk's memories, with the agent and the chat.
         change_ids: An id for the record of each draft's change.
-        now: The current time.
     """
     revised, changed, count = user, set[str](), 0
     for draft, change_id in zip(drafts, change_ids, strict=True):

@@ -28,7 +28,7 @@ from skein.services.common.model_json import json_object_in
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
 from skein.services.common.quoting import quoted
-from skein.services.memory.store import core_in_budget, searchable_memories
+from skein.services.memory.store import CORE_MEMORY_TOKENS, core_in_budget, searchable_memories
 from skein.services.memory.writes import double_of, superseded
 from skein.services.quotas.background_calls import complete_in_background
 from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
@@ -164,7 +164,7 @@ class Reflection:
     ) -> int:
         """Ask the model about some entries; return the number of promoted entries."""
         core = self._core(job, fading[0].audience)
-        shown = core_in_budget(core, self.tokens, self.settings.core_memory_tokens)
+        shown = core_in_budget(core, self.tokens, CORE_MEMORY_TOKENS)
         request = ModelRequest(
             model=agent.model or self.settings.default_model,
             messages=question(agent, shown, fading),

@@ -24,7 +24,6 @@ class MemorySearch:
         Args:
             reach: The agent, the scopes and the readers; faded journal entries are left out.
             query: What to search for; see `best_texts`.
-            limit: Maximum number of memories to return.
         """
         memories = searchable_memories(self.table, reach, now=self.clock.now())
         return best_of(memories, query, limit, self.meanings)

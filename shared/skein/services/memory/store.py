@@ -11,6 +11,8 @@ from skein.models.planning.plan import Plan
 from skein.ports import Table, TokenCounter
 from skein.services.common.quoting import on_one_line
 
+CORE_MEMORY_TOKENS = 5_000  # of core memories in a prompt
+
 MAX_LIVE = 500  # memories per partition and query; see `live_items` for the order
 MAX_SEARCHED = 5_000  # memories per partition for searches and duplicates, in the same order
 MAX_OTHER_ITEMS = 500  # goals, plans and live runs read with the memories, including hidden ones
@@ -35,9 +37,6 @@ def owned_items(
     order of `live_items`.
 
     Args:
-        table: The table.
-        tenant: The tenant of the agent.
-        agent_id: The agent.
         scope: The scope of the partition.
         memories: Whether to read the memories, too.
     """
@@ -59,30 +58,11 @@ def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Seq
     return (*page.items, *journal_page.items)
 
 
-def live_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
-    """Read an agent's live memories within reach, with one query per partition.
-
-    Args:
-        table: The table.
-        reach: The agent, the scopes and the readers.
-        now: Journal entries that have faded by this time are left out.
-
-    Returns:
-        The memories of each partition in the order of `live_items`.
-    """
-    found = [
-        Memory.from_item(item)
-        for scope in reach.scopes
-        for item in live_items(table, reach.tenant, reach.agent_id, scope)
-    ]
-    return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]
-
-
 def searchable_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
     """Read all live memories within reach, up to 5,000 per partition.
 
-    Searches and the check for duplicates need memories beyond those that `live_memories` reads for
-    a prompt. The cost is one query per partition and 1 MB.
+    Searches and the check for duplicates need memories beyond those that `live_items` reads for a
+    prompt. The cost is one query per partition and 1 MB.
     """
     found: list[Memory] = []
     for scope in reach.scopes:
@@ -118,7 +98,6 @@ def within_budget(memories: Sequence[Memory], counter: TokenCounter, tokens: int
 
     Args:
         memories: Memories of one kind.
-        counter: Counts tokens.
         tokens: The budget for all lines together; constitutional memories may exceed it.
     """
     wanted = sorted(memories, key=lambda memory: (memory.constitutional, *memory.age))

@@ -31,7 +31,6 @@ class TimeZones:
     agent's, else UTC.
 
     Args:
-        table: The table with the users.
         agent: The agent whose time zone is the default.
     """
 
@@ -82,7 +81,6 @@ def line(
     If only a part is shown, the line says which characters.
 
     Args:
-        message: The message.
         zone: The sender's time zone, in which the message means days and times.
         start: The first character to show, counted from 0.
         end: The end of the characters to show (exclusive).

@@ -126,8 +126,6 @@ def remember(
         entries: The new content, 1 to 10,000 characters each.
         live: The agent's live memories that may be shown to the same audience.
         span: The first and the last message that the memories are based on.
-        now: The current time.
-        ids: Source of the new memories' ids.
         made_by: The author's role.
 
     Returns:

@@ -4,36 +4,32 @@ import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 from skein.errors import Transient
 from skein.hops import next_hops
 from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Metrics, Queues
-from skein.settings import Settings
+
+OUTBOX_GRACE = timedelta(seconds=60)  # after it, the tick sends work that was not sent at once
+MAX_HOPS = 1_000  # of a job; then the tick continues its work
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """The fast path of the outbox; the tick is the slow path.
-
-    Args:
-        queues: The queues.
-        metrics: Counts the jobs that were not sent.
-        settings: The settings of the deployment.
-    """
+    """The fast path of the outbox; the tick is the slow path."""
 
     queues: Queues
     metrics: Metrics
-    settings: Settings
 
     def send(self, jobs: Sequence[Job], *, delay_seconds: int = 0) -> None:
         """Send jobs of any kinds to their queues, with a delay of `delay_seconds`.
 
         This method never raises `Transient`. The work is already committed, so an error would tell
         the caller of a failure that did not happen. The tick finds an unsent job by the due pointer
-        of its item. A job with more than `max_job_hops` hops is not sent either, so that no loop of
+        of its item. A job with more than `MAX_HOPS` hops is not sent either, so that no loop of
         jobs runs at full speed. The tick's job has no hops.
         """
         for queue, batch in self._stamped(jobs).items():
@@ -58,7 +54,7 @@ class Dispatch:
         by_queue: dict[QueueName, list[Job]] = defaultdict(list)
         for job in jobs:
             by_queue[job.queue].append(job.model_copy(update={"hops": hops}))
-        if hops <= self.settings.max_job_hops:
+        if hops <= MAX_HOPS:
             return by_queue
         for queue, batch in by_queue.items():
             logger.warning(

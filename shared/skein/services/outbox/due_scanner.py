@@ -60,10 +60,6 @@ class DueScanner:
     """Scanner for due items.
 
     Args:
-        table: The table with the due index.
-        clock: The clock.
-        dispatch: Sends the jobs.
-        metrics: Counts the items that could not be handled.
         parallel_map: Maps over pages and batches, in parallel by default.
     """
 
@@ -212,7 +208,6 @@ def move_on(
     which is harmless.
 
     Args:
-        table: The table.
         kind: The kind of the due item.
         item: The item as it was read.
         at: The new due time.

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from skein.errors import ConditionFailed
@@ -22,8 +22,8 @@ from skein.models.outbox.jobs import DeliveryJob, Job, RunJob
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.config.pauses import PauseReader, pauses_of
+from skein.services.outbox.dispatch import OUTBOX_GRACE
 from skein.services.outbox.due_scanner import DueScanner, key_of
-from skein.settings import Settings
 
 HELD_BACK: Mapping[DueKind, PauseKind] = {"paused_run": "runs", "paused_delivery": "texts"}
 
@@ -35,18 +35,13 @@ class PauseScanner:
     """Scanner of the pauses of tenants and of the stack, as part of the tick.
 
     Args:
-        table: The table.
-        clock: The clock.
         due_scanner: Finds the due pauses and the work that they held back.
-        metrics: Counts forgotten pauses.
-        settings: The settings of the deployment.
     """
 
     table: Table
     clock: Clock
     due_scanner: DueScanner
     metrics: Metrics
-    settings: Settings
 
     def run(self, *, until: datetime, shards: Sequence[int]) -> int:
         """Look at the pauses that are due, and resume the work of ended ones in order.
@@ -107,7 +102,7 @@ class PauseScanner:
         tenant = str(item["tenant"])
         if not tenants & {tenant, None} or reader.is_paused(HELD_BACK[kind], tenant):
             return None
-        grace = now + timedelta(seconds=self.settings.outbox_grace_seconds)
+        grace = now + OUTBOX_GRACE
         change = {"unpaused_at": rfc3339(now), "due_tries": None, "reason": None}
         if kind == "paused_run":
             run = Run.from_item(item)

@@ -63,9 +63,7 @@ class Tick:
     """Sender of overdue jobs, which also fires plans and other kinds that fire.
 
     Args:
-        table: The table.
         due_scanner: Finds the due items and sends their jobs.
-        metrics: Counts the jobs.
         firing: The function of each kind that fires.
         pause_scanner: Resumes work whose pause has ended.
     """

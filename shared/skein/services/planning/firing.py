@@ -14,11 +14,13 @@ from skein.models.planning.plan import Plan
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.ports import Metrics, Table
 from skein.services.chat_state.activity import last_activity
-from skein.services.planning.plans import deferred, ended, fired, moved
+from skein.services.planning.plans import MIN_CRON_MINUTES, deferred, ended, fired, moved
 from skein.services.planning.quiet_times import QuietTimes
 from skein.services.runs.background_runs import agent_run
 from skein.services.runs.disclosure import may_write
 from skein.settings import Settings
+
+MAX_IDLE = timedelta(days=90)  # of its person; then a cron plan ends
 
 LOOKED_UP_AFTER = timedelta(days=1)
 
@@ -43,14 +45,13 @@ class Firing:
         The run belongs to the plan's chat, if the plan has one. The plan is canceled with a reason
         instead if its agent was deleted or has left the chat, if the chat was discarded, if the
         person who set the plan has left a private chat, or if that person has not been active for
-        `plan_idle_days` and the plan is a cron plan.
+        `MAX_IDLE` and the plan is a cron plan.
 
         If the chat is reached by SMS and its person has quiet hours now, the plan is deferred to
         their end (`QuietTimes`): it is due again at that time.
 
         Args:
             item: The plan's item, freshly read from the table.
-            now: The present.
 
         Returns:
             The run's job; None if there is nothing to start.
@@ -89,7 +90,6 @@ class Firing:
             trigger=Trigger(type="plan", plan=trigger, traced_to=plan.person),
             cause=("plan", plan.id, rfc3339(plan.next_at)),
             now=now,
-            settings=self.settings,
             audience=plan.audience,
             scope=plan.scope,
             chat=chat,
@@ -97,7 +97,7 @@ class Firing:
         if chat is not None and started.run.for_chat_id and not may_write(started.run, chat):
             self._cancel(plan, Reason.PERSON_LEFT, now)
             return None
-        least = timedelta(minutes=self.settings.plan_cron_minutes)
+        least = timedelta(minutes=MIN_CRON_MINUTES)
         self.table.transact([*started.writes, *moved(plan, fired(watched, now, least=least))])
         return started.job
 
@@ -112,7 +112,7 @@ class Firing:
             return plan
         found = last_activity(self.table, plan.tenant, plan.person)
         active_at = max(known, found or known)
-        if now - active_at > timedelta(days=self.settings.plan_idle_days):
+        if now - active_at > MAX_IDLE:
             return None
         return plan.model_copy(update={"active_at": active_at})
 

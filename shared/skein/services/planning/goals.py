@@ -211,8 +211,6 @@ class Goals:
         Args:
             reach: The agent and the readers; only the first scope is listed.
             status: Only goals with this status; None for all.
-            limit: The maximum number of goals to read.
-            cursor: The cursor of the previous page.
 
         Raises:
             Invalid: The cursor is not one of this list.

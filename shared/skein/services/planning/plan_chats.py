@@ -25,8 +25,6 @@ def owner_of_plan(
     A plan without a chat, or for a chat without people, is open.
 
     Args:
-        table: The table.
-        agent: The agent.
         chat_id: The plan's chat.
         user_id: A person, for the direct chat with the agent that has the newest message.
 

@@ -45,7 +45,8 @@ from skein.services.common.schedule import (
     zone_of,
 )
 from skein.services.planning.plan_chats import owner_of_plan, zone_of_plan
-from skein.settings import Settings
+
+MIN_CRON_MINUTES = 15  # between two firings of a plan
 
 TICK_SLACK = timedelta(minutes=2)
 A_MOMENT = timedelta(seconds=1)
@@ -61,7 +62,6 @@ def first_time(kind: str, text: str, time_zone: str, now: datetime) -> datetime:
         kind: `run_after`, `scheduled_at` or `cron`.
         text: The value of that field as given.
         time_zone: The name of an IANA time zone.
-        now: The present.
 
     Raises:
         Unprocessable: A value does not fit, or the time has passed or never comes.
@@ -95,7 +95,6 @@ def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
 
     Args:
         plan: The plan as it was when due.
-        now: The present.
         least: The minimum time between two firings, for any cron expression. A tick may
             be late by `TICK_SLACK` without the plan missing its next time.
     """
@@ -175,7 +174,6 @@ class Plans:
 
     table: Table
     clock: Clock
-    settings: Settings
 
     def owner(
         self, agent: Agent, *, chat_id: str | None = None, user_id: str | None = None
@@ -211,8 +209,7 @@ class Plans:
     ) -> Plan:
         """Create a plan, or replace the one of the same name.
 
-        A plan of this name that may not be shown there stays unchanged. The new plan is then a
-        second item.
+        A plan of this name that may not be shown there stays as a second item, under another id.
 
         Args:
             owner: The agent, and the chat and audience in which the plan is made.
@@ -247,7 +244,7 @@ class Plans:
         [(kind, text)] = times.items()
         now = self.clock.now()
         next_at = first_time(kind, text, time_zone, now)
-        least = self.settings.plan_cron_minutes
+        least = MIN_CRON_MINUTES
         if kind == "cron" and fires_too_often(text, timedelta(minutes=least), now):
             raise Unprocessable(f"cron may fire at most every {least} minutes")
         try:
@@ -274,22 +271,24 @@ class Plans:
         done = next((each.done for each in found if each.done is not None), None)
         if done is not None:
             return done
-        standing = _replaced(reach, found)
+        standing, hidden = _replaced(reach, found)
         plan = plan.model_copy(update={"id": standing.id, "generation": standing.generation})
         earlier = standing.plan
-        if standing.active is None:
+        if standing.active is None or hidden is not None:
             message = f"there are already {MAX_PLANS} active plans; cancel one first"
             check_limit(
                 self.table, reach, Plan.PREFIX, Plan.from_item, most=MAX_PLANS, message=message
             )
         if earlier is not None:
+            created_at = plan.created_at if hidden is not None else earlier.created_at
             plan = plan.model_copy(
-                update={"version": earlier.version + 1, "created_at": earlier.created_at}
+                update={"version": earlier.version + 1, "created_at": created_at}
             )
         ended_key = Plan.ended_key_of(plan.tenant, plan.agent_id, plan.scope, plan.id)
         writes = [
             Put(plan.key, plan.to_item(), as_read(standing.active)),
             Delete(ended_key, as_read(standing.over)),
+            *([Put(hidden.key, hidden.to_item(), Missing())] if hidden is not None else ()),
             *self._effect(plan, effect),
         ]
         transact_guarded(self.table, writes, guard)
@@ -302,7 +301,6 @@ class Plans:
 
         Args:
             reach: The partitions to look in, and the readers.
-            name: The plan's name.
             effect: The id of a run's effect; repeating the same effect changes nothing.
             guard: A check on the run that cancels the plan.
 
@@ -418,8 +416,6 @@ class Plans:
         Args:
             reach: The agent and the readers; only the first scope is listed.
             status: Only plans with this status; None for all.
-            limit: The maximum number of plans to read.
-            cursor: The cursor of the previous page.
 
         Raises:
             Invalid: The cursor is not one of this list.
@@ -442,11 +438,13 @@ def _shown(reach: Reach, found: list[_PlanItems]) -> Plan:
     return min(shown, key=lambda plan: (plan.status != "active", not reach.changes(plan)))
 
 
-def _replaced(reach: Reach, found: list[_PlanItems]) -> _PlanItems:
-    """Return the generation at which to set a plan of this name.
+def _replaced(reach: Reach, found: list[_PlanItems]) -> tuple[_PlanItems, Plan | None]:
+    """Return the generation at which to set a plan of this name, and the plan that gives way.
 
     An active plan within reach that may be changed comes first, then an ended one, then the first
-    unused generation.
+    generation. A plan beyond reach that has the first generation moves to the first unused one. So
+    the new plan's id, and with the id the order in which plans of one minute fire, does not show
+    whether there is such a plan.
 
     Raises:
         Conflict: The active plan within reach may not be changed from there.
@@ -455,8 +453,14 @@ def _replaced(reach: Reach, found: list[_PlanItems]) -> _PlanItems:
     active = [(each, each.active) for each in shown if each.active is not None]
     for each, plan in active:
         if reach.changes(plan):
-            return each
+            return each, None
     for _, plan in active:
         check_change(reach, plan)
-    over = (each for each in shown if each.over is not None and reach.changes(each.over))
-    return next(over, None) or next(each for each in found if each.plan is None)
+    over = next((each for each in shown if each.over and reach.changes(each.over)), None)
+    if over is not None:
+        return over, None
+    first, unused = found[0], next(each for each in found if each.plan is None)
+    if first.plan is None or first in shown:
+        return unused, None
+    moves = {"id": unused.id, "generation": unused.generation, "version": first.plan.version + 1}
+    return first, first.plan.model_copy(update=moves)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from skein.models.chats.chat import Chat, Membership
-from skein.models.config.overrides import TenantOverrides, TenantSettings
+from skein.models.config.overrides import LimitSettings, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.planning.plan import Plan
@@ -34,9 +34,7 @@ class QuietTimes:
         A plan that was due just before quiet hours may fire, although the tick is a little late.
 
         Args:
-            plan: The plan.
             chat: The plan's chat.
-            now: The present.
         """
         person = next((one for one in chat.roster if one.kind == "user"), None) if chat else None
         if chat is None or chat.kind != "direct" or person is None or plan.next_at is None:
@@ -56,7 +54,7 @@ class QuietTimes:
             ChatSnapshot(chat, (Membership.from_item(found[member_key]),)),
             User.from_item(found[user_key]) if user_key in found else None,
             Agent.from_item(found[agent_key]),
-            TenantSettings.from_optional(found.get(tenant_key)),
+            self.settings.overridden(TenantSettings.from_optional(found.get(tenant_key))),
         )
         return ends if ends is not None and ends > now else None
 
@@ -67,17 +65,15 @@ class QuietTimes:
         snapshot: ChatSnapshot | None,
         user: User | None,
         agent: Agent,
-        tenant: TenantOverrides,
+        settings: LimitSettings,
     ) -> datetime | None:
         """Return when the quiet hours end in which a plan would fire.
 
         Args:
-            plan: The plan.
             moment: When the plan would fire.
             snapshot: The plan's chat with the membership of its person.
             user: The person's record.
             agent: The agent, whose zone counts if the person's is unknown.
-            tenant: The tenant's settings.
 
         Returns:
             The end; None if no quiet hours apply at that moment.
@@ -89,6 +85,6 @@ class QuietTimes:
         if person is None or plan.at_time_of(person.id):
             return None
         own = user.quiet_hours if user is not None else None
-        hours = own or tenant.quiet_hours or self.settings.quiet_hours
+        hours = own or settings.quiet_hours
         zone = zone_of_person(user) if user is not None else None
         return hours.end_after(moment, zone or agent.time_zone)

@@ -82,10 +82,7 @@ class AuditLog:
         """List a page of one day's entries, newest first.
 
         Args:
-            tenant: The owner of the log.
             day: The day in UTC; None for the cursor's day, or today without a cursor.
-            limit: Maximum number of entries.
-            cursor: The cursor from the previous page.
 
         Raises:
             Invalid: The cursor belongs to another list or another day.

@@ -2,8 +2,9 @@
 
 The erasure deletes everything in the person's own scope. In a private chat's scope, the erasure
 deletes items that may hold content of the person. An open item is deleted if it comes from the
-person's words, was made in a chat in the person's presence, or names the person. Watermarks are set
-back before the first deleted span, so that agents consolidate those chats again.
+person's words, was made in a chat in the person's presence, or names the person; an operator's item
+is never deleted for a name. Watermarks are set back before the first deleted span, so that agents
+consolidate those chats again.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +28,7 @@ from skein.models.common.storage import (
     key_kind,
 )
 from skein.models.directory.agent import PERMITS
-from skein.models.memory.memory import LIVE, OLD_REVISION, REVISION, Memory, touched
+from skein.models.memory.memory import LIVE, REVISION, Memory, touched
 from skein.models.memory.reflection import REFLECTED
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
@@ -35,8 +36,7 @@ from skein.models.privacy.erasure import ErasedChat
 from skein.models.recall.stored import Posting
 from skein.models.runs.run import LIVE_RUN, Run
 from skein.models.workspace.document import (
-    ALWAYS,
-    OLD_PINS,
+    LISTS,
     PINS,
     Document,
     DocumentReach,
@@ -59,21 +59,27 @@ from skein.settings import Settings
 MINUTE = timedelta(minutes=1)  # tolerance: effect records store their time in whole seconds
 
 # Items that hold no content: revision counters, and the ids of pinned documents.
-BOOKKEEPING = (OLD_REVISION, REVISION, OLD_PINS, PINS)
+BOOKKEEPING = (REVISION, PINS)
 # Sort keys of an agent's open partition to skip: bookkeeping, or erased elsewhere.
 NOT_KEPT = (*BOOKKEEPING, OPEN_THREADS, META, Run.PREFIX, LIVE_RUN, PERMITS)
 OF_CHATS = (Document.PREFIX, EFFECT)  # items that a chat itself owns
+
+# Attributes of memories, goals, plans, documents and threads in which people are named.
+FREE_TEXTS = (
+    *("text", "name", "instruction", "concern", "goal", "deliverable", "approach", "progress"),
+    *("blocking", "evidence", "learned"),
+)
 
 KINDS = {
     Document.PREFIX.kind: "documents",
     EFFECT.kind: "effects",
     LIVE.kind: "memories",
     Goal.PREFIX.kind: "goals",
-    key_kind(ALWAYS): "lists",
+    key_kind(LISTS): "lists",
     Plan.PREFIX.kind: "plans",
     Posting.PREFIX.kind: "postings",
     REFLECTED.kind: "reflections",
-    RUN_LINK.kind: "stints",
+    RUN_LINK.kind: "run_links",
     ENDED_THREAD.kind: "threads",
 }
 
@@ -141,8 +147,7 @@ class KeptEraser:
         """Return whether an item of a private chat may hold content of the person."""
         if EFFECT.holds(item):
             return _is_spent(sweep, item, erased.since)
-        people = (item.get("audience") or {}).get("people", ())
-        if set(people) & set(sweep.subject.ids) or sweep.mentions_them(_words(item)):
+        if _is_for_them(sweep, item) or _names_them(sweep, item):
             return True
         moment = _made_at(item)
         if moment is None:  # the record of a reflection, which holds only ids
@@ -171,14 +176,11 @@ class KeptEraser:
         return self._is_derived(sweep, item)
 
     def _is_derived(self, sweep: Sweep, item: Item) -> bool:
-        """Return whether an open item may rest on the person's words.
-
-        That includes every item that names the person.
-        """
+        """Return whether an open item may rest on the person's words, or names the person."""
         if EFFECT.holds(item):
             since = min((erased.since for erased in sweep.chats.values()), default=sweep.now)
             return _is_spent(sweep, item, since)
-        if sweep.mentions_them(_words(item)):
+        if _is_for_them(sweep, item) or _names_them(sweep, item):
             return True
         sources = [str(_source(item)), *item.get("chat_ids", ())]
         erased_chats = [sweep.chats[source] for source in sources if source in sweep.chats]
@@ -260,9 +262,27 @@ def _source(item: Item) -> str | None:
         return None
 
 
-def _words(item: Item) -> Item:
-    """Return the attributes of an item that can name a person: all except its keys."""
-    return {name: value for name, value in item.items() if name not in {"pk", "sk"}}
+def _is_for_them(sweep: Sweep, item: Item) -> bool:
+    """Return whether the person is in an item's audience, or had the item made."""
+    people = (item.get("audience") or {}).get("people", ())
+    return not {*people, item.get("set_by")}.isdisjoint(sweep.subject.ids)
+
+
+def _names_them(sweep: Sweep, item: Item) -> bool:
+    """Return whether an agent named the person in an item's free text; see `Sweep.names_them`.
+
+    An operator's item is never erased for a name in it.
+    """
+    if _is_of_operator(item):
+        return False
+    return sweep.names_them(*map(item.get, FREE_TEXTS), *item.get("documents", ()))
+
+
+def _is_of_operator(item: Item) -> bool:
+    """Return whether an operator made an item, last changed it, or made it constitutional."""
+    if item.get("made_by") is not None:  # a memory
+        return item["made_by"] == "api" or bool(item.get("constitutional"))
+    return item.get("source_run_id") is None
 
 
 def _kind(item: Item) -> str:
@@ -310,4 +330,4 @@ class ThreadEraser:
         """Delete the links between a thread and its activations."""
         for item in list(items_under(self.table, pk, ThreadRunLink.prefix_of(thread_id))):
             self.table.write(Delete(Key(item["pk"], item["sk"])))
-            sweep.unsaved.counts["stints"] += 1
+            sweep.unsaved.counts["run_links"] += 1

@@ -193,7 +193,7 @@ class MembershipErasure:
         sweep.unsaved.stopped += len(own)
         sweep.unsaved.counts["memberships"] += len(own)
         summaries = [
-            snapshot.chat.record,
+            snapshot.chat.summary,
             snapshot.chat.pinned,
             *(p.summary for p in snapshot.members),
         ]
@@ -201,7 +201,10 @@ class MembershipErasure:
 
     def _derived(self, sweep: Sweep, snapshot: ChatSnapshot) -> bool:
         """Return whether a summary from before the end of the first sweep remains."""
-        summaries = [snapshot.chat.record, *(membership.summary for membership in snapshot.members)]
+        summaries = [
+            snapshot.chat.summary,
+            *(membership.summary for membership in snapshot.members),
+        ]
         return any(summary is not None and sweep.suspect(summary.at) for summary in summaries)
 
     def _closed(self, sweep: Sweep, chat: Chat, now: datetime) -> dict[str, Any]:
@@ -223,8 +226,8 @@ class MembershipErasure:
             "title": None if alone or sweep.names_them(chat.title) else chat.title,
             "documents": () if alone else chat.documents,
             **chat.without_made_title(),
-            "record": None,
-            "record_state": None,
+            "summary": None,
+            "summary_state": None,
             "pinned": None,
             "last_message": _shown_last(sweep, chat),
             "epoch": chat.epoch + 1,

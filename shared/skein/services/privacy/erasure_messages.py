@@ -81,7 +81,8 @@ class ChatEraser:
             return
         if message.origin is not None and (
             message.origin.chat_id in sweep.chats
-            or sweep.mentions_them(message.origin.model_dump(mode="json"))
+            or sweep.is_theirs(message.origin.asker)
+            or sweep.names_them(message.origin.text, message.origin.chat_title)
         ):
             self._table.write(Update(message.key, set={"origin": None}, condition=Exists()))
             sweep.unsaved.counts["origins"] += 1
@@ -123,7 +124,7 @@ class ChatEraser:
         record = IdempotencyRecord.from_item(item)
         if sweep.is_theirs(record.sender):
             self._table.write(Delete(record.key))
-            sweep.unsaved.counts["dedupe_marks"] += 1
+            sweep.unsaved.counts["idempotency_records"] += 1
 
     def _delivery(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         del chat_id

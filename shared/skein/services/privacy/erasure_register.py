@@ -17,11 +17,7 @@ from skein.services.common.pagination import items_under
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasureRegister:
-    """The register of erasures.
-
-    Args:
-        table: The table of the register.
-    """
+    """The register of erasures."""
 
     table: Table
 

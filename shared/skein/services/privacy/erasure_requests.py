@@ -33,8 +33,6 @@ class Erasures:
         From then on, the person's phone numbers belong to nobody, and the person can join no chat.
 
         Args:
-            tenant: The owner of the data.
-            user_id: The person's id.
             by: The operator who asks.
 
         Raises:
@@ -66,11 +64,6 @@ class Erasures:
 
         The working records of an erasure in progress are skipped, with one query for each such
         erasure. A page takes at most `MAX_QUERIES` queries, and may therefore be short.
-
-        Args:
-            tenant: The owner of the erasures.
-            limit: The most erasures to return.
-            cursor: The `next_cursor` of the previous page.
 
         Raises:
             Invalid: The cursor does not belong to this list.

@@ -59,7 +59,7 @@ class RunSearch:
                 runs = self._of_person(sweep, erased, person)
                 yield f"3 {erased.chat_id} {person}", runs
         for erased in sorted(sweep.chats.values(), key=lambda erased: erased.chat_id):
-            for chat_id, shown_at in sorted(erased.told.items()):
+            for chat_id, shown_at in sorted(erased.shown_in.items()):
                 yield f"4 {erased.chat_id} {chat_id}", self._runs_shown(sweep, chat_id, shown_at)
 
     def _of_day(self, sweep: Sweep, agent_id: str, day: date, since: datetime) -> Iterator[Run]:

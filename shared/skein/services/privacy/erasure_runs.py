@@ -71,9 +71,7 @@ class RunEraser:
         sweep.unsaved.stopped += sweep.to_stop(run)
         for step in steps:
             if step.prompt is not None:
-                self.table.write(
-                    Update(step.key, set={"prompt": None, "entries": None}, condition=Exists())
-                )
+                self.table.write(Update(step.key, set={"prompt": None}, condition=Exists()))
 
     def _steps(self, run: Run) -> list[Step]:
         page = self.table.query(Query.under(run.key.pk, Step.prefix_of(run.key)))
@@ -89,13 +87,16 @@ class RunEraser:
     def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
         """Delete an agent's borrowed context in a chat, if it concerns the person.
 
-        Such context comes from one of the person's chats, or names the person.
+        Such context comes from one of the person's chats, has words of the person, or names the
+        person.
         """
         key = BorrowedContext.key_of(sweep.tenant, chat_id, agent_id)
         item = self.table.get(key)
         staged = BorrowedContext.from_item(item) if item else None
         if staged is None or not (
-            staged.source_chat_id in sweep.chats or sweep.mentions_them(staged.attributes())
+            staged.source_chat_id in sweep.chats
+            or any(sweep.is_theirs(message.sender) for message in staged.messages)
+            or sweep.names_them(staged.source_title, *(one.text for one in staged.messages))
         ):
             return
         with suppress(ConditionFailed):
@@ -150,10 +151,10 @@ class RunEraser:
         erased = sweep.chats.get(origin.chat_id) if origin else None
         if message is None or erased is None:
             return
-        shown = dict(erased.told)
+        shown = dict(erased.shown_in)
         shown[chat_id] = min(shown.get(chat_id, message.created_at), message.created_at)
-        if shown != erased.told:
-            updated = erased.model_copy(update={"told": shown})
+        if shown != erased.shown_in:
+            updated = erased.model_copy(update={"shown_in": shown})
             self.table.write(Put(updated.key, updated.to_item()))
             sweep.chats[erased.chat_id] = updated
         sweep.unsaved.counts["origins"] += 1
@@ -166,7 +167,6 @@ BARE_STEP: dict[str, Any] = {
     "tool_calls": [],
     "results": None,
     "prompt": None,
-    "entries": None,
 }
 
 

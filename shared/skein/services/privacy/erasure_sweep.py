@@ -1,9 +1,7 @@
 """Erasure sweeps: the person, the person's chats and the counts, shared by all stages."""
 
-import json
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -87,26 +85,20 @@ class Sweep:
 
     @cached_property
     def _telling(self) -> re.Pattern[str]:
-        plain = [*self.subject.ids, *self.subject.phones]
-        words = [rf"(?<!\w){re.escape(name.casefold())}(?!\w)" for name in self.subject.names]
-        texts = [*(re.escape(text.casefold()) for text in plain), *words]
-        return re.compile("|".join(texts) if texts else NEVER)
+        """The pattern of the words that name the person; see `names_them`."""
+        names = [name for name in self.subject.names if len(name.split()) > 1]
+        ids = [each for each in self.subject.ids if not each.isalpha()]
+        spelled = [each.casefold().split() for each in (*names, *ids, *self.subject.phones)]
+        texts = [r"\s+".join(map(re.escape, words)) for words in spelled]
+        return re.compile(rf"(?<!\w)(?:{'|'.join(texts)})(?!\w)" if texts else NEVER)
 
     def names_them(self, *texts: str | None) -> bool:
-        """Return whether a text contains the person's id, phone number or name.
+        """Return whether a free text names the person: by full name, id or phone number.
 
-        A name must match as a whole word.
+        A name of one word tells nothing: "Will", "Mark" and "the" are in texts about others. So
+        does an id that consists of letters only.
         """
         return any(text and self._telling.search(text.casefold()) for text in texts)
-
-    def mentions_them(self, attributes: Mapping[str, Any]) -> bool:
-        """Return whether the values of JSON-serialisable attributes name the person.
-
-        The attributes' own names do not count: a person may be called "Text" or "Mark". See
-        `names_them`.
-        """
-        values = list(attributes.values())
-        return self.names_them(json.dumps(values, ensure_ascii=False, default=str))
 
 
 def tombstone(message: Message) -> dict[str, Any]:

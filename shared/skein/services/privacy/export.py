@@ -25,7 +25,7 @@ from skein.models.common.ownership import EFFECT, owned_partition
 from skein.models.common.storage import Item, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.user import User
-from skein.models.memory.memory import LIVE, OLD_REVISION, REVISION
+from skein.models.memory.memory import LIVE, REVISION
 from skein.models.memory.reflection import REFLECTED
 from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
 from skein.ports import Clock, Table
@@ -41,7 +41,7 @@ from skein.services.common.pagination import (
 
 MAX_READ = 5_000  # items read for one page
 PERSONAL_PREFIXES = (Delivery.PREFIX, Message.PREFIX)  # of a chat's items, in table order
-BOOKKEEPING = (EFFECT, REVISION, OLD_REVISION)  # in an agent's partition; not exported
+BOOKKEEPING = (EFFECT, REVISION)  # in an agent's partition; not exported
 RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # the hour, `#`, the chat's id
 HIDDEN_ATTRIBUTES = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version"}
@@ -109,11 +109,6 @@ class Exports:
 
     def page(self, tenant: str, user_id: str, *, cursor: str | None = None) -> Export:
         """Get a page of a person's data, which includes agents' answers in direct chats.
-
-        Args:
-            tenant: The owner of the data.
-            user_id: The person's id.
-            cursor: The cursor from the previous page.
 
         Raises:
             NotFound: The person does not exist or is being erased.

@@ -44,10 +44,8 @@ class MessageDeletion:
         A queued run that was to answer this message alone is canceled.
 
         Args:
-            tenant: The chat's tenant.
             by: The person.
             chat_id: The chat; it may be discarded.
-            seq: The number of the message.
 
         Raises:
             NotFound: The chat or the message does not exist, or the person is not a member.
@@ -101,7 +99,6 @@ def commit_deletion(
     """Remove a message's words from the chat and its summaries, and store the erasure.
 
     Args:
-        table: The table.
         snapshot: The chat of the message.
         message: The message as stored, not deleted yet.
         erasure: The erasure of the message.
@@ -139,8 +136,8 @@ def _chat_changed(chat: Chat, seq: int, now: datetime) -> Update:
         change["pinned"] = None
     if chat.made_title is not None and chat.made_title.from_seq <= seq <= chat.made_title.seq:
         change |= chat.without_made_title()
-    if covers(chat.record, seq):
-        change |= {"record": None, "record_state": None}
+    if covers(chat.summary, seq):
+        change |= {"summary": None, "summary_state": None}
     renew = chat.discarded_at is None and chat.last_seq > 0
     _, write = revise(chat, change, also=chat.upkeep(now) if renew else None)
     return write
@@ -171,5 +168,4 @@ def _answers_only(membership: Membership, chat: Chat, seq: int) -> bool:
     if queued is None or queued.then or chat.last_seq != seq:
         return False
     trigger = queued.trigger
-    first = trigger.from_seq if trigger.from_seq is not None else trigger.seq
-    return trigger.type == "chat_message" and first == trigger.seq == seq
+    return trigger.type == "chat_message" and trigger.from_seq == trigger.seq == seq

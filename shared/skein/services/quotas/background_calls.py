@@ -18,8 +18,6 @@ def complete_in_background(
     """Call a model once, and add the tokens to the counters and to the budget of the day.
 
     Args:
-        model: The model.
-        usage: The counters of usage.
         request: The question.
         tenant: The tenant, whose budget for background work pays.
         agent_id: The agent that the answer is counted for; None for none.

@@ -1,8 +1,9 @@
 """Rate limits: token buckets for people's messages and for the model's tokens.
 
-Messages are counted on arrival, before anything is stored. Model tokens are counted after the
-answer, because the cost is not known before (`token_budget`). Each count is one conditional write
-and never part of the transaction that stores a message.
+Messages are counted on arrival. A message of the app is charged to its sender in the transaction
+that stores it, and everything else by a conditional write of its own. A tenant's bucket, which many
+people share, is never part of a transaction that stores a message. Model tokens are counted after
+the answer, because the cost is not known before (`token_budget`).
 
 In the app, a message over a limit is refused. An SMS is never refused: the message is stored, one
 notice tells the person, and the agent stays silent until the bucket is full again.
@@ -18,8 +19,8 @@ from typing import NamedTuple
 from skein.errors import Ambiguous, RateLimited
 from skein.models.common.base import rfc3339, stable_hash
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Item, Key
-from skein.models.config.overrides import TenantLimits, TenantSettings
+from skein.models.common.storage import Item, Key, Put
+from skein.models.config.overrides import LimitSettings, TenantSettings
 from skein.models.quotas.limit import (
     DAY,
     HOUR,
@@ -108,17 +109,15 @@ class TenantRates(NamedTuple):
     changes: Rate
 
 
-def rates_of(tenant: TenantLimits, settings: Settings) -> TenantRates:
-    """Return a tenant's limits; the deployment's apply where the tenant sets none."""
-    known = settings.model_dump() | tenant.own_values
-    person, together = (
+def rates_of(limits: LimitSettings) -> TenantRates:
+    """Return the rates of a tenant's limits."""
+    return TenantRates(
+        Rates(Rate(limits.user_messages_per_minute, MINUTE), Rate(limits.user_tokens_per_day, DAY)),
         Rates(
-            Rate(known[f"{whose}_messages_per_minute"], MINUTE),
-            Rate(known[f"{whose}_tokens_per_day"], DAY),
-        )
-        for whose in ("user", "tenant")
+            Rate(limits.tenant_messages_per_minute, MINUTE), Rate(limits.tenant_tokens_per_day, DAY)
+        ),
+        Rate(limits.user_chat_changes_per_hour, HOUR),
     )
-    return TenantRates(person, together, Rate(known["user_chat_changes_per_hour"], HOUR))
 
 
 def refusal_of(
@@ -152,8 +151,6 @@ class RateLimiter:
         """Take one message from a person's bucket and the tenant's.
 
         Args:
-            tenant: The tenant.
-            user_id: The id of the person.
             known: The items under `admission_keys`, if the caller has read them.
 
         Raises:
@@ -161,9 +158,39 @@ class RateLimiter:
         """
         refusal = self._ask(tenant, user_id, by_sms=False, known=known)
         if isinstance(refusal, OverLimit):
-            self.metrics.count("OverLimit")
-            logger.info("request refused by a limit", extra={"reason": refusal.reason})
-            raise refusal
+            raise self._refused(refusal)
+
+    def admission(
+        self, tenant: str, user_id: str, known: Mapping[Key, Item], *, again: bool
+    ) -> tuple[Put, ...]:
+        """Return the write that charges a message to its sender, for the message's transaction.
+
+        If the tenant's messages are limited, too, the tenant is charged at once.
+
+        Args:
+            user_id: The id of the sender.
+            known: The items under `admission_keys`.
+            again: Whether an earlier call for the same message charged the tenant.
+
+        Returns:
+            The write; nothing if a person's messages are not limited.
+
+        Raises:
+            OverLimit: A bucket holds no message, or a bucket of model tokens is empty.
+        """
+        own, rates = self._of_person(tenant, user_id, known)
+        charge = self._charge(own, rates.person)
+        if isinstance(charge, OverLimit):
+            raise self._refused(charge)
+        refusal = None if again else self._ask_tenant(tenant, user_id, rates.together, known)
+        if refusal is not None:
+            raise self._refused(refusal)
+        return (charge,) if charge is not None else ()
+
+    def _refused(self, refusal: OverLimit) -> OverLimit:
+        self.metrics.count("OverLimit")
+        logger.info("request refused by a limit", extra={"reason": refusal.reason})
+        return refusal
 
     def admit_change(self, tenant: str, user_id: str) -> None:
         """Take one change of chats, members or their own record from a person's bucket.
@@ -193,12 +220,10 @@ class RateLimiter:
     def _admit_change_once(self, tenant: str, user_id: str) -> None:
         settings_key, own_key, _ = admission_keys(tenant, user_id)
         found = self.table.get_many([settings_key, own_key])
-        rate = rates_of(
-            TenantSettings.from_optional(found.get(settings_key)), self.settings
-        ).changes
+        allowance, rates = self._of_person(tenant, user_id, found)
+        rate = rates.changes
         if not rate.limited:
             return
-        allowance = Allowance.from_optional(found.get(own_key), tenant, owner_of_user(user_id))
         now = self.clock.now()
         wait = rate.waiting(allowance.changes_full_at, 1, now)
         if wait:
@@ -219,8 +244,6 @@ class RateLimiter:
         """Take one SMS from a person's bucket and the tenant's.
 
         Args:
-            tenant: The tenant.
-            user_id: The id of the person.
             known: The items under `admission_keys`, if the caller has read them.
 
         Returns:
@@ -255,9 +278,9 @@ class RateLimiter:
     def _notified_once(self, tenant: str, user_id: str, over: ExceededLimit, chat_id: str) -> None:
         allowance = self._allowance(tenant, owner_of_user(user_id))
         known = allowance.over
-        if known is None or known.since != over.since or chat_id in known.told:
+        if known is None or known.since != over.since or chat_id in known.notified:
             return
-        updated = known.model_copy(update={"told": (*known.told, chat_id)})
+        updated = known.model_copy(update={"notified": (*known.notified, chat_id)})
         self.table.write(allowance.changed(self.clock.now(), over=updated)[1])
 
     def _ask(
@@ -279,10 +302,18 @@ class RateLimiter:
         answer, rates = optimistic(
             self.clock, lambda: self._ask_person(tenant, user_id, found(), by_sms=by_sms)
         )
-        if answer is not None or not rates.limited:
-            return answer
+        return answer or self._ask_tenant(tenant, user_id, rates, known)
+
+    def _ask_tenant(
+        self, tenant: str, user_id: str, rates: Rates, known: Mapping[Key, Item]
+    ) -> OverLimit | None:
+        """Take one message from the tenant's bucket, if the tenant has a limit."""
+        if not rates.limited:
+            return None
         owner = shard_owner(rates, f"{user_id} {rfc3339(self.clock.now())}")
-        first = Allowance.from_optional(known.get(keys[2]), tenant, owner)
+        first = Allowance.from_optional(
+            known.get(Allowance.key_of(tenant, owner_of_shard(0))), tenant, owner
+        )
         shared = known_first(
             first if owner == owner_of_shard(0) else None, lambda: self._allowance(tenant, owner)
         )
@@ -291,26 +322,40 @@ class RateLimiter:
     def _ask_person(
         self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_sms: bool
     ) -> tuple[OverLimit | ExceededLimit | None, Rates]:
-        settings_key, own_key, _ = admission_keys(tenant, user_id)
-        rates = rates_of(TenantSettings.from_optional(found.get(settings_key)), self.settings)
-        allowance = Allowance.from_optional(found.get(own_key), tenant, owner_of_user(user_id))
+        allowance, rates = self._of_person(tenant, user_id, found)
         over = allowance.over
         if by_sms and over is not None and self.clock.now() < over.until:
             return over, rates.together
         return self._take(allowance, rates.person), rates.together
 
-    def _take(self, allowance: Allowance, rates: Rates) -> OverLimit | None:
-        """Take one message with one write, unless a bucket refuses."""
+    def _of_person(
+        self, tenant: str, user_id: str, found: Mapping[Key, Item]
+    ) -> tuple[Allowance, TenantRates]:
+        settings_key, own_key, _ = admission_keys(tenant, user_id)
+        overrides = TenantSettings.from_optional(found.get(settings_key))
+        allowance = Allowance.from_optional(found.get(own_key), tenant, owner_of_user(user_id))
+        return allowance, rates_of(self.settings.overridden(overrides))
+
+    def _charge(self, allowance: Allowance, rates: Rates) -> OverLimit | Put | None:
+        """Return the write that takes one message, or why a bucket refuses."""
         now = self.clock.now()
         refusal = refusal_of(allowance, rates, now, messages=1)
-        if refusal is None and rates.messages.limited:
-            full_at = rates.messages.after(allowance.messages_full_at, 1, now)
-            try:
-                self.table.write(allowance.changed(now, messages_full_at=full_at)[1])
-            except Ambiguous:
-                # A message that may not have been counted is admitted anyway.
-                logger.warning("outcome of counting a message against a rate limit unknown")
-        return refusal
+        if refusal is not None or not rates.messages.limited:
+            return refusal
+        full_at = rates.messages.after(allowance.messages_full_at, 1, now)
+        return allowance.changed(now, messages_full_at=full_at)[1]
+
+    def _take(self, allowance: Allowance, rates: Rates) -> OverLimit | None:
+        """Take one message with one write, unless a bucket refuses."""
+        charge = self._charge(allowance, rates)
+        if not isinstance(charge, Put):
+            return charge
+        try:
+            self.table.write(charge)
+        except Ambiguous:
+            # A message that may not have been counted is admitted anyway.
+            logger.warning("outcome of counting a message against a rate limit unknown")
+        return None
 
     def _allowance(self, tenant: str, owner: str) -> Allowance:
         return Allowance.from_optional(

@@ -10,17 +10,16 @@ led to the agent's message or the plan that triggered the run. Every run is char
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from skein.errors import Transient
-from skein.models.common.storage import Item, Key
-from skein.models.config.overrides import TenantLimits
+from skein.models.common.storage import Item, Key, Put, Write
+from skein.models.config.overrides import LimitSettings
 from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import known_first, optimistic
 from skein.services.quotas.rate_limits import Rates, rates_of, refusal_of, shard_owner
-from skein.settings import Settings
 
 NEARLY = 0.8
 
@@ -79,40 +78,45 @@ class TokenBudget:
                 self.metrics.count("OverLimit")
                 raise refusal
 
-    def charge(self, usage: TokenUsage) -> None:
-        """Charge an answer's tokens to the buckets.
+    def charge(self, usage: TokenUsage, counters: Sequence[Write]) -> None:
+        """Charge an answer's tokens to the buckets, in the transaction that counts them.
 
-        A charge that cannot be written is dropped, because no answer waits for a charge.
+        Buckets that have changed since they were read are read again.
+
+        Args:
+            usage: The tokens.
+            counters: The unconditional writes that count them.
+
+        Raises:
+            Transient: The table is out of reach; nothing was counted or charged.
         """
         tokens = usage.input_tokens + usage.output_tokens
-        for bucket in self.buckets:
-            try:
-                self._take(bucket, tokens)
-            except Transient:
-                owner = bucket.allowance.owner.partition(":")[0]
-                logger.warning(
-                    "failed to charge tokens",
-                    extra={"tenant": bucket.allowance.tenant, "owner": owner},
-                )
+        known = known_first([bucket.allowance for bucket in self.buckets], self._read)
 
-    def _take(self, bucket: _Bucket, tokens: int) -> None:
-        """Charge tokens to the buckets as last known; if those are stale, read them again."""
-        buckets = bucket.allowance
-
-        def take(known: Allowance) -> None:
+        def charge_once() -> None:
             now = self.clock.now()
-            full_at = bucket.rates.tokens.after(known.tokens_full_at, tokens, now)
-            bucket.allowance, write = known.changed(now, tokens_full_at=full_at)
-            self.table.write(write)
+            charges = [
+                self._take(*each, tokens, now) for each in zip(self.buckets, known(), strict=True)
+            ]
+            self.table.transact([*counters, *charges])
 
-        def read() -> Allowance:
-            item = self.table.get(buckets.key)
-            return Allowance.from_optional(item, buckets.tenant, buckets.owner)
+        optimistic(self.clock, charge_once)
+        for bucket in self.buckets:
+            if bucket.of_tenant:
+                self._warn(bucket, tokens)
 
-        last_known = known_first(buckets, read)
-        optimistic(self.clock, lambda: take(last_known()))
-        if bucket.of_tenant:
-            self._warn(bucket, tokens)
+    def _read(self) -> list[Allowance]:
+        before = [bucket.allowance for bucket in self.buckets]
+        found = self.table.get_many([allowance.key for allowance in before])
+        return [
+            Allowance.from_optional(found.get(each.key), each.tenant, each.owner) for each in before
+        ]
+
+    @staticmethod
+    def _take(bucket: _Bucket, known: Allowance, tokens: int, now: datetime) -> Put:
+        full_at = bucket.rates.tokens.after(known.tokens_full_at, tokens, now)
+        bucket.allowance, write = known.changed(now, tokens_full_at=full_at)
+        return write
 
     def _warn(self, bucket: _Bucket, tokens: int) -> None:
         """Count the charge that takes a tenant's use to 80 % of its limit."""
@@ -133,17 +137,18 @@ class TokenBudgets:
     table: Table
     clock: Clock
     metrics: Metrics
-    settings: Settings
 
-    def budget(self, run: Run, known: Mapping[str, Allowance], tenant: TenantLimits) -> TokenBudget:
+    def budget(
+        self, run: Run, known: Mapping[str, Allowance], limits: LimitSettings
+    ) -> TokenBudget:
         """Return the token budget of one activation.
 
         Args:
             run: The activation's run.
             known: The buckets that were read, by their owners; see `found_allowances`.
-            tenant: The limits that the tenant sets.
+            limits: The limits that apply to the tenant.
         """
-        rates = rates_of(tenant, self.settings)
+        rates = rates_of(limits)
         buckets = []
         payer = payer_of(run)
         if payer is not None and rates.person.tokens.limited:

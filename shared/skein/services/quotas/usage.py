@@ -29,6 +29,7 @@ from skein.models.quotas.usage import (
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Metrics, Table
 from skein.services.config.pauses import is_paused, keys_of_pauses
+from skein.services.quotas.token_budget import TokenBudget
 from skein.settings import Settings
 
 USAGE_SHARDS = 16
@@ -72,20 +73,22 @@ class UsageCounters:
         model: str = UNKNOWN_MODEL,
         payer: Payer = NO_PAYER,
         background: bool = False,
+        budget: TokenBudget | None = None,
     ) -> None:
         """Add the cost of one model answer to the counters of today.
 
         The counters of the tenant, the agent and the person are written in one transaction, so that
-        they agree. A count that cannot be written is dropped and reported by the metric
-        `UsageLost`. The exact figures are on the runs, and no answer waits for a statistic.
+        they agree, and the charge to the token limits with them. What cannot be written is dropped
+        and reported by the metric `UsageLost`. The exact figures are on the runs, and no answer
+        waits for a statistic or a charge.
 
         Args:
-            tenant: The tenant.
             usage: The tokens of the answer.
             spread_by: A run's id, by which the counter is chosen.
             model: The model that answered.
             payer: The agent and the person that the answer is counted for.
             background: Whether the tokens also count against the budget of background work.
+            budget: The token limits to charge; None for none.
         """
         day = f"{self.clock.now():%Y-%m-%d}"
         shard = stable_hash(spread_by) % USAGE_SHARDS
@@ -97,8 +100,12 @@ class UsageCounters:
         tokens = {name: getattr(usage, name) for name in TOKENS}
         named, of_model = model_counts(model, {CALLS: 1} | tokens)
         by_payer = self._by_payer(tenant, payer, shard, named, of_model)
+        counters = [Update(key, add=counts), *by_payer]
         try:
-            self.table.transact([Update(key, add=counts), *by_payer])
+            if budget is None:
+                self.table.transact(counters)
+            else:
+                budget.charge(usage, counters)
         except Transient:
             counts.pop("background_tokens", None)
             self._lost(tenant, counts)
@@ -111,7 +118,6 @@ class UsageCounters:
         A count that cannot be written is dropped, as in `add`.
 
         Args:
-            tenant: The tenant.
             payer: The agent that wrote the message, and the person who gets it.
             texts: The number of SMS.
             segments: Their segments.
@@ -221,8 +227,8 @@ class Budget:
 
     def _spent(self, tenant: str, found: Mapping[Key, Item]) -> bool:
         settings_key = TenantSettings.key_of(tenant)
-        own = TenantSettings.from_optional(found.get(settings_key)).background_tokens_per_day
-        limit = self.settings.background_tokens_per_day if own is None else own
+        overrides = TenantSettings.from_optional(found.get(settings_key))
+        limit = self.settings.overridden(overrides).background_tokens_per_day
         used = sum(int(item.get("background_tokens", 0)) for item in found.values())
         return 0 < limit <= used
 

@@ -8,7 +8,7 @@ from typing import Literal
 from skein.errors import Unprocessable
 from skein.models.common.base import Value
 from skein.models.common.storage import Query, SortKeyPrefix
-from skein.models.config.overrides import TenantSettings
+from skein.models.config.overrides import TenantOnlySettings, TenantSettings
 from skein.models.quotas.prices import Money, Prices
 from skein.models.quotas.usage import OF_AGENT, OF_USER, Usage, UsageCounter, usage_partition
 from skein.ports import Clock, Table
@@ -26,7 +26,6 @@ class UsageRow(Value):
 
     Attributes:
         key: The day, agent, person, model or tenant; empty for work of no agent.
-        usage: The usage.
         money: The money at the tenant's prices of now; None if the tenant has set none.
     """
 
@@ -69,7 +68,6 @@ class UsageReports:
         day has 16 counters for each agent, or one for each person.
 
         Args:
-            tenant: The tenant.
             by: What each row stands for.
             first: The first day (UTC); None for the last day.
             last: The last day; None for today.
@@ -85,7 +83,8 @@ class UsageReports:
         days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
         if len(days) > MAX_DAYS:
             raise Unprocessable(f"a report covers at most {MAX_DAYS} days")
-        prices = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant))).prices
+        overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
+        prices = TenantOnlySettings.model_validate(overrides).prices
         prefix = OF_USER if by == "user" else OF_AGENT
         counters = map_threads(lambda day: list(self._counters(tenant, day, prefix)), days)
         if sum(map(len, counters)) > MAX_COUNTERS:

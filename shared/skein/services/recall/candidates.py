@@ -43,8 +43,6 @@ class RecallRequest:
         readers: The readers to whom messages are shown.
         query: The text to find messages by.
         tokens: The budget, with headings.
-        now: The present.
-        zone: The time zone of days.
         first_at: Only messages from this time on, in seconds since 1970.
         last_at: Only messages until this time.
         person: Only messages of this person or agent, by id or name.
@@ -98,20 +96,11 @@ class RecallRequest:
     def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
         """Tell whether no reset lies between a message and the present.
 
-        A reset ends what was said before in its chat. In a direct chat, it also hides what its
-        person had said in their other direct chats by then.
-
         Args:
             chat: The chat of the message.
-            seq: The number of the message.
             at: Its time.
         """
-        if seq < reset_in(chat):
-            return False
-        here = self.chat
-        if here is None or here.session is None or here.session.reset_at is None:
-            return True
-        return at >= here.session.reset_at or not _of_one_person(here, chat)
+        return not chat.hides(seq, at, here=self.chat)
 
     def counts(self, chat_id: str, seq: int, expires_at: int | None) -> bool:
         """Tell whether a message may be recalled, as far as that is known before it is read."""
@@ -134,7 +123,6 @@ class RecallRequest:
 
         Args:
             chat: The chat of the message.
-            seq: The number of the message.
             items: The items that were read, memberships among them.
         """
         here = self.chat is not None and self.chat.id == chat.id
@@ -318,13 +306,6 @@ def keys_of_chat(request: RecallRequest, chat_id: str) -> list[Key]:
     if here and request.member is not None:
         return chat
     return [*chat, *membership_keys(request.tenant, chat_id, request.agent)]
-
-
-def _of_one_person(one: Chat, other: Chat) -> bool:
-    """Tell whether two chats are direct chats that a person has in common."""
-    if one.kind != "direct" or other.kind != "direct":
-        return False
-    return not set(one.person_ids).isdisjoint(other.person_ids)
 
 
 def is_of(person: str, sender_id: str, name: str) -> bool:

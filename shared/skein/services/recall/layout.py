@@ -67,9 +67,7 @@ def recalled_lines(
     """Return entries as lines, grouped by chat and day, oldest first.
 
     Args:
-        entries: The entries.
         here: The id of the active chat, whose title is not repeated.
-        zone: The time zone of the days.
         named: Names the sender of a message.
     """
     ordered = sorted(entries, key=lambda entry: entry.message.seq)
@@ -99,9 +97,7 @@ def fitting(
     Args:
         entries: The entries, best first.
         tokens: The budget.
-        counter: Counts tokens.
         here: The id of the active chat.
-        zone: The time zone of the days.
         named: Names the sender of a message.
     """
     kept: list[RecalledEntry] = []

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from zoneinfo import ZoneInfo
 
-from skein.models.recall.block import Vector
 from skein.ports import Embeddings, Vocabulary
 from skein.services.common.words import fillers
 from skein.services.recall.questions import asks_number, asks_time
@@ -41,14 +40,12 @@ class PreparedQuery:
         looked_up: The stems whose postings are read, rare ones first.
         during: The time that the query names; messages of that time rank higher.
         only_during: Whether the query only asks which messages were posted in that time.
-        former: The query's vector by the former embeddings, by the name of their model.
     """
 
     query: RecallQuery
     looked_up: tuple[str, ...]
     during: TimePhrase | None = None
     only_during: bool = False
-    former: Mapping[str, Vector] = field(default_factory=dict)
 
     @property
     def says_something(self) -> bool:
@@ -62,7 +59,6 @@ class QueryReader:
 
     embeddings: Embeddings
     vocabulary: Vocabulary
-    former: Embeddings | None = None
 
     def prepared(
         self,
@@ -77,9 +73,7 @@ class QueryReader:
 
         Args:
             text: The text of the query; only its first 2,000 characters count.
-            names: The names of people, by id.
             now: The present, from which "last March" is counted.
-            zone: The time zone of the query's days.
             before: The same query, prepared with fewer names.
         """
         text = text[:MAX_QUERY]
@@ -99,13 +93,8 @@ class QueryReader:
         query = RecallQuery(
             meaning.vector, stems, frozenset(named), asks_time(text), asks_number(text)
         )
-        former = (
-            {self.former.name: self.former.embed([rest])[0].vector}
-            if self.former is not None
-            else {}
-        )
         looked_up = tuple(islice(posted, MAX_LOOKED_UP))
-        return PreparedQuery(query, looked_up, during, only_during, former)
+        return PreparedQuery(query, looked_up, during, only_during)
 
 
 def people_named(text: str, names: Mapping[str, str]) -> list[str]:

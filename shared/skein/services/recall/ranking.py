@@ -60,8 +60,6 @@ class Hit:
     """A message that was found.
 
     Attributes:
-        chat_id: The chat.
-        seq: The number of the message.
         score: How well the message matches; comparable within one ranking only.
         strength: How well the message and those beside it match by meaning and words alone, from
             about 0 to 1.5; comparable between rankings.
@@ -81,7 +79,6 @@ def ranked(
     Windows cross the ends of a block if the adjacent block is given, too.
 
     Args:
-        query: The query.
         blocks: Blocks of the query's model, with readable messages only, each at most once.
         measures: The measures of earlier calls for the same query, which are used again. New
             measures are added.

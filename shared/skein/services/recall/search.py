@@ -2,11 +2,12 @@
 
 A recall has three steps: two vector searches and a batch of postings, all at once; then a ranking;
 then a batch of the best messages with their chats. So its cost does not depend on the length of the
-history. The step between the calls is CPU time alone.
+history. The step between the calls is CPU time alone. A caller that reads a batch anyway reads the
+postings with it.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skein.errors import NoVectorIndex
@@ -52,9 +53,6 @@ MATCH, LEAST = 0.25, 0.08
 
 logger = logging.getLogger(__name__)
 
-FoundItems = tuple[Sequence[Item], Sequence[Item]]
-"""Blocks and postings, as found by one call."""
-
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
@@ -79,12 +77,14 @@ class OngoingRecall:
     Attributes:
         request: What is recalled.
         prepared: The query.
-        calls: The calls that find blocks and postings; they may run at the same time.
+        searches: The calls that find blocks; they may run at the same time.
+        posting_keys: The keys of the postings to read.
     """
 
     request: RecallRequest
     prepared: PreparedQuery
-    calls: tuple[Callable[[], FoundItems], ...]
+    searches: tuple[Callable[[], Sequence[Item]], ...]
+    posting_keys: tuple[Key, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +110,11 @@ class Recall:
     """The service that finds old messages.
 
     Args:
-        table: The table.
         vectors: The index of the vectors of blocks.
         embeddings: The embeddings of queries, by the model of the index.
-        former: The embeddings before a change of the model, whose vectors answer until all chats
-            are indexed again; None without a change.
         embeds_messages: Whether messages outside the found blocks are embedded, too; they are
             compared by their words alone otherwise.
         vocabulary: The common words.
-        tokens: Counts the tokens of what is shown.
         parallel_map: Makes several calls at once.
     """
 
@@ -128,7 +124,6 @@ class Recall:
         table: Table,
         vectors: VectorIndex,
         embeddings: Embeddings,
-        former: Embeddings | None = None,
         embeds_messages: bool = True,
         vocabulary: Vocabulary,
         tokens: TokenCounter,
@@ -140,7 +135,7 @@ class Recall:
         self._embeds_messages = embeds_messages
         self._tokens = tokens
         self._parallel_map = parallel_map
-        self._queries = QueryReader(embeddings, vocabulary, former)
+        self._queries = QueryReader(embeddings, vocabulary)
         self._warned_no_index = False
 
     def find(self, request: RecallRequest) -> RecallResult:
@@ -156,8 +151,12 @@ class Recall:
         searching = self.begin(request)
         if searching is None:
             return NOTHING
-        found = self._parallel_map(lambda call: call(), searching.calls)
-        candidates = self.rank(searching, found, {})
+        calls: list[Callable[[], Sequence[Item]]] = [
+            *searching.searches,
+            lambda: self.postings(searching),
+        ]
+        *blocks, postings = self._parallel_map(lambda call: call(), calls)
+        candidates = self.rank(searching, blocks, postings, {})
         return self.finish(searching, candidates, self.read(candidates.choice), {})
 
     def begin(self, request: RecallRequest) -> OngoingRecall | None:
@@ -170,42 +169,47 @@ class Recall:
         if prepared.only_during and prepared.during is not None and request.first_at is None:
             during = prepared.during
             request = replace(request, first_at=during.first_at, last_at=during.last_at)
-        vectors = {self._embeddings.name: prepared.query.vector, **prepared.former}
+        vector = prepared.query.vector
         searches = [
             VectorSearch(
                 owned_partition(request.tenant, agent_id, scope),
-                model,
+                self._embeddings.name,
                 vector,
                 MAX_NEAREST,
                 _later(request.first_at, request.private_from if scope else None),
                 request.last_at,
             )
             for agent_id, scope in request.owners
-            for model, vector in vectors.items()
             if any(vector)
         ]
-        keys = [
+        keys = tuple(
             Posting.key_of(request.tenant, agent_id, scope, stem)
             for agent_id, scope in request.owners
             for stem in prepared.looked_up[: MAX_BATCH_GET_KEYS // len(request.owners)]
-        ]
-        calls: list[Callable[[], FoundItems]] = [self._search(search) for search in searches]
-        if keys:
-            calls.append(self._postings(keys))
-        return OngoingRecall(request, prepared, tuple(calls))
+        )
+        return OngoingRecall(request, prepared, tuple(map(self._search, searches)), keys)
+
+    def postings(self, searching: OngoingRecall) -> list[Item]:
+        """Read the postings in a batch of their own; no call if there are none to read."""
+        keys = searching.posting_keys
+        return list(self._table.get_many(keys).values()) if keys else []
 
     def rank(
-        self, searching: OngoingRecall, found: Sequence[FoundItems], known: Mapping[Key, Item]
+        self,
+        searching: OngoingRecall,
+        found: Iterable[Sequence[Item]],
+        postings: Iterable[Item],
+        known: Mapping[Key, Item],
     ) -> RankedHits:
         """Rank what was found, and choose the messages to read.
 
         Args:
             searching: The recall.
-            found: The results of its calls.
+            found: The blocks that its searches found.
             known: Items that were read for something else, which are not read again.
         """
         request = searching.request
-        blocks, names = readable_blocks((item for one in found for item in one[0]), request)
+        blocks, names = readable_blocks((item for one in found for item in one), request)
         prepared = self._queries.prepared(
             request.query,
             names | request.names,
@@ -213,10 +217,7 @@ class Recall:
             request.zone,
             before=searching.prepared,
         )
-        refs = [
-            ref
-            for ref, _ in found_refs((item for one in found for item in one[1]), request, blocks)
-        ]
+        refs = [ref for ref, _ in found_refs(postings, request, blocks)]
         lines = {(block.chat_id, line.seq): line for block in blocks for line in block.lines}
         measures: Measures = {}
         hits = [
@@ -274,17 +275,6 @@ class Recall:
         )
         return RecallResult(tuple(kept), tokens)
 
-    def _ranked(
-        self, prepared: PreparedQuery, blocks: Sequence[Block], measures: Measures
-    ) -> list[Hit]:
-        """Rank the blocks of each model apart; scores are standardised, so they are comparable."""
-        current = [one for one in blocks if one.model not in prepared.former]
-        hits = ranked(prepared.query, current, measures)
-        for model, vector in prepared.former.items():
-            query = replace(prepared.query, vector=vector)
-            hits += ranked(query, [one for one in blocks if one.model == model], measures)
-        return sorted(hits, key=lambda hit: (-hit.score, -hit.seq))
-
     def _hits(
         self,
         prepared: PreparedQuery,
@@ -292,7 +282,7 @@ class Recall:
         lines: Mapping[MessageRef, BlockLine],
         measures: Measures,
     ) -> list[Hit]:
-        hits = self._ranked(prepared, blocks, measures)
+        hits = ranked(prepared.query, blocks, measures)
         during = prepared.during
         if during is None:
             return hits
@@ -349,20 +339,17 @@ class Recall:
         ]
         return block_of(chat_id, number, self._embeddings.name, texts)
 
-    def _search(self, search: VectorSearch) -> Callable[[], FoundItems]:
-        def call() -> FoundItems:
+    def _search(self, search: VectorSearch) -> Callable[[], Sequence[Item]]:
+        def call() -> Sequence[Item]:
             try:
-                return self._vectors.nearest(search), ()
+                return self._vectors.nearest(search)
             except NoVectorIndex as error:
                 if not self._warned_no_index:
                     self._warned_no_index = True
                     logger.warning("recall searches by words only", exc_info=error)
-                return (), ()
+                return ()
 
         return call
-
-    def _postings(self, keys: Sequence[Key]) -> Callable[[], FoundItems]:
-        return lambda: ((), list(self._table.get_many(keys).values()))
 
 
 def late_joining(chat: Chat | None) -> Query | None:

@@ -49,8 +49,6 @@ def time_range_in(text: str, now: datetime, zone: ZoneInfo) -> TimePhrase | None
     """Return the first range of time that a text names; None for none, or for a future one.
 
     Args:
-        text: The text.
-        now: The present.
         zone: The time zone in which days begin.
     """
     today = now.astimezone(zone).date()

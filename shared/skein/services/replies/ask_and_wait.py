@@ -19,12 +19,12 @@ from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
-from skein.services.outbox.dispatch import Dispatch
+from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.runs.claim import Claim, stored_of, with_results
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import check_post, check_readers
 from skein.services.runs.latency import record_answer
-from skein.services.runs.policy import MAX_WAITS
+from skein.services.runs.policy import MAX_WAITS, WAIT_SECONDS
 from skein.services.runs.slots import (
     RunMerge,
     merge_queued_run,
@@ -32,7 +32,6 @@ from skein.services.runs.slots import (
     release_slots,
     slots_unchanged,
 )
-from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +63,6 @@ class Questions:
     completion: RunCompletion
     dispatch: Dispatch
     metrics: Metrics
-    settings: Settings
 
     def ask(
         self,
@@ -85,7 +83,6 @@ class Questions:
         - In another chat: any message after this run's first one there that the agent has not seen.
 
         Args:
-            claim: The run's claim.
             new: The message.
             audience: The audience of the content that the message is made from.
             sent: Other messages that this step sent, which are recorded on the run as well.
@@ -134,7 +131,7 @@ class Questions:
                 "run waits for a reply",
                 extra={"run_id": claim.run.id, "reason": Reason.WAITING_FOR_REPLY},
             )
-            self.dispatch.send([claim.job], delay_seconds=self.settings.wait_seconds)
+            self.dispatch.send([claim.job], delay_seconds=WAIT_SECONDS)
         return asked
 
     def _check_readers(self, claim: Claim) -> None:
@@ -212,7 +209,7 @@ class Questions:
     def _waiting(
         self, claim: Claim, membership: Membership, seq: int, changes: dict[str, Any]
     ) -> tuple[QuestionOutcome, list[Write], list[RunJob]]:
-        until = self.clock.now() + timedelta(seconds=self.settings.wait_seconds)
+        until = self.clock.now() + timedelta(seconds=WAIT_SECONDS)
         wait = Wait(run_id=claim.run.id, seq=seq, until=until)
         changes |= {
             "status": "waiting",
@@ -223,8 +220,7 @@ class Questions:
         }
         now_waiting = claim.with_run(**changes)
         asked = QuestionOutcome(now_waiting, seq, waiting=True)
-        grace = timedelta(seconds=self.settings.outbox_grace_seconds)
-        due = claim.run.due(until + grace)
+        due = claim.run.due(until + OUTBOX_GRACE)
         here = {"wait": wait.model_dump(mode="json")}
         first = Update(
             claim.run.key, set=stored_of(now_waiting, *changes) | due, condition=claim.fence_holds

@@ -34,6 +34,7 @@ from skein.services.config.resolution import effective_in
 from skein.services.quotas.rate_limits import OverLimit, RateLimiter
 from skein.services.quotas.token_budget import payer_of
 from skein.services.runs.claim import Claim
+from skein.services.runs.policy import MAX_DEFERRED
 from skein.services.runs.reasons import has_answered
 from skein.settings import Settings
 
@@ -74,16 +75,13 @@ class Notices:
 
         Args:
             over: The period over the limit: its start, its end, and the chats with a notice.
-            tenant: The chat's tenant.
-            chat_id: The chat.
             agent: The agent that posts the notice; must be a member.
-            user_id: The person.
             extra_writes: See `Chats.post_message`.
 
         Raises:
             Rejected, ExtraWriteFailed: As in `Chats.post_message`.
         """
-        if chat_id in over.told:
+        if chat_id in over.notified:
             return
         wait = in_words(over.until - self.clock.now())
         self.chats.post_message(
@@ -160,7 +158,6 @@ class FailureNotices:
         nothing there since it was asked. The notice is an SMS for a person on SMS.
 
         Args:
-            claim: The claim of the run.
             text: The name of the notice's prompt file.
 
         Raises:
@@ -215,8 +212,6 @@ class Apologies:
 
     Args:
         chats: The service that posts the apology.
-        clock: The clock.
-        metrics: Counts the apologies.
         settings: Whether apologies are on, and their text.
     """
 
@@ -242,7 +237,7 @@ class Apologies:
             return
         if member is None or member.late_since is not None:
             return
-        if run.put_offs < DEFERRALS_BEFORE_APOLOGY:
+        if run.deferrals < DEFERRALS_BEFORE_APOLOGY:
             return
         if not effective_in(chat, self.settings).apology:
             return
@@ -251,7 +246,7 @@ class Apologies:
             chat_id=chat.id,
             sender=claim.agent,
             text=self.settings.apology_text,
-            client_id=f"late:{run.id}:{run.put_offs}",
+            client_id=f"late:{run.id}:{run.deferrals}",
             kind="notice",
             run_id=run.id,
         )
@@ -292,7 +287,7 @@ class Apologies:
 
     def _posted_by_another(self, snapshot: ChatSnapshot) -> bool:
         """Return whether an agent of the chat has posted an apology in the same outage."""
-        recent = self.clock.now() - timedelta(seconds=self.settings.max_put_off_seconds)
+        recent = self.clock.now() - MAX_DEFERRED
         return any(
             member.active and member.late_since is not None and member.late_since > recent
             for member in snapshot.members

@@ -61,7 +61,6 @@ def recording(
     `shown`, `held` and `thread` count only if the step is its activation's first.
 
     Args:
-        claim: The claim of the run.
         step: The step, with the prompt if it is the activation's first.
         shown: The chat that the prompt showed, and up to which message; None for no chat.
         held: The content that the prompt held, with its audience.
@@ -139,7 +138,6 @@ class Activations:
         Effects stay, steps take new numbers, and no SEEN watermark moves.
 
         Args:
-            claim: The claim of the run.
             sent: Messages that the dropped activation has sent and not yet recorded.
 
         Returns:

@@ -1,6 +1,6 @@
 """Runs of plans and webhook services, which start exactly once per cause and hold no slot."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from skein.correlation import current
@@ -12,7 +12,7 @@ from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, live_key, run_id_in
 from skein.models.runs.trigger import Trigger
 from skein.services.chat_state.audience import audience_of, scope_of
-from skein.settings import Settings
+from skein.services.outbox.dispatch import OUTBOX_GRACE
 
 
 class AgentRun(NamedTuple):
@@ -34,7 +34,6 @@ def agent_run(
     trigger: Trigger,
     cause: tuple[str, ...],
     now: datetime,
-    settings: Settings,
     audience: Audience = OPEN,
     scope: str | None = None,
     chat: Chat | None = None,
@@ -46,13 +45,9 @@ def agent_run(
     not be shown to all of them, the run has no chat.
 
     Args:
-        tenant: The agent's tenant.
-        agent_id: The id of the agent.
         trigger: Why the run exists.
         cause: The parts from which the run's id is derived; the same cause never starts a second
             run.
-        now: The present.
-        settings: For the outbox grace.
         audience: The audience of the trigger.
         scope: The scope of the items that the run makes while it shows no chat.
         chat: The chat that the run belongs to, of which the agent is a member.
@@ -77,7 +72,7 @@ def agent_run(
         correlation_id=current(),
         created_at=now,
     )
-    due_at = now + timedelta(seconds=settings.outbox_grace_seconds)
+    due_at = now + OUTBOX_GRACE
     pointer = {
         "run_id": run.id,
         "tenant": tenant,

@@ -86,7 +86,6 @@ def read_claim(table: Table, job: RunJob, *, also_read: Sequence[Key] = ()) -> C
     If an item is missing, a warning is logged and the result is None.
 
     Args:
-        table: The table to read.
         job: The job that names the run.
         also_read: Keys of further items to read in the same batch, where they exist.
 
@@ -131,7 +130,6 @@ def write_claimed(
     """Write a claimed run, and further items in the same transaction.
 
     Args:
-        table: The table to write to.
         claim: The claim; the write is conditional on its fencing token.
         changes: Attributes of the run's item to set or, with None, to remove.
         own: Writes of items that only the run's worker writes.

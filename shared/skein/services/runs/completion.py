@@ -163,7 +163,6 @@ class RunCompletion:
         """Move the agent's SEEN watermark up to the newest prompt; the watermark never moves back.
 
         Args:
-            claim: The claim of the run.
             at_home: Whether to include a prompt that showed the run's own chat. By default, the
                 transaction that ends the run or begins its wait moves that watermark.
         """

@@ -21,16 +21,12 @@ class Debounce(Value):
 
     Attributes:
         seconds: The delay after each message.
-        longest_seconds: The maximum delay after the first SMS, however many follow.
+        longest_seconds: The maximum delay after the first SMS, however many follow; at least
+            `seconds`.
     """
 
     seconds: int
     longest_seconds: int
-
-    @property
-    def first_seconds(self) -> int:
-        """The delay, in seconds, of the answer to a single message."""
-        return min(self.seconds, self.longest_seconds)
 
 
 def debounce_in(chat: Chat, settings: Settings) -> Debounce:
@@ -38,7 +34,7 @@ def debounce_in(chat: Chat, settings: Settings) -> Debounce:
     effective = effective_in(chat, settings)
     return Debounce(
         seconds=effective.reply_debounce_seconds,
-        longest_seconds=effective.reply_debounce_max_seconds,
+        longest_seconds=max(effective.reply_debounce_seconds, effective.reply_debounce_max_seconds),
     )
 
 

@@ -13,7 +13,10 @@ from skein.models.common.reason import Reason
 from skein.models.runs.run import HeldContent, Run
 from skein.services.chat_state.snapshot import ChatSnapshot
 
-PRIVATE_ELSEWHERE = "this would disclose private content to people who were not present for it"
+PRIVATE_ELSEWHERE = (
+    "refused: this run was shown private content, and people who were not present for it can read "
+    "that chat; say that you cannot pass it on"
+)
 
 
 class NotWritable(NotFound):
@@ -41,7 +44,7 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
         raise ReadersChanged(f"{run.id}: the activation has no record of its held content")
     if chat.id == run.held.chat_id:
         check_readers(run.held, chat)
-    elif not may_tell(run, chat.readers, set(chat.person_ids)):
+    elif not may_affect(run, chat.readers):
         raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
 
 
@@ -84,29 +87,5 @@ def may_write(run: Run, chat: Chat) -> bool:
 
 
 def may_affect(run: Run, audience: Audience) -> bool:
-    """Return whether a run may change something that `audience` notices."""
-    return may_tell(run, audience, set(audience.people))
-
-
-def may_tell(run: Run, readers: Audience, people: set[str]) -> bool:
-    """Return whether all content that an activation holds may be shown to `readers`.
-
-    One exception: a person alone with the agent in a private chat may have it tell others where
-    that person is a member, too. This holds only for a run that this person triggered there, and
-    only if nobody else was present for anything private that the activation holds.
-
-    Args:
-        run: The run, with the content that its activation holds.
-        readers: The readers to whom the content would be shown.
-        people: The ids of the people among the readers, also those of an open chat.
-    """
-    held = run.held
-    if held is None:
-        return False
-    if may_show(held.audience, readers):
-        return True
-    by = run.trigger.by
-    if not held.alone or run.chat_id is None or by is None or by.kind != "user":
-        return False
-    alone = Audience(open=False, people=(by.id,))
-    return run.audience == alone and held.audience == alone and by.id in people
+    """Return whether all that an activation holds may be shown to those who notice its effect."""
+    return run.held is not None and may_show(run.held.audience, audience)

@@ -19,9 +19,7 @@ def record_answer(metrics: Metrics, run: Run, now: datetime) -> None:
     time of that wait is not the agent's.
 
     Args:
-        metrics: The metrics.
         run: The run, as it was before it ended or began to wait.
-        now: The current time.
     """
     if run.trigger.by_person and not run.waits:
         metrics.count("AnswerSeconds", _seconds(run, now), unit="Seconds")

@@ -22,7 +22,7 @@ from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.config.pauses import is_paused
-from skein.services.outbox.dispatch import Dispatch
+from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.runs import policy
 from skein.services.runs.claim import (
     Claim,
@@ -52,13 +52,8 @@ class RunLeases:
     """The service that claims runs, and postpones claimed ones.
 
     Args:
-        table: The table.
-        clock: The clock.
-        dispatch: Sends the jobs of postponed runs.
-        metrics: Counts failed attempts and deferrals.
         completion: Ends runs.
         before_failure: Called with the claim of a run that is about to end as failed.
-        settings: The settings of the deployment.
     """
 
     table: Table
@@ -110,7 +105,7 @@ class RunLeases:
         membership = shown_membership(self.table, found)
         if not self._may_begin(found, membership, job, now):
             return None
-        if policy.attempts_are_over(run, self.settings):
+        if policy.attempts_are_over(run):
             last = run.error or "the worker crashed in every attempt"
             error = f"gave up after {run.attempts} attempts: {last}"
             reason = Reason.ATTEMPTS_EXHAUSTED
@@ -210,13 +205,12 @@ class RunLeases:
         """End an attempt and schedule the next one, after a pause that doubles each time.
 
         Args:
-            claim: The claim of the run.
             error: What went wrong, for the operator.
 
         Raises:
             LostLease: Another worker has taken the run over.
         """
-        wait = policy.attempt_pause(claim.run, self.settings)
+        wait = policy.attempt_pause(claim.run)
         self.metrics.count("RunAttemptsFailed")
         self._postpone(claim, wait, Reason.ATTEMPT_FAILED, {"error": error})
 
@@ -231,10 +225,9 @@ class RunLeases:
         """Defer a run whose model is down or whose agent is busy.
 
         A deferral is not an attempt. A run that has been deferred for longer than
-        `max_put_off_seconds` fails.
+        `policy.MAX_DEFERRED` fails.
 
         Args:
-            claim: The claim of the run.
             reason: Why.
             error: The same in more words, for the operator.
             longest_seconds: The upper bound of the pause, which doubles each time; None for the
@@ -244,7 +237,7 @@ class RunLeases:
             LostLease: Another worker has taken the run over.
         """
         run = claim.run
-        if policy.deferrals_are_over(run, self.clock.now(), self.settings):
+        if policy.deferrals_are_over(run, self.clock.now()):
             self.before_failure(claim)
             self.completion.end(
                 claim,
@@ -255,7 +248,7 @@ class RunLeases:
             return
         wait = policy.deferral_pause(run, self.settings, longest_seconds=longest_seconds)
         self.metrics.count("RunsPutOff")
-        change = {"error": error, "attempts": run.attempts - 1, "put_offs": run.put_offs + 1}
+        change = {"error": error, "attempts": run.attempts - 1, "deferrals": run.deferrals + 1}
         self._postpone(claim, wait, reason, change)
 
     def continue_later(self, claim: Claim) -> None:
@@ -274,7 +267,7 @@ class RunLeases:
         run, now = claim.run, self.clock.now()
         until = now + timedelta(seconds=wait_seconds)
         change = change | run.recording(reason, now)
-        due = run.due(until + timedelta(seconds=self.settings.outbox_grace_seconds))
+        due = run.due(until + OUTBOX_GRACE)
         leased = {"lease_until": rfc3339(until)}
         write_claimed(self.table, claim, change | due | leased)
         logger.info("run postponed", extra={"run_id": run.id, "reason": reason})
@@ -285,7 +278,6 @@ class _Start(NamedTuple):
     """How a claim starts a run, besides the claim itself.
 
     Attributes:
-        run_changes: The changes of the run.
         membership_changes: The changes of the agent's membership in the run's own chat.
         writes: Further writes of the transaction.
         merge: The merge of a queued run; empty if there is none.
@@ -309,7 +301,6 @@ def _start_of(
         run: The run before the claim.
         member: The agent's membership in the run's own chat.
         membership: The agent's membership in the chat that the run will show.
-        now: The current time.
     """
     run_changes: dict[str, Any] = {}
     membership_changes: dict[str, Any] = {}
@@ -332,7 +323,7 @@ def _start_of(
         else:
             writes = merge.writes
             membership_changes |= merge.membership_changes
-    elif member is not None and run.put_offs and not run.steps_taken:
+    elif member is not None and run.deferrals and not run.steps_taken:
         merge = merge_queued_run(run, member, widen=True, now=now)
         writes = merge.writes
         membership_changes |= merge.membership_changes

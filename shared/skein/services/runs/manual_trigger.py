@@ -32,8 +32,6 @@ class ManualTrigger:
         An agent that has a queued run gets no second one: the request extends the queued run.
 
         Args:
-            tenant: The chat's tenant.
-            chat_id: The id of the chat.
             by: The person who asks; must be a member of the chat.
             agent_id: The id of the agent; None for all agents. Each of them sees the answers before
                 its own.

@@ -9,7 +9,6 @@ than a number and have a module of their own:
 - `services/runs/debounce.py`: when the answer to a burst of messages may begin;
 - `services/runs/concurrency_limit.py`: how many runs of an agent work at once.
 
-Operators change the limits in `settings.py` that the functions below read.
 `tests/unit/runs/test_policy.py` checks that the numbers fit together.
 """
 
@@ -24,6 +23,12 @@ MAX_STEPS = 20
 MAX_CALLS_PER_STEP = 20
 MAX_WAITS = 10
 MAX_REBUILDS = 3  # when people keep joining the run's chat
+WAIT_SECONDS = 300  # for a reply to a question
+
+# When a run is tried again.
+MAX_ATTEMPTS = 3
+RETRY_BASE_SECONDS = 10  # before the second attempt; doubles for each further attempt
+MAX_DEFERRED = timedelta(hours=6)  # in total, while its model is down
 
 # What one invocation may still begin.
 RUN_LEASE_MARGIN = timedelta(seconds=2)  # the lease ends after the invocation, never before
@@ -44,14 +49,14 @@ def model_deadline(deadline: datetime) -> datetime:
     return deadline - timedelta(seconds=WRITING_SECONDS)
 
 
-def attempts_are_over(run: Run, settings: Settings) -> bool:
+def attempts_are_over(run: Run) -> bool:
     """Tell whether a run has used all of its attempts."""
-    return run.attempts >= settings.max_attempts
+    return run.attempts >= MAX_ATTEMPTS
 
 
-def attempt_pause(run: Run, settings: Settings) -> int:
+def attempt_pause(run: Run) -> int:
     """Return the seconds until the next attempt; they double with each attempt."""
-    pause: int = settings.retry_base_seconds * 2 ** (run.attempts - 1)
+    pause: int = RETRY_BASE_SECONDS * 2 ** (run.attempts - 1)
     return pause
 
 
@@ -60,18 +65,17 @@ def deferral_pause(run: Run, settings: Settings, *, longest_seconds: int | None 
 
     Args:
         run: The run, before this deferral.
-        settings: The settings of the deployment.
         longest_seconds: The upper bound; None for the setting `model_retry_max_seconds`.
     """
     longest = longest_seconds or settings.model_retry_max_seconds
-    pause: int = settings.retry_base_seconds * 2**run.put_offs
+    pause: int = RETRY_BASE_SECONDS * 2**run.deferrals
     return min(pause, longest)
 
 
-def deferrals_are_over(run: Run, now: datetime, settings: Settings) -> bool:
+def deferrals_are_over(run: Run, now: datetime) -> bool:
     """Tell whether a run has been deferred for so long that it fails; a pause does not count."""
     waited = now - max(run.joined_at or run.created_at, run.counted_from)
-    return waited > timedelta(seconds=settings.max_put_off_seconds)
+    return waited > MAX_DEFERRED
 
 
 def queue_delay(pause_seconds: int) -> int:

@@ -1,15 +1,16 @@
 """Read runs: in full for operators, and filtered by audience for an agent."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Membership
+from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, Query
-from skein.models.config.overrides import TenantSettings
+from skein.models.config.overrides import TenantOnlySettings, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.quotas.prices import Prices
 from skein.models.runs.run import Run, RunStatus, runs_relation
@@ -71,7 +72,7 @@ class RunViews:
         first = next((step for step in reversed(steps) if step.prompt is not None), None)
         prompt = None
         if first is not None and first.prompt is not None:
-            prompt = PromptRecord.unpacked(first.prompt, first.entries).readable()
+            prompt = PromptRecord.unpacked(first.prompt).readable()
         member = self._membership(run)
         reason = reason_now(run, member, self.clock.now())
         return RunView(run=_as_queued(run, member), steps=steps, prompt=prompt, reason=reason)
@@ -101,11 +102,12 @@ class RunViews:
             if run.id != run_id and run.agent_id == view.run.agent_id and run.steps_taken
         )
         overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
+        own = TenantOnlySettings.model_validate(overrides)
         return replace(
             view,
             previous_run_id=next(same, None),
-            prices=overrides.prices,
-            withheld=overrides.reading_forbidden,
+            prices=own.prices,
+            withheld=not own.operators_read_chats,
         )
 
     def of_agent(
@@ -120,11 +122,8 @@ class RunViews:
         """List an agent's runs of one day, newest first, without prompts and steps.
 
         Args:
-            tenant: The agent's tenant.
             agent_id: The id of the agent, which may be deleted.
             day: The day in UTC on which the runs were created; None for today.
-            limit: The maximum number of runs on the page.
-            cursor: The cursor of the previous page.
 
         Raises:
             NotFound: There never was such an agent in this tenant.
@@ -177,6 +176,7 @@ class OwnRuns:
         tenant: str,
         agent_id: str,
         *,
+        here: Chat | None,
         readers: Audience,
         status: RunStatus | None,
         limit: int,
@@ -184,12 +184,11 @@ class OwnRuns:
         """Return the agent's newest runs, from its last 50 runs of each of two days.
 
         Args:
-            tenant: The agent's tenant.
-            agent_id: The id of the agent.
+            here: The chat in which the runs are shown; None for no chat. Sent messages that a
+                reset hides are left out.
             readers: The audience to which the runs are shown. Private runs and sent messages that
                 this audience may not see are left out.
             status: Only runs with this status; None for all.
-            limit: The maximum number of runs.
         """
         today = self.clock.now().date()
         keys = [
@@ -207,11 +206,13 @@ class OwnRuns:
         found = self.table.get_many(keys) if keys else {}
         runs = (Run.from_item(found[key]) for key in keys if key in found)
         shown = [
-            _as_shown(run, readers)
-            for run in runs
-            if may_show(run.audience, readers) and status in {None, run.status}
-        ]
-        return tuple(shown[:limit])
+            run for run in runs if may_show(run.audience, readers) and status in {None, run.status}
+        ][:limit]
+        chat_ids = sorted({sent.chat_id for run in shown for sent in run.sent})
+        chat_keys = [Chat.key_of(tenant, chat_id) for chat_id in chat_ids]
+        items = self.table.get_many(chat_keys) if chat_keys else {}
+        chats = {chat.id: chat for chat in map(Chat.from_item, items.values())}
+        return tuple(_as_shown(run, chats, here, readers) for run in shown)
 
     def get(self, tenant: str, agent_id: str, run_id: str, *, readers: Audience) -> Run:
         """Return one run of the agent.
@@ -229,7 +230,19 @@ class OwnRuns:
         return run
 
 
-def _as_shown(run: Run, readers: Audience) -> Run:
-    """Return the run with only those sent messages that may be shown to `readers`."""
-    sent = tuple(message for message in run.sent if may_show(message.audience, readers))
+def _as_shown(run: Run, chats: Mapping[str, Chat], here: Chat | None, readers: Audience) -> Run:
+    """Return the run with only those sent messages that may be shown to `readers` in `here`.
+
+    Args:
+        chats: The chats of the sent messages, by id.
+        here: The chat in which the run is shown.
+        readers: The readers to whom the run is shown.
+    """
+    sent = tuple(
+        message
+        for message in run.sent
+        if may_show(message.audience, readers)
+        and message.chat_id in chats
+        and not chats[message.chat_id].hides(message.seq, run.created_at, here=here)
+    )
     return run.model_copy(update={"sent": sent})

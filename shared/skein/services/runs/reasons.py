@@ -17,9 +17,7 @@ def reason_now(run: Run, member: Membership | None, now: datetime) -> Reason | N
     """Return why a run gives no answer, or not yet; None if it has answered.
 
     Args:
-        run: The run.
         member: The agent's membership in the run's chat; None if it is not known or not open.
-        now: The current time.
     """
     if run.status == "done":
         return run.reason

@@ -29,6 +29,7 @@ from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.trigger import QueuedRun, Trigger
 from skein.ports import Ids
+from skein.services.outbox.dispatch import OUTBOX_GRACE
 from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ def run_due_at(now: datetime, settings: Settings) -> datetime:
 
     The time leaves room for the debounce.
     """
-    return now + timedelta(seconds=settings.reply_debounce_seconds + settings.outbox_grace_seconds)
+    return now + timedelta(seconds=settings.reply_debounce_seconds) + OUTBOX_GRACE
 
 
 def enqueue(
@@ -80,8 +81,6 @@ def enqueue(
         audience: The audience of the content that the run is to answer.
         then: Ids of agents that respond afterwards, one after another.
         changes: Further attributes of the membership to set.
-        ids: The source of a new run's id.
-        now: The present.
         settings: For the debounce and the outbox grace.
 
     Returns:
@@ -125,7 +124,6 @@ def resuming(home: Membership, run_id: str, *, changes: Mapping[str, Any] | None
 
     Args:
         home: The agent's membership in the run's own chat, freshly read.
-        run_id: The id of the run.
         changes: Further attributes of the membership to set.
     """
     change = {"resuming": [*home.resuming, run_id]} | dict(changes or {})
@@ -171,7 +169,6 @@ def merge_queued_run(
         membership: The agent's membership in the chat that the run will be shown; None for no chat.
         widen: The run has been shown nothing yet, so its trigger and audience grow to those of the
             queued run. The time that it may be deferred starts again.
-        now: The present.
     """
     queued = membership.queued_run if membership is not None else None
     if membership is None or queued is None or queued.run_id == run.id:

@@ -48,7 +48,6 @@ def resumed_by(
         member: The waiting agent's membership, freshly read.
         message: The reply.
         changes: Further attributes of the membership to set.
-        now: The present.
         settings: For the debounce and the outbox grace.
     """
     wait = _wait_of(member)
@@ -64,7 +63,6 @@ def timed_out(table: Table, member: Membership, *, now: datetime, settings: Sett
     Args:
         table: See `resumed_by`.
         member: The agent's membership in the chat where the run waits, freshly read.
-        now: The present.
         settings: See `resumed_by`.
     """
     here = {"active_chat_id": member.chat_id}
@@ -83,7 +81,6 @@ def release_wait(
     Args:
         table: See `resumed_by`.
         member: The membership that closes, or whose chat closes.
-        now: The present.
         settings: See `resumed_by`.
     """
     requeue = _queued_again(

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason
-from skein.settings import Settings
+
+MAX_AGENT_RUNS = 8  # that agents' messages start, of one agent in one chat, per window
+AGENT_RUNS_WINDOW = timedelta(minutes=5)
 
 
 def why_nobody(message: Message, chat: Chat, *, max_chain_depth: int) -> Reason | None:
@@ -71,22 +73,17 @@ class Pace(NamedTuple):
     changes: dict[str, Any]
 
 
-def paced(
-    agent: Membership, message: Message, *, woken: bool, now: datetime, settings: Settings
-) -> Pace:
+def paced(agent: Membership, message: Message, *, woken: bool, now: datetime) -> Pace:
     """Decide whether `message` may start a run of `agent` under the pace limit.
 
     A person's message always may. The message also ends a pause, even if it triggers nobody.
-    Agents' messages may start at most `max_agent_runs` runs within `agent_runs_window_seconds`.
+    Agents' messages may start at most `MAX_AGENT_RUNS` runs within `AGENT_RUNS_WINDOW`.
     Then the agent pauses in this chat until a person writes. A message that extends a queued run
     or resumes a waiting run starts no run, so the limit does not count it.
 
     Args:
         agent: The agent's membership, freshly read.
-        message: The message.
         woken: Whether the message triggers the agent (`woken_by`).
-        now: The present.
-        settings: For the limit and its window.
     """
     if message.sender.kind == "user":
         changes: dict[str, Any] = {}
@@ -99,8 +96,8 @@ def paced(
         return Pace(allowed=False, changes={})
     if agent.queued_run is not None or agent.wait is not None:
         return Pace(allowed=True, changes={})
-    since = now - timedelta(seconds=settings.agent_runs_window_seconds)
+    since = now - AGENT_RUNS_WINDOW
     recent = [at for at in agent.agent_wakes if at > since]
-    if len(recent) >= settings.max_agent_runs:
+    if len(recent) >= MAX_AGENT_RUNS:
         return Pace(allowed=False, changes={"paused": True})
     return Pace(allowed=True, changes={"agent_wakes": [rfc3339(at) for at in [*recent, now]]})

@@ -52,8 +52,8 @@ class ChatSummaries:
         if chat is None:
             return
         since = first_to_summarize(chat)
-        earlier = chat.record if chat.record and chat.record.from_seq >= since else None
-        state = chat.record_state or SummaryState()
+        earlier = chat.summary if chat.summary and chat.summary.from_seq >= since else None
+        state = chat.summary_state or SummaryState()
         covered = max(earlier.seq if earlier else since - 1, state.tried_seq)
         page = self.table.query(
             Query(
@@ -90,16 +90,16 @@ class ChatSummaries:
         at, now = chat_renewal_at(chat, self.settings), self.clock.now()
         if not self.summarizer.may_renew(job.tenant, at, now):
             return None
-        state = chat.record_state or SummaryState()
+        state = chat.summary_state or SummaryState()
         claimed = state.model_copy(update={"claimed_at": now})
-        return self._write(chat, {"record_state": stored_state(claimed)}, record_state=claimed)
+        return self._write(chat, {"summary_state": stored_state(claimed)}, summary_state=claimed)
 
     def _settle(self, chat: Chat, summary: Summary | None, *, tried_seq: int | None = None) -> None:
         """Store the new summary, or `tried_seq`, or count the failure if neither is given.
 
         Nothing is stored if another worker claimed the summary or the chat's epoch changed.
         """
-        claimed = chat.record_state or SummaryState()
+        claimed = chat.summary_state or SummaryState()
         if tried_seq is not None:
             settled = claimed.model_copy(update={"tried_seq": tried_seq})
         else:
@@ -110,25 +110,25 @@ class ChatSummaries:
         def attempt() -> None:
             fresh = read_chat(self.table, chat.tenant, chat.id)
             # Compared as stored, because the table keeps milliseconds and the clock has more.
-            unchanged = stored_state(fresh.record_state) == stored_state(claimed)
+            unchanged = stored_state(fresh.summary_state) == stored_state(claimed)
             if not unchanged or fresh.epoch != chat.epoch:
                 logger.info(
                     "chat summary discarded: a newer one is stored", extra={"chat_id": chat.id}
                 )
                 return
-            change: dict[str, Any] = {"record_state": stored_state(settled)}
+            change: dict[str, Any] = {"summary_state": stored_state(settled)}
             if summary is not None:
                 pin = pinned(fresh, summary, self.settings)
-                change["record"] = summary.model_dump(mode="json")
+                change["summary"] = summary.model_dump(mode="json")
                 change["pinned"] = pin.model_dump(mode="json") if pin else None
-            self._write(fresh, change, record_state=settled)
+            self._write(fresh, change, summary_state=settled)
 
         try:
             optimistic(self.clock, attempt)
         except NotFound:
             logger.info("chat summary skipped: chat not found", extra={"chat_id": chat.id})
 
-    def _write(self, chat: Chat, change: dict[str, Any], *, record_state: SummaryState) -> Chat:
+    def _write(self, chat: Chat, change: dict[str, Any], *, summary_state: SummaryState) -> Chat:
         version = chat.version + 1
         self.table.write(
             Update(
@@ -137,4 +137,4 @@ class ChatSummaries:
                 condition=Is("version", chat.version),
             )
         )
-        return chat.model_copy(update={"version": version, "record_state": record_state})
+        return chat.model_copy(update={"version": version, "summary_state": summary_state})

@@ -66,7 +66,6 @@ class Summarizer:
         Args:
             tenant: The tenant, whose budget for background work is asked.
             at: When the renewal is due; None for never.
-            now: The current time.
         """
         if at is None or at > now:
             return False

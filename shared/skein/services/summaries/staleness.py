@@ -68,7 +68,7 @@ def chat_renewal_at(chat: Chat, settings: Settings) -> datetime | None:
     """
     effective = effective_in(chat, settings)
     least, since = effective.summary_message_threshold, chat.last_seq - reset_in(chat)
-    at = _renewal_at(chat, chat.record, chat.record_state, least=MIN_MESSAGES, settings=settings)
+    at = _renewal_at(chat, chat.summary, chat.summary_state, least=MIN_MESSAGES, settings=settings)
     if at is None or since >= least:
         return at
     if chat.session is None or chat.last_message_at is None:

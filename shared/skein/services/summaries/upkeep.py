@@ -6,7 +6,7 @@ pointer.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from skein.errors import NotFound
@@ -16,13 +16,12 @@ from skein.models.common.storage import Absent, Is, Item, Key, Update, all_of
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.jobs import SummaryJob, UpkeepJob
 from skein.ports import Clock, Table
-from skein.services.chat_state.closed_memberships import move_closed
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.config.retention import retention_of
 from skein.services.directory.display_names import as_called_now, record_keys
 from skein.services.feed.recall_sweep import RecallSweep
-from skein.services.outbox.dispatch import Dispatch
+from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 from skein.services.quotas.usage import Budget
 from skein.services.summaries.staleness import renewals
 from skein.settings import Settings
@@ -64,14 +63,12 @@ class Upkeep:
         chat, now = snapshot.chat, self.clock.now()
         settings_key = TenantSettings.key_of(chat.tenant)
         found = self._read([settings_key, *record_keys(chat)])
-        move_closed(self.table, snapshot.members)
         for member in snapshot.members:
-            if member.active:
-                self._bring_up(chat, member, found)
+            self._bring_up(chat, member, found)
         if chat.listed_hour != chat.activity_hour:
             self.recall_sweep.check(chat, snapshot.members)
         after = list(renewals(snapshot, self.settings))
-        grace = timedelta(seconds=self.settings.outbox_grace_seconds)
+        grace = OUTBOX_GRACE
         wait = self.budget.waits_until(chat.tenant, chat.id) if after else None
         earliest = wait or now + grace
         times: list[datetime] = [max(renewal.at, earliest) for renewal in after]
@@ -80,7 +77,7 @@ class Upkeep:
         retention = retention_of(tenant_settings)
         change: dict[str, Any] = {
             "listed_hour": rfc3339(chat.activity_hour),
-            "retention": retention.own_values if retention else None,
+            "retention": retention.model_dump(exclude_none=True) if retention else None,
             "version": chat.version + 1,
             **chat.relation(),
         }

@@ -79,7 +79,7 @@ class Revision:
     find: str | None = None
     replace: str | None = None
     media_type: str | None = None
-    on_show: bool | None = None
+    pinned: bool | None = None
     version: int | None = None
 
 
@@ -114,7 +114,7 @@ def new_document(
             name=name,
             media_type=revision.media_type or DEFAULT_MEDIA_TYPE,
             text=text,
-            on_show=bool(revision.on_show),
+            pinned=bool(revision.pinned),
             generation=stamp.generation,
             created_at=stamp.now,
             updated_at=stamp.now,
@@ -138,7 +138,7 @@ def changed_document(
     changes = {
         "text": text,
         "media_type": revision.media_type or before.media_type,
-        "on_show": before.on_show if revision.on_show is None else revision.on_show,
+        "pinned": before.pinned if revision.pinned is None else revision.pinned,
         "source_chat_id": author.source_chat_id or before.source_chat_id,
         "source_run_id": author.source_run_id or before.source_run_id,
         "chat_ids": chats_of(before.chat_ids, author),

@@ -45,7 +45,6 @@ def threads_renamed(
     """Return the writes that rename a document in the threads that list it.
 
     Args:
-        table: The table that stores the threads.
         before: The document, which may not be shown within `reach`.
         after: The document under its new name.
         reach: The reach of the change that takes the name. Threads that may be shown there stay

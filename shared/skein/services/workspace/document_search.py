@@ -20,7 +20,6 @@ class FoundDocument(NamedTuple):
 
     Attributes:
         folder: The index of the document's folder in the reach.
-        document: The document.
         offset: Where the best passage begins, in characters.
     """
 
@@ -64,7 +63,6 @@ class DocumentSearch:
         Args:
             reach: The folders to search, and the readers to whom the documents may be shown.
             query: What to search for; see `best_texts`.
-            limit: Maximum number of documents to return.
         """
         passages, complete = self._passages(reach)
         passages.sort(key=lambda each: each.found.document.updated_at, reverse=True)

@@ -59,9 +59,7 @@ def list_documents(
     Hidden documents do not count towards `limit`.
 
     Args:
-        table: The table that stores the documents.
         reach: The folders to list, and the place that decides which documents may be shown.
-        limit: Maximum number of documents.
         after: The last position of the previous page.
     """
     found = list(islice(shown_documents(table, reach, after), limit + 1))
@@ -74,7 +72,6 @@ def shown_documents(
     """Yield the documents within reach that may be shown, with their positions.
 
     Args:
-        table: The table that stores the documents.
         reach: The folders, and the place that decides which documents may be shown.
         after: The position after which to start; None starts with the first document.
     """
@@ -149,7 +146,7 @@ class Documents:
         new_in: Folder | None = None,
         only_new: bool = False,
         media_type: str | None = None,
-        on_show: bool | None = None,
+        pinned: bool | None = None,
         version: int | None = None,
         author: Author = OPERATOR,
     ) -> DocumentEffect:
@@ -165,7 +162,7 @@ class Documents:
                 the document exists.
             only_new: Require that the document does not exist.
             media_type: None keeps the media type; a new document is Markdown.
-            on_show: Whether prompts always show the document (pinned); None keeps the setting.
+            pinned: Whether prompts always show the document (pinned); None keeps the setting.
             version: The version that the document must have (optimistic lock).
             author: The author of the change.
 
@@ -177,7 +174,7 @@ class Documents:
             Unprocessable: A value is invalid.
             LostLease: The guard fails: another worker has claimed the run.
         """
-        revision = Revision(media_type=media_type, on_show=on_show, version=version)
+        revision = Revision(media_type=media_type, pinned=pinned, version=version)
 
         def make(before: Document | None, folder: Folder) -> Document:
             if before is None:
@@ -290,7 +287,7 @@ class Documents:
         writes = [*change.writes(known), *further]
         length = len(change.after.text) if change.after is not None else 0
         done = DocumentEffect(
-            deed=change.kind, name=known.name, version=known.version, characters=length
+            change=change.kind, name=known.name, version=known.version, characters=length
         )
         if author.effect is not None:
             kept_until = effect_kept_until(self.clock.now())

@@ -36,7 +36,6 @@ class Pins:
         """Pin a thread to an agent's membership (idempotent).
 
         Args:
-            tenant: The owner of the chat and the agent.
             chat_id: A chat of the agent.
             agent_id: The owner of the thread.
             thread_id: An open thread that may be shown in the chat; None unpins.

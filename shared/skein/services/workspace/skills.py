@@ -74,7 +74,6 @@ class Skills:
         """Create or replace a tenant's skill, which overrides a shipped skill of the same name.
 
         Args:
-            tenant: The owner of the skill.
             head: The skill's name, and the modes and tags that select the skill.
             text: The instructions.
             only_new: Require that the tenant has no skill of this name.

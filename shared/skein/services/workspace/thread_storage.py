@@ -34,7 +34,6 @@ class ThreadSnapshot(NamedTuple):
         """Read the thread indexes, the thread and the effect's record.
 
         Args:
-            table: The table that stores the threads.
             reach: The agent and the partitions to read.
             thread_id: The thread's id; None reads only the thread indexes.
             effect: The id of the run's effect, if any.
@@ -98,7 +97,7 @@ def at(reach: Reach, scope: str | None) -> Reach:
 
 
 def run_link(
-    thread: Thread, run_id: str, activation: int | None, audience: Audience, clock: Clock
+    thread: Thread, run_id: str, activation: int, audience: Audience, clock: Clock
 ) -> Write:
     """Return the write that links an activation to a thread (idempotent, except `shown_at`).
 

@@ -90,8 +90,6 @@ class Threads:
         Args:
             reach: The agent, and the partition as its first scope.
             status: List only threads of this status.
-            limit: Maximum number of threads to read.
-            cursor: The cursor from the previous page.
 
         Raises:
             Invalid: The cursor belongs to another list.
@@ -106,7 +104,7 @@ class Threads:
             opened = sorted(later, key=lambda thread: thread.id)
             if len(opened) > limit:
                 page = tuple(opened[:limit])
-                return Listing(page, RowCursor(of="bench", after=page[-1].id).encode())
+                return Listing(page, RowCursor(of="open_threads", after=page[-1].id).encode())
         if status == "open":
             return Listing(tuple(opened), None)
 
@@ -116,7 +114,9 @@ class Threads:
 
         rest = limit - len(opened)
         if rest == 0:
-            return Listing(tuple(opened), RowCursor(of="bench", after=opened[-1].id).encode())
+            return Listing(
+                tuple(opened), RowCursor(of="open_threads", after=opened[-1].id).encode()
+            )
         further = None if after is not None else cursor
         ended = list_owned(self.table, reach, [ENDED_THREAD], read, limit=rest, cursor=further)
         return Listing((*opened, *ended.items), ended.next_cursor)
@@ -203,7 +203,6 @@ class Threads:
 
         Args:
             reach: The partitions in which to look for the thread.
-            thread_id: The thread's id.
             change: A function from the thread as read to the changed thread; see `thread_changes`.
             author: The author of the change.
 
@@ -250,7 +249,6 @@ class Threads:
         Args:
             reach: The partitions in which to look for the thread; the last scope is the
                 place's own.
-            thread_id: The thread's id.
             author: The author of the change.
 
         Raises:
@@ -271,7 +269,7 @@ class Threads:
             if thread is not None and thread.scope == here.scopes[0] and reach.changes(thread):
                 thread = thread.in_chat(author.source_chat_id)
                 after = after.with_thread(thread)
-                if author.source_run_id is not None:
+                if author.source_run_id is not None and author.activation is not None:
                     worked = (author.source_run_id, author.activation, author.audience)
                     writes.append(run_link(thread, *worked, self.clock))
             writes.append(put(here, index, after))
@@ -340,7 +338,7 @@ def _open_position(cursor: str | None, *, only_open: bool) -> str | None:
         Invalid: The cursor belongs to another list, and `only_open` is set.
     """
     try:
-        return RowCursor.key_in(cursor, "bench")
+        return RowCursor.key_in(cursor, "open_threads")
     except Invalid:
         if only_open:
             raise

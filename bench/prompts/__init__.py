@@ -1,1 +1,0 @@
-"""The size of prompts, and how much of them a provider's prefix cache serves."""

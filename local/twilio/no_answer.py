@@ -1,0 +1,59 @@
+"""Why an SMS from a phone gets no answer, for the page that shows the phone."""
+
+from dataclasses import dataclass
+
+from local.twilio.sms_log import Sms
+from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
+from skein.models.directory.line import Line
+from skein.models.directory.phone import PhoneChat, PhoneOwner
+from skein.ports import Table
+from skein.services.chats.message_reasons import MessageReasons, ReasonViews
+
+LIVE = frozenset({"queued", "running", "waiting"})  # statuses of runs that may still answer
+UNSENT = frozenset({None, "failed", "canceled"})  # statuses of deliveries that have ended
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """View of the SMS that get no answer.
+
+    Args:
+        reasons: Tells the outcome of messages.
+        account: The id of the Twilio account, with which the client id of each SMS begins.
+    """
+
+    table: Table
+    reasons: ReasonViews
+    account: str
+
+    def reason_of(self, sms: Sms) -> Reason | None:
+        """Return why an SMS gets no answer; None if it has one, or may still get one."""
+        line = self.table.get(Line.key_of(sms.recipient))
+        if line is None:
+            return None
+        tenant = Line.from_item(line).tenant
+        owner_key = PhoneOwner.key_of(tenant, sms.sender)
+        chat_key = PhoneChat.key_of(tenant, sms.sender, sms.recipient)
+        found = self.table.get_many([owner_key, chat_key])
+        if owner_key not in found or chat_key not in found:
+            return None
+        person = MemberRef(kind="user", id=PhoneOwner.from_item(found[owner_key]).user_id)
+        chat_id = PhoneChat.from_item(found[chat_key]).chat_id
+        client_id = f"{self.account}:{sms.sid}"
+        record = self.table.get(IdempotencyRecord.key_of(tenant, chat_id, person, client_id))
+        if record is None:
+            return None
+        seq = IdempotencyRecord.from_item(record).seq
+        return _reason_in(self.reasons.of_message(tenant, chat_id, seq))
+
+
+def _reason_in(outcome: MessageReasons) -> Reason | None:
+    if any(run.status in LIVE for agent in outcome.agents for run in agent.runs):
+        return None
+    silent = [agent.reason for agent in outcome.agents if agent.reason is not None]
+    if silent:
+        return silent[0]
+    unsent = [one.reason for one in outcome.deliveries if one.status in UNSENT]
+    return unsent[0] if len(unsent) == len(outcome.deliveries) > 0 else None

@@ -1,0 +1,43 @@
+"""The tokens of prompts that are neither people's words nor the operator's."""
+
+import pytest
+
+from tests.support.builders import tokens
+from tests.support.prompt_overhead import Overhead, overhead, without, without_recalled
+from tests.support.prompt_situations import SITUATIONS
+
+MOST = {
+    "SMS after a day": Overhead(235, 440),
+    "busy group of three agents": Overhead(700, 1_058),
+    "agent with threads": Overhead(467, 1_760),
+    "plan in a direct chat": Overhead(235, 390),
+}
+"""A little above the counts as they are, so that a test fails if a prompt grows."""
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_prompt_does_not_grow(name: str) -> None:
+    now = overhead(SITUATIONS[name](), tokens())
+    assert now.prompt <= MOST[name].prompt
+    assert now.tools <= MOST[name].tools
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_situation_shows_the_words_that_are_not_counted(name: str) -> None:
+    situation = SITUATIONS[name]()
+    texts = [message.content for message in situation.request.messages]
+    left = sum(map(tokens().count, without(texts, situation.words)))
+    assert left < sum(map(tokens().count, texts)) - 20
+    assert without(texts, ()) == texts
+
+
+def test_messages_of_recalled_are_left_out_and_its_headings_count() -> None:
+    recalled = 'RECALLED (older):\n  -- 2026-02-18 --\n  [msg:1] Ann: "Hi"'
+    history = 'CHAT HISTORY:\n  [msg:2] Ann: "Hello"'
+    left = without_recalled(f"{recalled}\n\n{history}")
+    assert left == f"RECALLED (older):\n  -- 2026-02-18 --\n\n{history}"
+
+
+def test_word_is_left_out_once_and_a_repetition_counts() -> None:
+    texts = ['a "say \\"hi\\"" b', 'again "say \\"hi\\""']
+    assert without(texts, ['say "hi"']) == ['a "" b', 'again "say \\"hi\\""']

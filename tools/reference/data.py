@@ -1,0 +1,361 @@
+"""Content of docs/data.md: each item of the table with its key, from the entities."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple, get_args
+
+from skein.models.chats import borrowed, chat, idempotency
+from skein.models.common import ownership
+from skein.models.common.audience import OPEN
+from skein.models.common.base import MemberRef, Stored
+from skein.models.common.storage import Key
+from skein.models.config import overrides
+from skein.models.delivery import delivery
+from skein.models.directory import agent, line, name_index, phone, user, webhook_service
+from skein.models.live import connection
+from skein.models.memory import consolidation, memory, reflection
+from skein.models.outbox import due
+from skein.models.planning import goal, plan
+from skein.models.privacy import audit, erasure, registered_erasure
+from skein.models.quotas import limit, usage
+from skein.models.recall import stored
+from skein.models.runs import run, step
+from skein.models.runs.trigger import Trigger
+from skein.models.workspace import document, skill, thread
+from skein.services.quotas.usage import UsageCounters
+from skein.services.runs.concurrency_limit import ConcurrencyLimit
+from tools.reference.markdown import table
+
+HEAD = """# Data
+
+The items of Skein's DynamoDB table with their keys, and the two indexes. [Limits](limits.md) has
+the sizes and what expires. [Access patterns](access-patterns.md) has the cost of each read and
+write.
+
+- **Owner.** Each entity in `shared/skein/models` owns its keys. No other module spells a prefix
+  such as `MSG#`.
+- **Tenant.** A partition key begins with the tenant, except for items that a webhook or a
+  connection finds without one, and for the stack's settings.
+- **Escaping.** `#` and `%` in ids and phone numbers are escaped (`models/common/base.py`), so two
+  different ids never give the same key.
+- **Scope.** An agent's open items are in the partition `{tenant}#AGENT#{agent}`. Items from a
+  direct chat are in `{tenant}#AGENT#{agent}#AUD#user:{id}`, items from another private chat in
+  `{tenant}#AGENT#{agent}#AUD#chat:{chat}`. The tables below show one of these partitions.
+
+A query reads one partition, so items that are read together share one.
+
+`make reference` writes this page.
+"""
+INDEXES = """
+## Indexes
+
+Both indexes hold keys only and are eventually consistent. So a reader takes only the key from an
+index. It reads the item itself with strong consistency, and decides by the item.
+
+**`gsi1`** lists items of one kind:
+
+"""
+DUE = f"""
+**`gsi2`**, the due index, holds the due pointers of each kind in {due.DUE_SHARDS} shards:
+`DUE#{{kind}}#{{shard}}` / `{{due_at}}#{{pk}}|{{sk}}`. An item has at most one due pointer, and none
+if nothing is to be done. The [tick](stack.md#functions) reads all kinds but the last two.
+
+"""
+KINDS = {
+    "run": ("`Run`", "a queued run should have started, a lease ends, or a wait ends"),
+    "delivery": (
+        "`Delivery`",
+        "an SMS should have been sent, must be tried again, or has an unknown outcome",
+    ),
+    "chat": (
+        "`Chat`",
+        "the members' lists must be updated, or a summary or the title is stale",
+    ),
+    "plan": ("`Plan`", "the plan fires"),
+    "merge": ("`Merge`", "items of a merge are still to be moved"),
+    "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
+    "pause": (
+        "`TenantSettings`, `StackSettings`",
+        "a pause has ended and its work resumes, or a pause is a day old",
+    ),
+    "paused_run": ("`Run`", "a pause that holds the run back ends"),
+    "paused_delivery": ("`Delivery`", "a pause that holds the SMS back ends"),
+    "direct_consolidation": ("`Consolidation`", "a direct chat may be idle"),
+    "consolidation": ("`Consolidation`", "a group may be idle; read by the consolidation finder"),
+    "fading": ("`Memory`", "a journal entry fades in three days; read by the reflection finder"),
+}
+
+TENANT, CHAT, AGENT = "{tenant}", "{chat}", "{agent}"
+PERSON = MemberRef(kind="user", id="{id}")
+NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
+
+
+class Row(NamedTuple):
+    """One item: its key, and the class or function whose docstring describes it."""
+
+    key: Key
+    described_by: Any
+
+
+def _run_key(home: str, **more: Any) -> Key:
+    """Return the key of a run or step, with braces where an id may hold none."""
+    run_id = f"run_ULID_{home}"
+    key = step.Step.key_of(TENANT, run_id, **more) if more else run.Run.key_of(TENANT, run_id)
+    text = "\n".join(key).replace("chat_X", CHAT).replace("agt_X", AGENT).replace("ULID", "{ulid}")
+    return Key(*text.replace("#007", "#{n}").split("\n"))
+
+
+def _memory_key(kind: str, **more: Any) -> Key:
+    """Return the key of an agent's open memory."""
+    made = memory.Memory(
+        tenant=TENANT,
+        agent_id=AGENT,
+        audience=OPEN,
+        id="{memory}",
+        kind=kind,
+        text="x",
+        made_by="api",
+        created_at=NOON,
+        **more,
+    )
+    return made.key
+
+
+def _named_document(key: Key) -> Key:
+    return key._replace(sk=key.sk.replace(document.Document.id_of("plan.md"), "{document}"))
+
+
+def _live_key() -> Key:
+    found = run.live_key(
+        run.Run(
+            tenant=TENANT,
+            id="run_ULID_agt_X",
+            agent_id="agt_X",
+            trigger=Trigger(type="plan"),
+            created_at=NOON,
+        )
+    )
+    return Key(found.pk.replace("agt_X", AGENT), found.sk.replace("ULID", "{ulid}"))
+
+
+def _audit_key() -> Key:
+    found = audit.AuditEntry.key_of(TENANT, NOON, "{entry}")
+    time = "2026-02-18T12:00:00.000Z"
+    return Key(found.pk.replace("2026-02-18", "{day}"), found.sk.replace(time, "{time}"))
+
+
+OWN_FOLDER = document.Folder(tenant=TENANT, agent_id=AGENT)
+CHAT_FOLDER = document.Folder(tenant=TENANT, chat_id=CHAT)
+PRIVATE_FOLDER = document.Folder(tenant=TENANT, agent_id=AGENT, scope="user:{id}")
+USAGE = "{tenant}#USAGE#{day}"
+
+GROUPS: Mapping[str, Mapping[str, Row]] = {
+    "Chats": {
+        "`Chat`": Row(chat.Chat.key_of(TENANT, CHAT), chat.Chat),
+        "`Membership`": Row(chat.Membership.key_of(TENANT, CHAT, PERSON), chat.Membership),
+        "closed membership": Row(
+            chat.Membership.left_key_of(TENANT, CHAT, PERSON), chat.Membership.left_key_of
+        ),
+        "`Message`": Row(
+            chat.Message.key_of(TENANT, CHAT, 7)._replace(sk="MSG#{seq}"), chat.Message
+        ),
+        "`IdempotencyRecord`": Row(
+            idempotency.IdempotencyRecord.key_of(TENANT, CHAT, PERSON, "{client}"),
+            idempotency.IdempotencyRecord,
+        ),
+        "`Delivery`": Row(delivery.Delivery.key_of(TENANT, CHAT, "{delivery}"), delivery.Delivery),
+        "`BorrowedContext`": Row(
+            borrowed.BorrowedContext.key_of(TENANT, CHAT, AGENT), borrowed.BorrowedContext
+        ),
+        "document of a chat": Row(_named_document(CHAT_FOLDER.key("plan.md")), document.Document),
+        "`RecallBlock`": Row(
+            stored.RecallBlock.key_of(TENANT, CHAT, AGENT, 7)._replace(
+                sk="RECALL#{agent}#{number}"
+            ),
+            stored.RecallBlock,
+        ),
+        "`Consolidation`": Row(
+            consolidation.Consolidation.key_of(TENANT, CHAT), consolidation.Consolidation
+        ),
+        "`ConsolidationRecord`": Row(
+            consolidation.ConsolidationRecord.key_of(TENANT, CHAT, "{record}"),
+            consolidation.ConsolidationRecord,
+        ),
+    },
+    "Runs": {
+        "`Run`": Row(_run_key("chat_X"), run.Run),
+        "`Run` of a plan or a service": Row(_run_key("agt_X"), run.Run),
+        "`Step`": Row(_run_key("chat_X", n=7), step.Step),
+        "live run": Row(_live_key(), run.live_key),
+        "permits": Row(ConcurrencyLimit.key_of(TENANT, AGENT), ConcurrencyLimit.key_of),
+    },
+    "Agents, skills and services": {
+        "`Agent`": Row(agent.Agent.key_of(TENANT, AGENT), agent.Agent),
+        "`AgentVersion`": Row(
+            agent.AgentVersion.key_of(TENANT, AGENT, 7)._replace(sk="VERSION#{n}"),
+            agent.AgentVersion,
+        ),
+        "`DirectoryEntry`": Row(agent.DirectoryEntry.key_of(TENANT, AGENT), agent.DirectoryEntry),
+        "`Skill`": Row(skill.Skill.key_of(TENANT, "{skill}"), skill.Skill),
+        "`SkillCatalog`": Row(skill.SkillCatalog.key_of(TENANT), skill.SkillCatalog),
+        "`WebhookService`": Row(
+            webhook_service.WebhookService.key_of("{source}"), webhook_service.WebhookService
+        ),
+    },
+    "Items of agents": {
+        "`Goal`": Row(goal.Goal.key_of(TENANT, AGENT, None, "{goal}"), goal.Goal),
+        "`Goal` set in a direct chat": Row(
+            goal.Goal.key_of(TENANT, AGENT, "user:{id}", "{goal}"), goal.Goal.key_of
+        ),
+        "`Goal` that has ended": Row(
+            goal.Goal.ended_key_of(TENANT, AGENT, None, "{goal}"), goal.Goal.ended_key_of
+        ),
+        "`Plan`": Row(plan.Plan.key_of(TENANT, AGENT, None, "{plan}"), plan.Plan),
+        "`Plan` that has ended": Row(
+            plan.Plan.ended_key_of(TENANT, AGENT, None, "{plan}"), plan.Plan.ended_key_of
+        ),
+        "core memory": Row(_memory_key("core"), memory.Memory),
+        "constitutional memory": Row(_memory_key("core", constitutional=True), memory.Memory),
+        "journal entry": Row(_memory_key("journal"), memory.Memory),
+        "memory that has ended": Row(_memory_key("core", superseded_by="mem_2"), memory.Memory),
+        "`ReflectionRecord`": Row(
+            reflection.ReflectionRecord.key_of(TENANT, AGENT, None, "{record}"),
+            reflection.ReflectionRecord,
+        ),
+        "document": Row(_named_document(OWN_FOLDER.key("plan.md")), document.Document),
+        "pinned documents": Row(OWN_FOLDER.pins_key, document.PinnedDocuments),
+        "renamed document": Row(
+            _named_document(PRIVATE_FOLDER.renamed_key("plan.md")), document.RenamedDocument
+        ),
+        "`ThreadIndex`": Row(thread.ThreadIndex.key_of(TENANT, AGENT, None), thread.ThreadIndex),
+        "thread that has ended": Row(
+            thread.Thread.ended_key_of(TENANT, AGENT, None, "{thread}"),
+            thread.Thread.ended_key_of,
+        ),
+        "`ThreadRunLink`": Row(
+            thread.ThreadRunLink.key_of(TENANT, AGENT, None, "{thread}", "{run}", 1),
+            thread.ThreadRunLink,
+        ),
+        "revision": Row(memory.revision_key(TENANT, AGENT, None), memory.revision_key),
+        "effect": Row(ownership.effect_key(TENANT, AGENT, None, "{effect}"), ownership.effect_key),
+        "`Posting`": Row(stored.Posting.key_of(TENANT, AGENT, None, "{stem}"), stored.Posting),
+    },
+    "People, phones and connections": {
+        "`User`": Row(user.User.key_of(TENANT, "{id}"), user.User),
+        "`NameWord`": Row(
+            name_index.NameWord.key_of(TENANT, "{word}", "{id}"), name_index.NameWord
+        ),
+        "`OpeningRecord`": Row(
+            idempotency.OpeningRecord.key_of(TENANT, "{id}", "{client}"),
+            idempotency.OpeningRecord,
+        ),
+        "`Merge`": Row(user.Merge.key_of(TENANT, "{id}"), user.Merge),
+        "`PersonConnections`": Row(
+            connection.PersonConnections.key_of(TENANT, "{id}"), connection.PersonConnections
+        ),
+        "`Connection`": Row(connection.Connection.key_of("{id}"), connection.Connection),
+        "`LiveTicket`": Row(connection.LiveTicket.key_of("{hash}"), connection.LiveTicket),
+        "`PhoneOwner`": Row(phone.PhoneOwner.key_of(TENANT, "{phone}"), phone.PhoneOwner),
+        "`PhoneChat`": Row(phone.PhoneChat.key_of(TENANT, "{phone}", "{line}"), phone.PhoneChat),
+        "`Line`": Row(line.Line.key_of("{phone}"), line.Line),
+    },
+    "Settings, limits and usage": {
+        "`TenantSettings`": Row(overrides.TenantSettings.key_of(TENANT), overrides.TenantSettings),
+        "`StackSettings`": Row(
+            overrides.StackSettings.key_of(7)._replace(pk="STACK#{copy}"), overrides.StackSettings
+        ),
+        "`Allowance`": Row(limit.Allowance.key_of(TENANT, "user:{id}"), limit.Allowance),
+        "`Allowance` of a tenant": Row(
+            limit.Allowance.key_of(TENANT, "all:{shard}"), limit.Allowance
+        ),
+        "usage": Row(
+            UsageCounters.key_of(TENANT, "{day}", 7)._replace(pk=f"{USAGE}#{{shard}}"),
+            usage.usage_key,
+        ),
+        "usage of an agent": Row(
+            usage.agent_usage_key(TENANT, NOON, AGENT, 7)._replace(
+                pk=USAGE, sk="AGENT#{agent}#{shard}"
+            ),
+            usage.agent_usage_key,
+        ),
+        "usage of a person": Row(
+            usage.user_usage_key(TENANT, NOON, "{id}")._replace(pk=USAGE), usage.user_usage_key
+        ),
+    },
+    "Privacy": {
+        "`AuditEntry`": Row(_audit_key(), audit.AuditEntry),
+        "`Erasure`": Row(erasure.Erasure.key_of(TENANT, "{erasure}"), erasure.Erasure),
+        "`Subject`": Row(erasure.Subject.key_of(TENANT, "{erasure}"), erasure.Subject),
+        "`ErasedChat`": Row(
+            erasure.ErasedChat.key_of(TENANT, "{erasure}", CHAT), erasure.ErasedChat
+        ),
+        "`RegisteredErasure`, in the erasure register": Row(
+            registered_erasure.RegisteredErasure.key_of("{shard}", TENANT, "{erasure}"),
+            registered_erasure.RegisteredErasure,
+        ),
+    },
+}
+RELATIONS: Mapping[str, Any] = {
+    chat.member_relation(TENANT, PERSON): chat.member_relation,
+    chat.past_relation(TENANT, "{id}"): chat.past_relation,
+    chat.chats_relation(TENANT, 0).replace("#0", "#{shard}"): chat.chats_relation,
+    run.runs_relation(TENANT, AGENT, date(2026, 2, 18)).replace("2026-02-18", "{day}"): (
+        run.runs_relation
+    ),
+    agent.agents_relation(TENANT): agent.agents_relation,
+    user.users_relation(TENANT): user.users_relation,
+    line.lines_relation(TENANT): line.lines_relation,
+    webhook_service.services_relation(TENANT): webhook_service.services_relation,
+}
+# Beginnings of docstrings that say no more than the column does.
+FORMULAS = ("Return the key of ", "Return the `gsi1` partition key of ", "The key of ")
+
+
+def page() -> str:
+    """Return docs/data.md in Markdown.
+
+    Raises:
+        ValueError: An entity or a kind of due pointer is missing here.
+    """
+    told = {name for rows in GROUPS.values() for name in rows}
+    missing = {name for name in _entities() if not any(f"`{name}`" in heading for heading in told)}
+    if missing or KINDS.keys() != set(get_args(due.DueKind)):
+        wrong = sorted(missing) or sorted(KINDS.keys() ^ set(get_args(due.DueKind)))
+        raise ValueError(f"correct {wrong} in tools/reference/data.py")
+    relations = table(
+        "`gsi1pk`",
+        "lists",
+        rows=((f"`{name}`", _first_line(function)) for name, function in RELATIONS.items()),
+    )
+    kinds = table(
+        "kind",
+        "on",
+        "due when",
+        rows=((f"`{kind}`", on, when) for kind, (on, when) in KINDS.items()),
+    )
+    return f"{HEAD}{''.join(map(_part, GROUPS))}{INDEXES}{relations}{DUE}{kinds}"
+
+
+def _part(heading: str) -> str:
+    rows = (
+        (name, f"`{key.pk}`", f"`{key.sk}`", _first_line(described_by))
+        for name, (key, described_by) in GROUPS[heading].items()
+    )
+    return f"\n## {heading}\n\n{table('item', 'pk', 'sk', 'content', rows=rows)}"
+
+
+def _first_line(documented: Any) -> str:
+    """Return the first line of a docstring, without what the column says already."""
+    words = (inspect.getdoc(documented) or "").splitlines()[0]
+    for formula in FORMULAS:
+        words = words.removeprefix(formula)
+    return words[0].upper() + words[1:]
+
+
+def _entities(kind: type[Stored] = Stored) -> Iterator[str]:
+    """Yield every kind of item that is stored under a key of its own."""
+    for inner in kind.__subclasses__():
+        if "key_of" in vars(inner):
+            yield inner.__name__
+        yield from _entities(inner)

@@ -1,0 +1,315 @@
+"""Rehearsal: `make rehearse` deploys into an AWS emulator, answers one SMS and deletes the stack.
+
+CloudFormation of the emulator creates the expanded template. The functions run the packaged code
+with the built layer for this machine, so this Python must be that of the runtime. Resources that
+the emulator does not know, and the gateway in front of the webhook, are left out.
+"""
+
+import contextlib
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+import uuid
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import boto3
+from twilio.request_validator import RequestValidator
+
+from local.demo import LINE, make_demo
+from local.environment import CREDENTIALS, LOOPBACK
+from local.template import ROOT, Template
+from skein import bootstrap
+from skein.bootstrap.api import ApiServices
+from skein.settings import Settings
+from tests.support.scripted_openai import ScriptedOpenAI
+from tests.support.scripted_twilio import ACCOUNT, ScriptedTwilio
+from tools import emulator
+from tools.deployment import layer, template_checks
+from tools.deployment.expansion import expand
+from tools.install import packages
+
+STACK, BUCKET, PACKAGE = "skein", "bucket", "package"  # as the expansion names the package
+URL = "https://skein.example"
+PERSON, QUESTION, ANSWER = "+14155550142", "How many push-ups?", "Twenty, on a good day."
+SECONDS = 120.0
+POLL_SECONDS = 0.2
+UNKNOWN_TYPES = ("AWS::CloudWatch::", "AWS::CodeDeploy::", "AWS::CloudFormation::")
+
+
+NOT_SHOWN = """An emulator cannot show:
+  - IAM: the emulator lets every function call everything (tests: PermittedTable, permissions)
+  - RecursiveLoop and Lambda's limit of 16 invocations in one lineage (tests/faults)
+  - the gateway, vector indexes, alarms, canaries, and AppConfig's validation and roll-back
+  - quotas, throttling, concurrency, cold starts and costs of AWS
+  - the processor of the functions (arm64) on another machine, and Amazon Linux
+  - Twilio's and the model provider's real answers, carriers and registrations"""
+
+
+class RehearsalError(packages.InstallError):
+    """A step failed; the message says why."""
+
+
+class Rehearsal:
+    """One deployment in an emulator.
+
+    Args:
+        layer_folder: The built layer, in place of `/opt`.
+    """
+
+    def __init__(self, url: str, layer_folder: Path) -> None:
+        self._url, self._layer = url, layer_folder
+        self._session = boto3.Session(
+            aws_access_key_id="rehearsal",
+            aws_secret_access_key="rehearsal",  # noqa: S106 - the emulator takes any
+            region_name=CREDENTIALS["AWS_REGION"],
+        )
+        self._resources: dict[str, str] = {}
+
+    def client(self, service: Any) -> Any:
+        """Return a client of the emulator."""
+        return self._session.client(service, endpoint_url=self._url)
+
+    def deploy(self, **addresses: str) -> None:
+        """Create the stack.
+
+        Args:
+            addresses: Environment variables of the functions that differ from the template's.
+
+        Raises:
+            RehearsalError: The stack was not created.
+        """
+        template = Template.load()
+        secrets = self.client("secretsmanager")
+        parameters = {
+            "PublicBaseUrl": URL,
+            "JwtIssuer": "https://issuer.example",
+            "JwtAudience": "skein",
+            "Canaries": "false",
+        } | {
+            name: secrets.create_secret(Name=name, SecretString=json.dumps(fields))["ARN"]
+            for name, fields in (
+                ("TwilioSecretArn", ACCOUNT),
+                ("OpenaiSecretArn", {"api_key": "sk-rehearsal"}),
+            )
+        }
+        buckets = self.client("s3")
+        buckets.create_bucket(Bucket=BUCKET)
+        buckets.put_object(Bucket=BUCKET, Key=PACKAGE, Body=_zipped(ROOT / "functions"))
+        document = {
+            **template.document,
+            "Resources": self._known(expand(template, **parameters), addresses),
+        }
+        for part in ("Transform", "Globals", "Outputs"):
+            document.pop(part, None)
+        text = json.dumps(_resolved(document, template.parameters(parameters)))
+        buckets.put_object(Bucket=BUCKET, Key="template", Body=text.encode())
+        stacks = self.client("cloudformation")
+        stacks.create_stack(
+            StackName=STACK,
+            TemplateURL=f"{self._url}/{BUCKET}/template",
+            Parameters=[
+                {"ParameterKey": name, "ParameterValue": value}
+                for name, value in parameters.items()
+            ],
+            Capabilities=["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"],
+        )
+        self._wait(stacks, "CREATE")
+        found = stacks.get_paginator("list_stack_resources").paginate(StackName=STACK)
+        self._resources = {
+            each["LogicalResourceId"]: each["PhysicalResourceId"]
+            for page in found
+            for each in page["StackResourceSummaries"]
+        }
+
+    def _known(
+        self, resources: Mapping[str, Any], addresses: Mapping[str, str]
+    ) -> dict[str, Mapping[str, Any]]:
+        """Return what the emulator knows; functions get the layer's folder and the addresses."""
+        text = json.dumps(resources).replace('"/opt/', f'"{self._layer}/')
+        known: dict[str, Any] = {
+            name: each
+            for name, each in json.loads(text).items()
+            if not each["Type"].startswith(UNKNOWN_TYPES)
+        }
+        for each in known.values():
+            if each["Type"] == "AWS::Lambda::Function":
+                each["Properties"].pop("Layers", None)
+                each["Properties"]["Environment"]["Variables"] |= addresses
+        return known
+
+    def _wait(self, stacks: Any, action: str) -> None:
+        """Wait for the end of an action of CloudFormation.
+
+        Raises:
+            RehearsalError: The action failed.
+        """
+
+        def ended() -> bool:
+            [stack] = stacks.describe_stacks(StackName=self._id(stacks))["Stacks"]
+            if stack["StackStatus"].endswith("IN_PROGRESS"):
+                return False
+            if stack["StackStatus"] != f"{action}_COMPLETE":
+                reasons = [
+                    f"{event['LogicalResourceId']}: {event['ResourceStatusReason']}"
+                    for event in stacks.describe_stack_events(StackName=STACK)["StackEvents"]
+                    if event["ResourceStatus"].endswith("FAILED")
+                ]
+                raise RehearsalError(f"{stack['StackStatus']}: {'; '.join(reasons)}")
+            return True
+
+        wait_until(ended, f"the end of {action}")
+
+    def _id(self, stacks: Any) -> str:
+        """Return the id of the stack, by which a deleted stack is found, too."""
+        [found] = stacks.list_stacks()["StackSummaries"]
+        return str(found["StackId"])
+
+    def text(self, twilio: ScriptedTwilio) -> None:
+        """Send an SMS to the webhook, and wait until its answer has left for Twilio.
+
+        Raises:
+            RehearsalError: The SMS was refused, or no answer came.
+        """
+        table = self._resources["Table"]
+        app = bootstrap.build_app(Settings(table_name=table, aws_endpoint_url=self._url))
+        make_demo(app.get(ApiServices))
+        answer = self._invoke("SmsWebhook", sms_event())
+        if answer.get("statusCode") != 200:  # noqa: PLR2004
+            raise RehearsalError(f"the webhook answered {answer}")
+        wait_until(lambda: any(sms["body"] == ANSWER for sms in twilio.taken), "the answer")
+
+    def _invoke(self, function: str, event: Mapping[str, Any]) -> dict[str, Any]:
+        done = self.client("lambda").invoke(
+            FunctionName=self._resources[function], Payload=json.dumps(event)
+        )
+        answer: dict[str, Any] = json.loads(done["Payload"].read())
+        return answer
+
+    def delete(self) -> None:
+        """Delete the stack, which keeps the tables.
+
+        Raises:
+            RehearsalError: A function is left, or a table is gone.
+        """
+        stacks = self.client("cloudformation")
+        stacks.delete_stack(StackName=STACK)
+        self._wait(stacks, "DELETE")
+        left = self.client("lambda").list_functions()["Functions"]
+        if left:
+            raise RehearsalError(f"{len(left)} functions are left")
+        tables = self.client("dynamodb").list_tables()["TableNames"]
+        if len(tables) != 2:  # noqa: PLR2004 - the table and the erasure register
+            raise RehearsalError(f"the deletion left these tables: {tables}")
+
+
+def sms_event() -> dict[str, Any]:
+    """Return the event of a signed SMS to the demo's line."""
+    event: dict[str, Any] = json.loads((ROOT / "events" / "sms_webhook.json").read_text("utf-8"))
+    form = {
+        "MessageSid": f"SM{uuid.uuid4().hex}",
+        "AccountSid": ACCOUNT["account_sid"],
+        "From": PERSON,
+        "To": LINE,
+        "Body": QUESTION,
+        "NumMedia": "0",
+    }
+    signed = RequestValidator(ACCOUNT["auth_token"]).compute_signature(URL + event["rawPath"], form)
+    event["headers"]["x-twilio-signature"] = signed
+    return event | {"body": urlencode(form), "isBase64Encoded": False}
+
+
+def wait_until(ready: Callable[[], bool], what: str) -> None:
+    """Wait until something is so.
+
+    Raises:
+        RehearsalError: It is not so within two minutes.
+    """
+    end = time.monotonic() + SECONDS
+    while not ready():
+        if time.monotonic() > end:
+            raise RehearsalError(f"{what} did not come within {SECONDS:.0f} s")
+        time.sleep(POLL_SECONDS)
+
+
+def _resolved(value: Any, parameters: Mapping[str, Any]) -> Any:
+    """Replace references to parameters: the emulator takes all of them for texts."""
+    if isinstance(value, list):
+        return [_resolved(each, parameters) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"Ref"} and value["Ref"] in parameters:
+        return parameters[value["Ref"]]
+    return {name: _resolved(each, parameters) for name, each in value.items()}
+
+
+def _zipped(folder: Path) -> bytes:
+    archive = BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in sorted(folder.rglob("*.py")):
+            file.write(path, path.relative_to(folder))
+    return archive.getvalue()
+
+
+@contextlib.contextmanager
+def step(name: str) -> Iterator[None]:
+    """Print a step with its time."""
+    begun = time.monotonic()
+    yield
+    print(f"ok  {name} ({time.monotonic() - begun:.0f} s)", flush=True)
+
+
+def rehearse() -> None:
+    """Run all steps.
+
+    Raises:
+        RehearsalError: A step failed.
+    """
+    os.environ |= {**CREDENTIALS, "no_proxy": LOOPBACK}
+    with contextlib.ExitStack() as parts:
+        folder = Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="skein-rehearsal-")))
+        print(f"ok  template: {template_checks.check(ROOT / 'template.yaml')}", flush=True)
+        with step("layer"):
+            machine = platform.machine()
+            layer.build(folder, [each.replace("aarch64", machine) for each in layer.PLATFORMS])
+        # The functions import what the layer has; this process's packages come after that.
+        os.environ["PYTHONPATH"] = str(folder / "python")
+        twilio = parts.enter_context(ScriptedTwilio())
+        model = parts.enter_context(ScriptedOpenAI(default=ANSWER))
+        url = parts.enter_context(emulator.running())
+        rehearsal = Rehearsal(url, folder)
+        with step("deploy"):
+            rehearsal.deploy(
+                SKEIN_AWS_ENDPOINT_URL=url,
+                SKEIN_OPENAI_BASE_URL=model.base_url,
+                SKEIN_TWILIO_API_URL=twilio.url,
+            )
+        with step("one SMS and its answer"):
+            rehearsal.text(twilio)
+        with step("delete"):
+            rehearsal.delete()
+    print(NOT_SHOWN)
+
+
+def main() -> int:
+    """Run the rehearsal; return the exit status."""
+    needed = layer.runtime_version(layer.TEMPLATE.read_text(encoding="utf-8"))
+    if f"{sys.version_info.major}.{sys.version_info.minor}" != needed:
+        print(
+            f"rehearse: the functions need Python {needed}: make rehearse VENV=.cache/venv313"
+            ' PYTHON="$(python3 -m tools.install.runtime_python)"',
+            file=sys.stderr,
+        )
+        return 1
+    return packages.report_errors(rehearse)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
