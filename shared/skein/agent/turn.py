@@ -18,11 +18,11 @@ from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.prefetch import prefetch_keys
 from skein.agent.reading.reading import Reading
 from skein.agent.tools import offered
-from skein.agent.tools.context import Activation
 from skein.agent.turn_steps import (
     NO_PROMPT,
     ModelDown,
     ModelSteps,
+    StreamedActivation,
     ended_in,
     fixed_step,
     open_stream,
@@ -111,14 +111,14 @@ class Turns:
         Raises:
             Transient: The table is out of reach. The queue, and later the tick, retry the run.
         """
-        activation: Activation | None = None
+        activation: StreamedActivation | None = None
         try:
             claim = self.leases.claim(
                 job, lease_until=policy.lease_end(deadline), also_read=prefetch_keys(job)
             )
             if claim is None:
                 return
-            activation = Activation(claim)
+            activation = StreamedActivation(claim)
             try:
                 self._carry_on_for_readers(activation, deadline, claim.found)
             except LostLease:
@@ -141,7 +141,7 @@ class Turns:
                 activation.stream.close()
                 self.streams.finish()
 
-    def _settle(self, activation: Activation, error: Exception) -> None:
+    def _settle(self, activation: StreamedActivation, error: Exception) -> None:
         """Defer, retry or end a run whose activation raised an error."""
         claim, run_id = activation.claim, activation.run.id
         self._release(activation)
@@ -180,7 +180,7 @@ class Turns:
             self.leases.retry_later(claim, in_our_words(error))
 
     def _carry_on_for_readers(
-        self, activation: Activation, deadline: datetime, prefetched: PrefetchedItems
+        self, activation: StreamedActivation, deadline: datetime, prefetched: PrefetchedItems
     ) -> None:
         """Carry out a run, and rebuild its activation when the chat's readers change."""
         while True:
@@ -205,7 +205,7 @@ class Turns:
                 return
 
     def _carry_on(
-        self, activation: Activation, deadline: datetime, prefetched: PrefetchedItems
+        self, activation: StreamedActivation, deadline: datetime, prefetched: PrefetchedItems
     ) -> None:
         number = activation.run.activation
         steps = list(self.activations.steps(activation.claim))
@@ -260,7 +260,7 @@ class Turns:
 
     def _record_and_charge(
         self,
-        activation: Activation,
+        activation: StreamedActivation,
         step: Step,
         reading: Reading,
         step_recording: Recording,
@@ -291,7 +291,7 @@ class Turns:
                 )
 
     @staticmethod
-    def _asks_again(activation: Activation, number: int) -> bool:
+    def _asks_again(activation: StreamedActivation, number: int) -> bool:
         """Return whether this activation asks the model again."""
         if activation.over or activation.ended or activation.run.activation != number:
             return False
@@ -301,7 +301,11 @@ class Turns:
         return not activation.ended
 
     def _answer_reset(
-        self, activation: Activation, steps: Sequence[Step], reading: Reading, shown: ShownHistory
+        self,
+        activation: StreamedActivation,
+        steps: Sequence[Step],
+        reading: Reading,
+        shown: ShownHistory,
     ) -> None:
         """Answer a reset with the fixed answer, and end the run."""
         if steps:
@@ -316,7 +320,7 @@ class Turns:
 
     def _end_run(
         self,
-        activation: Activation,
+        activation: StreamedActivation,
         step: Step,
         reading: Reading,
         step_recording: Recording | None = None,
@@ -349,7 +353,7 @@ class Turns:
         activation.claim = claim
         self._release(activation)
 
-    def _permit(self, activation: Activation, reading: Reading, *, until: datetime) -> None:
+    def _permit(self, activation: StreamedActivation, reading: Reading, *, until: datetime) -> None:
         """Take a permit of the agent's concurrency limit, if there is a limit.
 
         Raises:
@@ -362,13 +366,13 @@ class Turns:
             raise Busy(f"{limit} runs of this agent are already running")
         activation.permit = True
 
-    def _release(self, activation: Activation) -> None:
+    def _release(self, activation: StreamedActivation) -> None:
         """Give back the permit of the concurrency limit, if the activation has one."""
         if activation.permit:
             self.concurrency_limit.give_back(activation.run)
             activation.permit = False
 
-    def _act(self, activation: Activation, step: Step, reading: Reading) -> Step:
+    def _act(self, activation: StreamedActivation, step: Step, reading: Reading) -> Step:
         """Carry out the tool calls of a step, if there are any, and record their results."""
         if not step.tool_calls:
             return step
@@ -382,7 +386,7 @@ class Turns:
         return step.model_copy(update={"results": results})
 
     def _read(
-        self, activation: Activation, steps: Sequence[Step], prefetched: PrefetchedItems
+        self, activation: StreamedActivation, steps: Sequence[Step], prefetched: PrefetchedItems
     ) -> Reading:
         """Read the data for the active chat of an activation.
 

@@ -31,7 +31,7 @@ from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.common.text_cuts import cut_text
-from skein.services.live.answer_streams import AnswerStreams
+from skein.services.live.answer_streams import AnswerStream, AnswerStreams
 from skein.services.runs.activations import Recording, recording
 from skein.services.workspace.thread_storage import run_link
 from skein.settings import Settings
@@ -57,6 +57,13 @@ class ModelDown(Transient):
         self.reason = next(known, Reason.MODEL_UNAVAILABLE)
 
 
+@dataclass(slots=True)
+class StreamedActivation(Activation):
+    """An activation with the stream of its answer; None if nobody listens."""
+
+    stream: AnswerStream | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSteps:
     """Client of the model: it asks for answers and returns them as steps."""
@@ -68,7 +75,7 @@ class ModelSteps:
 
     def ask(
         self,
-        activation: Activation,
+        activation: StreamedActivation,
         reading: Reading,
         prompt: PromptRecord,
         earlier: Sequence[Step],
@@ -141,7 +148,7 @@ class ModelSteps:
 
     def recording_of(
         self,
-        activation: Activation,
+        activation: StreamedActivation,
         step: Step,
         reading: Reading,
         prompt: PromptRecord | None,
@@ -166,7 +173,7 @@ class ModelSteps:
             held=held_by(reading, activation.run),
             borrowed=borrowed.shown if borrowed is not None else None,
             marks=(*prompt.marks, *marks),
-            thread=thread,
+            thread_id=thread.id if thread else None,
             at_thread=[run_link(thread, run.id, run.activation, reading.audience, self.clock)]
             if thread and threads.here
             else [],
@@ -188,7 +195,7 @@ class ModelSteps:
         self.metrics.count("AnswersFailed", reason="filtered")
 
 
-def open_stream(streams: AnswerStreams, activation: Activation, reading: Reading) -> None:
+def open_stream(streams: AnswerStreams, activation: StreamedActivation, reading: Reading) -> None:
     """Open the stream of an activation's answer if the answer is a text and somebody listens."""
     if activation.stream is not None:
         activation.stream.close()

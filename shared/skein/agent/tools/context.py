@@ -28,16 +28,14 @@ from dataclasses import dataclass, field
 from skein.agent.reading.reading import Reading
 from skein.errors import Correctable, Failed
 from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner, Reach, effect_id, scopes_at
+from skein.models.common.ownership import Owner, Reach, scopes_at
 from skein.models.runs.run import Run, SentMessage
-from skein.models.workspace.document import DocumentReach, Folder
 from skein.ports import Clock
 from skein.services.chats.own_chats import OwnChats
 from skein.services.chats.post_message import Chats
 from skein.services.directory.agents import Agents
 from skein.services.directory.lines import Lines
 from skein.services.directory.users import Profiles, Users
-from skein.services.live.answer_streams import AnswerStream
 from skein.services.memory.memories import Memories
 from skein.services.memory.search import MemorySearch
 from skein.services.planning.goals import Goals
@@ -49,7 +47,6 @@ from skein.services.replies.ask_and_wait import Questions
 from skein.services.runs.claim import Claim
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.queries import OwnRuns
-from skein.services.workspace.document_edits import Author
 from skein.services.workspace.document_search import DocumentSearch
 from skein.services.workspace.documents import Documents
 from skein.services.workspace.skills import Skills
@@ -85,7 +82,7 @@ class ToolServices:
 
 @dataclass(slots=True)
 class Activation:
-    """The state of one activation in progress.
+    """The state of one activation in progress, as far as tools know it.
 
     Attributes:
         claim: The claim as last written, which the cleanup after an error uses, too.
@@ -95,7 +92,6 @@ class Activation:
         permit: Whether the activation holds a permit of the concurrency limit.
         ended: Whether the agent ended the run.
         over: Whether the run waits or has ended, so that this worker may write nothing more.
-        stream: The stream of the answer; None if nobody listens.
     """
 
     claim: Claim
@@ -104,7 +100,6 @@ class Activation:
     permit: bool = False
     ended: bool = False
     over: bool = False
-    stream: AnswerStream | None = None
 
     @property
     def run(self) -> Run:
@@ -206,19 +201,6 @@ def owner_at(call: ToolContext) -> Owner:
     )
 
 
-def author_of(call: ToolContext) -> Author:
-    """Return the author of a change to a document or a thread."""
-    reading, run = call.reading, call.activation.run
-    return Author(
-        audience=content_of(call),
-        source_chat_id=reading.chat.id if reading.chat else None,
-        source_run_id=run.id,
-        activation=run.activation,
-        effect=effect_id(call.effect),
-        guard=call.activation.claim.guard,
-    )
-
-
 def reach_at(call: ToolContext) -> Reach:
     """Return the reach of the activation: open items, and those of its own scope."""
     reading = call.reading
@@ -229,14 +211,3 @@ def reach_at(call: ToolContext) -> Reach:
         readers=readers_of(call),
         content=content_of(call),
     )
-
-
-def document_reach(call: ToolContext) -> DocumentReach:
-    """Return the reach for documents: the chat's, those of the activation's scope, open ones."""
-    reading, run = call.reading, call.activation.run
-    folders = [Folder(tenant=run.tenant, agent_id=run.agent_id)]
-    if reading.scope is not None:
-        folders.insert(0, Folder(tenant=run.tenant, agent_id=run.agent_id, scope=reading.scope))
-    if reading.chat is not None:
-        folders.insert(0, Folder(tenant=run.tenant, chat_id=reading.chat.id))
-    return DocumentReach(folders=tuple(folders), readers=readers_of(call), content=content_of(call))

@@ -3,38 +3,21 @@
 from itertools import groupby
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from skein.agent.prompt.documents import SHOWN_CHARACTERS, document_text, named
 from skein.agent.prompt.skills import skill_text
-from skein.agent.tools.arguments import (
-    MAY_BE_EMPTY,
-    Count,
-    DocumentName,
-    DocumentPart,
-    DocumentText,
-    Id,
-    ListPosition,
-    MediaType,
-    Offset,
-    Query,
-    SkillName,
-    Version,
-)
+from skein.agent.tools.arguments import LINE, MAX_NUMBER, MAY_BE_EMPTY, TEXT, Count, Id, Query
 from skein.agent.tools.base import refusals_as_tool_errors, tool
-from skein.agent.tools.context import (
-    ToolContext,
-    author_of,
-    document_reach,
-    own_scope,
-    reach_at,
-)
+from skein.agent.tools.context import ToolContext, own_scope, reach_at
+from skein.agent.tools.workspace import DocumentName, SkillName, author_of, document_reach
 from skein.errors import Correctable, Failed, Forbidden, NotFound
 from skein.models.chats.chat import Chat
 from skein.models.common.base import rfc3339
-from skein.models.common.json_types import JsonBool
+from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.workspace.document import (
     ID_PATTERN,
+    MAX_DOCUMENT_BYTES,
     Document,
     DocumentEffect,
     DocumentReach,
@@ -42,6 +25,17 @@ from skein.models.workspace.document import (
 )
 from skein.services.runs.disclosure import check_post
 from skein.services.workspace.document_edits import Revision
+
+MediaType = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=151), LINE
+]
+ListPosition = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=64), LINE
+]
+Version = Annotated[int, Field(ge=1, le=MAX_NUMBER), NUMBER]
+Offset = Annotated[int, Field(ge=0, le=MAX_NUMBER), NUMBER]
+DocumentText = Annotated[str, Field(max_length=MAX_DOCUMENT_BYTES), TEXT]
+DocumentPart = Annotated[str, Field(min_length=1, max_length=MAX_DOCUMENT_BYTES), TEXT]
 
 AsRead = Annotated[Version | None, Field(description="Fails if the version differs.")]
 

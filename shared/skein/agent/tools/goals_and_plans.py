@@ -2,25 +2,24 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
-from skein.agent.tools.arguments import (
-    Cron,
-    GoalText,
-    Id,
-    Instruction,
-    Moment,
-    PlanName,
-    Priority,
-    RunAfter,
-    TimeZone,
-)
+from skein.agent.tools.arguments import TEXT, Id, Moment, Priority
 from skein.agent.tools.base import refusals_as_tool_errors, tool
 from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.models.common.base import rfc3339
 from skein.models.common.json_types import JsonBool
 from skein.models.common.ownership import effect_id
 from skein.services.common.schedule import local_time
+
+PlanName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), TEXT
+]
+RunAfter = Annotated[str, StringConstraints(min_length=1, max_length=40), TEXT]
+Cron = Annotated[str, StringConstraints(min_length=1, max_length=200), TEXT]
+TimeZone = Annotated[str, StringConstraints(min_length=1, max_length=64), TEXT]
+GoalText = Annotated[str, Field(min_length=1, max_length=1_000), TEXT]
+Instruction = Annotated[str, Field(min_length=1, max_length=4_000), TEXT]
 
 GoalOutcome = Literal["completed", "abandoned"]
 

@@ -4,12 +4,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.tools.arguments import Count, Id, MemoryText, Query
+from skein.agent.tools.arguments import TEXT, Count, Id, Query
 from skein.agent.tools.base import refusals_as_tool_errors, tool
 from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.models.memory.memory import Memory, MemoryKind
 from skein.services.common.quoting import quoted, quoted_id
 from skein.services.memory.memories import memory_id_of
+
+MemoryText = Annotated[str, Field(min_length=1, max_length=10_000), TEXT]
 
 MAX_TEXT = 2_000  # characters of one memory in a list
 CUT = " [...]"

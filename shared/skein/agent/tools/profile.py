@@ -2,10 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from skein.agent.reading.reading import person_at, profile_audience
-from skein.agent.tools.arguments import FieldName, ProfileText, ProfileTexts
+from skein.agent.tools.arguments import LINE, TEXT
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, content_of
 from skein.errors import Correctable, Failed, Unprocessable
@@ -14,6 +14,12 @@ from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_id
 from skein.models.directory.profile_change import ProfileSource
 from skein.services.common.optimistic import NOT_FROM_HERE
+
+FieldName = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), LINE
+]
+ProfileText = Annotated[str, Field(max_length=1_000), TEXT]
+ProfileTexts = Annotated[list[ProfileText], Field(max_length=20)]
 
 
 @tool

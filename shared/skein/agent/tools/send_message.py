@@ -9,7 +9,7 @@ from pydantic import Field, create_model
 
 from skein.agent.prompt.builder import speaks_in_text
 from skein.agent.prompt.spoken_text import speakers_in, spoken
-from skein.agent.tools.arguments import Id, MessageNumber, MessageText
+from skein.agent.tools.arguments import TEXT, Id, MessageNumber
 from skein.agent.tools.base import Tool, tool
 from skein.agent.tools.context import ToolContext
 from skein.errors import (
@@ -22,6 +22,7 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
+from skein.models.chats.chat import MAX_TEXT
 from skein.models.common.audience import NOBODY, Audience, Origin
 from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Write
@@ -30,6 +31,8 @@ from skein.services.chat_state.audience import audience_of, destination_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import NewMessage
 from skein.services.runs.disclosure import check_post
+
+MessageText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), TEXT]
 
 ORIGIN_CHARACTERS = 200
 ELSEWHERE = "Post a message in another of your chats."

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from skein.agent.prompt.documents import (
     SHOWN_CHARACTERS,
@@ -13,28 +13,26 @@ from skein.agent.prompt.documents import (
 from skein.agent.prompt.skills import skill_text
 from skein.agent.prompt.threads import thread_text
 from skein.agent.reading.workspace import ShownDocument
-from skein.agent.tools.arguments import (
-    MAY_BE_EMPTY,
-    Aim,
-    Blocking,
-    Concern,
-    DocumentNames,
-    Finding,
-    Id,
-    Priority,
-    SkillLabel,
-    SkillLabels,
-    SkillNames,
-    ThreadNote,
-)
+from skein.agent.tools.arguments import LINE, MAY_BE_EMPTY, TEXT, Id, Priority
 from skein.agent.tools.base import refusals_as_tool_errors, tool
-from skein.agent.tools.context import ToolContext, author_of, owner_at, reach_at
+from skein.agent.tools.context import ToolContext, owner_at, reach_at
+from skein.agent.tools.workspace import DocumentNames, SkillNames, author_of
 from skein.errors import Correctable, NotFound
 from skein.models.common.ownership import effect_id
 from skein.models.workspace.skill import CORE
 from skein.models.workspace.thread import EndedThreadStatus, Thread, ThreadKind
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.thread_changes import ThreadEdit
+
+SkillLabel = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=50), LINE
+]
+SkillLabels = Annotated[list[SkillLabel], Field(max_length=10)]
+Concern = Annotated[str, Field(min_length=1, max_length=300), TEXT]
+Aim = Annotated[str, Field(max_length=1_000), TEXT]
+ThreadNote = Annotated[str, Field(max_length=2_000), TEXT]
+Blocking = Annotated[str, Field(max_length=500), TEXT]
+Finding = Annotated[str, Field(min_length=1, max_length=4_000), TEXT]
 
 SHOWN_BYTES = 40_000  # of a thread in a tool result; a step's results hold 60,000 in all
 SKILL_BYTES = 12_000  # of the skills in a tool result

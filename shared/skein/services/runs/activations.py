@@ -14,7 +14,6 @@ from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
 from skein.models.runs.run import HeldContent, RunMark, SentMessage, ShownHistory, ShownStaging
 from skein.models.runs.step import Step, ToolResult
-from skein.models.workspace.thread import Thread
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.runs.claim import (
@@ -53,12 +52,12 @@ def recording(
     held: HeldContent | None = None,
     borrowed: ShownStaging | None = None,
     marks: Sequence[RunMark] = (),
-    thread: Thread | None = None,
+    thread_id: str | None = None,
     at_thread: Sequence[Write] = (),
 ) -> Recording:
     """Build the writes that record a step.
 
-    `shown`, `held` and `thread` count only if the step is its activation's first.
+    `shown`, `held` and `thread_id` count only if the step is its activation's first.
 
     Args:
         step: The step, with the prompt if it is the activation's first.
@@ -66,7 +65,7 @@ def recording(
         held: The content that the prompt held, with its audience.
         borrowed: The borrowed context that the prompt held, if any.
         marks: The marks of the prompt and of the answer.
-        thread: The active thread of the prompt.
+        thread_id: The active thread of the prompt.
         at_thread: The writes that record the run's work at the thread.
     """
     changed = claim.with_run(
@@ -79,7 +78,7 @@ def recording(
     )
     names = ["steps_taken", "usage", "shown", "held", "borrowed", "marks"]
     if step.prompt is not None:
-        changed = changed.with_run(active_thread_id=thread.id if thread else None)
+        changed = changed.with_run(active_thread_id=thread_id)
         names.append("active_thread_id")
     kept = step.model_copy(update={"expires_at": claim.kept_until(step.ended_at)})
     own_writes = (Put(step.key, kept.to_item(), Missing()), *at_thread)
