@@ -42,6 +42,8 @@ PREFIXES = {"LIVE", "LIVE_RUN"} | {
 }
 SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
+NOT_CHECKED = {"adapters", "bootstrap", "models"}  # folders that decide nothing
+
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.
 SHOWN_TO_AGENTS = {
     "agent/reading/fallback.py": "the current message, where that is all there is",
@@ -125,11 +127,11 @@ OTHERS = {
 
 @cache
 def _modules() -> dict[str, ast.Module]:
-    paths = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob("*.py"))}
+    paths = {path.relative_to(PACKAGE): path for path in sorted(PACKAGE.rglob("*.py"))}
     return {
-        name: ast.parse(path.read_text(encoding="utf-8"))
+        str(name): ast.parse(path.read_text(encoding="utf-8"))
         for name, path in paths.items()
-        if name.startswith(("agent/", "services/"))
+        if len(name.parts) > 1 and NOT_CHECKED.isdisjoint(name.parts)
     }
 
 

@@ -76,15 +76,15 @@ def test_the_local_stack_imports_no_tests() -> None:
         assert not [name for name in _imports(path) if name.startswith("tests")], path
 
 
+LAYERS = {PACKAGE / name for name in ("adapters", "agent", "bootstrap", "models", "services")}
 PACKAGES = sorted(
     init.parent
-    for layer in ("models", "services", "agent")
-    for init in (PACKAGE / layer).glob("*/__init__.py")
-    if "tools" not in init.parts
+    for init in PACKAGE.glob("*/**/__init__.py")
+    if init.parent not in LAYERS and not {"adapters", "tools"} & set(init.parts)
 )
 
 
-@pytest.mark.parametrize("package", PACKAGES, ids=lambda p: f"{p.parent.name}.{p.name}")
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_packages_name_the_modules_that_others_use(package: Path) -> None:
     """`__all__` of a package lists its modules that are imported from outside it, and no others."""
     name = ".".join(package.relative_to(ROOT / "shared").parts)

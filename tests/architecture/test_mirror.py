@@ -28,7 +28,8 @@ def modules_of(subject: str) -> set[str]:
     """Return the modules of a subject in all layers, and the modules beside the layers."""
     layers = [LAYER, LAYER / "models", LAYER / "services", LAYER / "agent"]
     folders = FOLDERS.get(subject, [layer / subject for layer in layers])
-    paths = [path for folder in folders for path in folder.glob("*") if folder.is_dir()]
+    inside = "*" if subject in FOLDERS else "**/*"
+    paths = [path for folder in folders for path in folder.glob(inside) if folder.is_dir()]
     return {path.stem for path in [*paths, *LAYER.glob("*.py")] if not path.stem.startswith("_")}
 
 

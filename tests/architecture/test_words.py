@@ -282,11 +282,13 @@ def parts(name: str) -> list[str]:
 
 def public_classes() -> Iterator[tuple[str, str]]:
     """Each public class of the package, with its file."""
-    for folder in ("services", "agent", "models", "adapters"):
-        for path in sorted((PACKAGE / folder).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    yield str(path.relative_to(PACKAGE)), node.name
+    for path in sorted(PACKAGE.glob("*/**/*.py")):
+        name = path.relative_to(PACKAGE)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ClassDef) or name.parts[0] == "bootstrap":
+                continue
+            if not node.name.startswith("_"):
+                yield str(name), node.name
 
 
 def names(path: Path) -> set[str]:
