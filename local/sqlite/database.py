@@ -16,7 +16,7 @@ MEMORY = ":memory:"
 # The format of the data folder, kept as `user_version` of its databases. Raise it with each change
 # after which this code cannot use a folder of the code before: other keys, required attributes,
 # tables of SQLite or files. A folder of another format is refused.
-STORAGE_FORMAT = 4
+STORAGE_FORMAT = 5
 SCHEMA = """
 CREATE TABLE items (
   pk TEXT NOT NULL,

@@ -37,8 +37,9 @@ TELLING = {
     "ThreadIndex",
 }
 
-PREFIXES = {"LIVE", "LIVE_RUN"} | {
-    f"{kind}.PREFIX" for kind in ("BorrowedContext", "Document", "Goal", "Message", "Plan")
+PREFIXES = {"LIVE_RUN"} | {
+    f"{kind}.PREFIX"
+    for kind in ("BorrowedContext", "Document", "Goal", "Memory", "Message", "Plan", "self.kind")
 }
 SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
@@ -55,8 +56,7 @@ SHOWN_TO_AGENTS = {
     "services/recall/search.py": "RECALLED and recall, each message by its own audience",
     "services/runs/queries.py": "get_my_runs and stop_run; the rest is for operators",
     "services/workspace/documents.py": "the tools of documents, by their reach",
-    "services/planning/goals.py": "end_goal, by its reach",
-    "services/memory/memories.py": "save_memory, forget_memory and search_memories, by their reach",
+    "services/items/store.py": "the tools of memories, goals and plans, by their reach",
     "services/memory/store.py": "what is remembered already, by the reach of whoever remembers",
     "services/planning/plans.py": "cancel_plan, by its reach",
     "services/workspace/thread_changes.py": "the documents of threads, by whoever is there",
@@ -145,7 +145,7 @@ def _makes(node: ast.AST) -> bool:
         isinstance(node, ast.Attribute)
         and node.attr in {"from_item", "unpacked"}
         and ast.unparse(node.value) in TELLING
-    )
+    ) or (isinstance(node, ast.Attribute) and ast.unparse(node) == "found.stored")
 
 
 def _names(node: ast.AST) -> bool:

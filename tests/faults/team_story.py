@@ -18,7 +18,7 @@ from skein.services.inbound.webhook_signature import sign
 from tests.faults.deployment import Deployment, Phone
 from tests.faults.sweeps import Sweep
 from tests.support.api_client import recorded
-from tests.support.builders import NOON, TENANT, bot, person
+from tests.support.builders import NOON, TENANT, bot, live, person
 from tests.support.fakes import Calls, Said, ScriptedModel, calls
 
 HUSAM = person()
@@ -169,8 +169,8 @@ class Questions(Team):
 
     def check(self, *, lost_answers: int = 0) -> None:
         super().check(lost_answers=lost_answers)
-        assert [goal.text[:7] for goal in self.app.goals.active(OPEN.reach)] == ["Publish"]
-        assert [plan.name for plan in self.app.plans.active(OPEN.reach)] == ["Look back"]
+        assert [goal.text[:7] for goal in live(self.app.goals, OPEN.reach)] == ["Publish"]
+        assert [plan.name for plan in live(self.app.plans, OPEN.reach)] == ["Look back"]
         memories = self.app.memories.live(OPEN.reach)
         assert [memory.text.partition(" #")[0] for memory in memories] == [LEARN[1]["text"]]
         run = self.the_run()
@@ -329,7 +329,7 @@ class Planned(Team):
 
     def check(self, *, lost_answers: int = 0) -> None:
         super().check(lost_answers=lost_answers)
-        assert self.app.plans.active(OPEN.reach) == ()
+        assert live(self.app.plans, OPEN.reach) == ()
 
 
 class Served(Team):

@@ -28,7 +28,7 @@ from skein.services.runs.claim import Claim
 from skein.services.runs.policy import WAIT_SECONDS
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryQueues
-from tests.support.builders import NOON, TENANT, World, bot, person, statuses
+from tests.support.builders import NOON, TENANT, World, bot, live, person, statuses
 from tests.support.engine import TABLE_NAME
 from tests.support.fakes import ScriptedModel, says
 
@@ -261,7 +261,7 @@ def test_ticks_at_once_fire_a_plan_once(world: Rivals) -> None:
     assert [job for job in mine if isinstance(job, RunJob) and job.run_id == run.id] == [
         RunJob(tenant=TENANT, run_id=run.id, agent_id=world.coach.id)
     ]
-    assert world.app.plans.active(owner.reach) == ()
+    assert live(world.app.plans, owner.reach) == ()
 
 
 def test_messages_upkeep_and_summaries_at_once_lose_none_of_each_others_writes(

@@ -14,7 +14,7 @@ from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
 from skein.services.chats.post_message import PostedMessage
 from tests.faults.test_concurrency_engine import Rivals, at_once
-from tests.support.builders import TENANT
+from tests.support.builders import TENANT, live
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -82,8 +82,8 @@ def test_texts_and_the_link_of_their_number_at_once_lose_and_double_nothing(worl
             "audience": Audience(open=False, people=(world.ann.id,)),
         }
     )
-    assert [goal.audience for goal in world.app.goals.active(hers.reach)] == [hers.audience] * 3
-    assert [plan.audience for plan in world.app.plans.active(hers.reach)] == [hers.audience]
+    assert [goal.audience for goal in live(world.app.goals, hers.reach)] == [hers.audience] * 3
+    assert [plan.audience for plan in live(world.app.plans, hers.reach)] == [hers.audience]
 
 
 def test_texts_while_a_number_is_taken_away_are_anns_or_a_strangers(world: Texters) -> None:

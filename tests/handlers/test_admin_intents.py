@@ -9,7 +9,7 @@ from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
 from skein.models.directory.agent import Agent
 from tests.support.api_client import Client, everything, operator
-from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.builders import NOON, TENANT, World, bot, live, person
 
 GOALS = "/v1/agents/agt_a/goals"
 PLANS = "/v1/agents/agt_a/plans"
@@ -75,7 +75,7 @@ def test_a_goal_from_its_beginning_to_its_end(admin: Client) -> None:
 
 def test_goals_that_operators_make_are_open(world: World, admin: Client) -> None:
     admin.post(GOALS, {"text": "Finish Q4"})
-    [goal] = world.app.goals.active(Owner(tenant=TENANT, agent_id="agt_a").reach)
+    [goal] = live(world.app.goals, Owner(tenant=TENANT, agent_id="agt_a").reach)
     assert goal.audience.open
 
 

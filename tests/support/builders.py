@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 
@@ -15,8 +15,9 @@ from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
 from skein.models.chats.chat import Chat, Membership, Message, SmsAddress, chat_partition
+from skein.models.common.agent_item import AgentItem
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.ownership import owned_partition
+from skein.models.common.ownership import Reach, owned_partition
 from skein.models.common.storage import Put, Query
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.agent import Agent
@@ -24,7 +25,7 @@ from skein.models.directory.line import Line
 from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import User
 from skein.models.memory.consolidation import ConsolidationRecord
-from skein.models.memory.memory import ENDED, LIVE, Memory
+from skein.models.memory.memory import Memory
 from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
@@ -40,6 +41,7 @@ from skein.models.outbox.jobs import (
 from skein.models.runs.run import Run
 from skein.services.chat_state.closed_memberships import closing, read_membership
 from skein.services.chats.post_message import NewMessage, PostedMessage
+from skein.services.items.store import OwnedStore
 from skein.settings import Settings
 from tests.fakes.background import InlineBackground
 from tests.fakes.model_list import MemoryModelList
@@ -299,7 +301,8 @@ class World:
     def memories(self, agent_id: str = "agt_a", scope: str | None = None) -> list[Memory]:
         """What an agent remembers, in the order in which it was made; what ended, too."""
         partition = owned_partition(TENANT, agent_id, scope)
-        pages = [self.table.query(Query.under(partition, prefix)) for prefix in (LIVE, ENDED)]
+        prefixes = (Memory.PREFIX, Memory.PREFIX.ended)
+        pages = [self.table.query(Query.under(partition, prefix)) for prefix in prefixes]
         found = [Memory.from_item(item) for page in pages for item in page.items]
         return sorted(found, key=lambda memory: memory.id)
 
@@ -332,6 +335,16 @@ def person(user_id: str = "usr_husam", name: str = "Husam") -> NamedMember:
 
 def bot(agent_id: str = "agt_a", name: str = "Coach") -> NamedMember:
     return NamedMember(kind="agent", id=agent_id, name=name)
+
+
+Kept = TypeVar("Kept", bound=AgentItem)
+
+
+def live(store: OwnedStore[Kept], reach: Reach) -> tuple[Kept, ...]:
+    """The live items of a kind that may be shown within reach, by id."""
+    status = store.kind.LIVE_STATUS
+    pages = [store.list(reach.at(scope), status=status) for scope in reach.scopes]
+    return tuple(item for page in pages for item in page.items)
 
 
 def statuses(runs: Iterable[Run]) -> list[str]:

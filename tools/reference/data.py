@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
 from skein.models.chats import borrowed, chat, idempotency
-from skein.models.common import ownership
+from skein.models.common import agent_item, ownership
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef, Stored
 from skein.models.common.storage import Key
@@ -206,19 +206,19 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
     "Items of agents": {
         "`Goal`": Row(goal.Goal.key_of(TENANT, AGENT, None, "{goal}"), goal.Goal),
         "`Goal` set in a direct chat": Row(
-            goal.Goal.key_of(TENANT, AGENT, "user:{id}", "{goal}"), goal.Goal.key_of
+            goal.Goal.key_of(TENANT, AGENT, "user:{id}", "{goal}"), goal.Goal
         ),
         "`Goal` that has ended": Row(
-            goal.Goal.ended_key_of(TENANT, AGENT, None, "{goal}"), goal.Goal.ended_key_of
+            goal.Goal.key_of(TENANT, AGENT, None, "{goal}", live=False), goal.Goal
         ),
         "`Plan`": Row(plan.Plan.key_of(TENANT, AGENT, None, "{plan}"), plan.Plan),
         "`Plan` that has ended": Row(
-            plan.Plan.ended_key_of(TENANT, AGENT, None, "{plan}"), plan.Plan.ended_key_of
+            plan.Plan.key_of(TENANT, AGENT, None, "{plan}", live=False), plan.Plan
         ),
-        "core memory": Row(_memory_key("core"), memory.Memory),
+        "core `Memory`": Row(_memory_key("core"), memory.Memory),
         "constitutional memory": Row(_memory_key("core", constitutional=True), memory.Memory),
         "journal entry": Row(_memory_key("journal"), memory.Memory),
-        "memory that has ended": Row(_memory_key("core", superseded_by="mem_2"), memory.Memory),
+        "memory that has ended": Row(_memory_key("core", status="superseded"), memory.Memory),
         "`ReflectionRecord`": Row(
             reflection.ReflectionRecord.key_of(TENANT, AGENT, None, "{record}"),
             reflection.ReflectionRecord,
@@ -237,7 +237,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             thread.ThreadRunLink.key_of(TENANT, AGENT, None, "{thread}", "{run}", 1),
             thread.ThreadRunLink,
         ),
-        "revision": Row(memory.revision_key(TENANT, AGENT, None), memory.revision_key),
+        "revision": Row(agent_item.revision_key(TENANT, AGENT, None), agent_item.revision_key),
         "effect": Row(ownership.effect_key(TENANT, AGENT, None, "{effect}"), ownership.effect_key),
         "`Posting`": Row(stored.Posting.key_of(TENANT, AGENT, None, "{stem}"), stored.Posting),
     },
@@ -356,6 +356,6 @@ def _first_line(documented: Any) -> str:
 def _entities(kind: type[Stored] = Stored) -> Iterator[str]:
     """Yield every kind of item that is stored under a key of its own."""
     for inner in kind.__subclasses__():
-        if "key_of" in vars(inner):
+        if hasattr(inner, "key_of") and inner is not agent_item.AgentItem:
             yield inner.__name__
         yield from _entities(inner)

@@ -70,7 +70,7 @@ def list_memories(
 ) -> MemoryPage:
     """Lists memories of the open scope unless a user or a chat is given, oldest first."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
-    page = services().memories.list(reach, kind=kind, state=state, limit=limit, cursor=cursor)
+    page = services().memories.list(reach, status=state, kind=kind, limit=limit, cursor=cursor)
     items = tuple(map(MemoryResource.of, page.items))
     return MemoryPage(items=items, next_cursor=page.next_cursor)
 
@@ -102,7 +102,7 @@ def delete_memory(
     agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
     """A constitutional memory can be removed, too. A removed memory can be restored."""
-    services().memories.remove(
+    services().memories.delete(
         reach_of(router.caller.tenant, agent_id, user_id, chat_id), memory_id
     )
     return no_content()

@@ -196,5 +196,5 @@ def cancel_plan(
     agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
     """The plan is kept as canceled. An ended plan stays unchanged."""
-    services().plans.cancel_by_id(_reach(agent_id, user_id, chat_id), plan_id)
+    services().plans.delete(_reach(agent_id, user_id, chat_id), plan_id)
     return no_content()

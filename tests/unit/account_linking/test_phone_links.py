@@ -12,6 +12,7 @@ from skein.errors import Conflict, NotFound
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Membership, SmsAddress
+from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience, Origin
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner, Reach, owned_partition
@@ -20,7 +21,7 @@ from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Key, Put, Q
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import Merge, User
-from skein.models.memory.memory import REVISION, Memory
+from skein.models.memory.memory import Memory
 from skein.models.outbox.jobs import RecallJob, SummaryJob
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
@@ -33,7 +34,7 @@ from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
 from tests.support.agents import rival, settle
 from tests.support.api_client import Client, operator
-from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
+from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, live, person
 from tests.support.fakes import NOTHING_NEW, MeanwhileTable, calls
 
 ANN = person("usr_ann", "Ann")
@@ -312,10 +313,10 @@ def test_link_phone_moves_items_to_the_user_in_all_chats() -> None:
     scope = f"user:{ANN.id}"
     owner_ = Owner(tenant=TENANT, agent_id=COACH.id, scope=scope, audience=hers)
     assert kept(world, caller.id) == []
-    [active] = goals.active(owner_.reach)
+    [active] = live(goals, owner_.reach)
     assert (active.id, active.audience, active.scope) == (goal.id, hers, scope)
     assert goals.get(owner_.reach, done.id).status == "completed"
-    [plan] = plans.active(owner_.reach)
+    [plan] = live(plans, owner_.reach)
     assert (plan.audience, plan.name) == (hers, "nudge")
     moved = world.table.get(memory.model_copy(update={"scope": scope}).key)
     assert moved is not None
@@ -327,7 +328,7 @@ def test_link_phone_moves_items_to_the_user_in_all_chats() -> None:
     assert "nudge" in sections["PLANS"]
 
     plans.set(owner_, "nudge", "Nudge her more", run_after="2 hours")
-    [plan] = plans.active(owner_.reach)
+    [plan] = live(plans, owner_.reach)
     assert plan.instruction == "Nudge her more"
     world.clock.advance(3 * 3600)
     world.tick()

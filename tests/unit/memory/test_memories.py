@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, Unprocessable
+from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
-from skein.models.memory.memory import JOURNAL_DAYS, KEPT_DAYS, REFLECTION_LEAD, REVISION, Memory
+from skein.models.memory.memory import JOURNAL_DAYS, KEPT_DAYS, REFLECTION_LEAD, Memory
 from skein.services.memory.memories import memory_id_of
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import MeanwhileTable
@@ -141,7 +142,7 @@ def test_nothing_is_written_for_a_run_that_was_taken_over() -> None:
     with pytest.raises(LostLease):
         world.app.memories.forget(OWNER.reach, memory.id, guard=FAILS)
     assert live(world) == ["Ann likes tea"]
-    assert world.app.memories.forget(OWNER.reach, memory.id, guard=HOLDS).deleted_at == NOON
+    assert world.app.memories.forget(OWNER.reach, memory.id, guard=HOLDS).ended_at == NOON
 
 
 def test_the_id_of_an_effect_is_the_same_on_every_attempt_and_in_the_order_of_time() -> None:
@@ -160,12 +161,12 @@ def test_removed_memory_is_hidden_and_restored_unchanged() -> None:
     world = World()
     memory = add(world)
     world.clock.advance(60)
-    gone = world.app.memories.remove(OWNER.reach, memory.id)
-    assert gone.deleted_at == world.clock.now()
+    gone = world.app.memories.delete(OWNER.reach, memory.id)
+    assert gone.ended_at == world.clock.now()
     assert live(world) == []
     assert keys(world) == [f"ENDED#FACT#2#{memory.id}"]
     world.clock.advance(60)
-    assert world.app.memories.remove(OWNER.reach, memory.id) == gone
+    assert world.app.memories.delete(OWNER.reach, memory.id) == gone
     back = world.app.memories.restore(OWNER.reach, memory.id)
     assert back == memory.model_copy(update={"version": 3})
     assert live(world) == ["Ann likes tea"]
@@ -184,7 +185,7 @@ def test_superseded_memory_can_be_restored_beside_its_successor() -> None:
 def test_a_faded_entry_that_is_brought_back_is_on_record_and_not_remembered() -> None:
     world = World()
     note = add(world, kind="journal")
-    world.app.memories.remove(OWNER.reach, note.id)
+    world.app.memories.delete(OWNER.reach, note.id)
     world.clock.advance(SHOWN.total_seconds())
     assert world.app.memories.restore(OWNER.reach, note.id).fades_at == note.fades_at
     assert live(world) == []
@@ -196,14 +197,14 @@ def test_only_operators_can_remove_a_constitutional_memory() -> None:
     with pytest.raises(Conflict, match="constitutional"):
         world.app.memories.forget(OWNER.reach, law.id)
     assert live(world) == ["Ann likes tea"]
-    world.app.memories.remove(OWNER.reach, law.id)
+    world.app.memories.delete(OWNER.reach, law.id)
     assert live(world) == []
 
 
 def test_a_journal_entry_that_has_ended_is_due_for_nothing() -> None:
     world = World()
     note = add(world, kind="journal")
-    gone = world.app.memories.remove(OWNER.reach, note.id)
+    gone = world.app.memories.delete(OWNER.reach, note.id)
     assert "gsi2pk" not in (world.table.get(gone.key) or {})
     back = world.app.memories.restore(OWNER.reach, note.id)
     assert "gsi2pk" in (world.table.get(back.key) or {})
@@ -211,7 +212,7 @@ def test_a_journal_entry_that_has_ended_is_due_for_nothing() -> None:
 
 def test_a_memory_that_is_not_there_is_not_found() -> None:
     memories = World().app.memories
-    for ask in (memories.get, memories.forget, memories.remove, memories.restore):
+    for ask in (memories.get, memories.forget, memories.delete, memories.restore):
         with pytest.raises(NotFound):
             ask(OWNER.reach, "mem_1")
 
@@ -240,7 +241,7 @@ def _various(world: World) -> None:
     ):
         add(world, text, **fields)
     for memory_id in ("mem_gone", "mem_note"):
-        world.app.memories.remove(OWNER.reach, memory_id)
+        world.app.memories.delete(OWNER.reach, memory_id)
     world.clock.advance(SHOWN.total_seconds())
     add(world, "Note", kind="journal")
 
@@ -250,14 +251,14 @@ def _various(world: World) -> None:
     ("wanted", "found"),
     [
         ({}, ["Law", "Core", "Faded", "Note", "Gone", "Gone note"]),
-        ({"state": "live"}, ["Law", "Core", "Note"]),
-        ({"state": "ended"}, ["Faded", "Gone", "Gone note"]),
+        ({"status": "live"}, ["Law", "Core", "Note"]),
+        ({"status": "ended"}, ["Faded", "Gone", "Gone note"]),
         ({"kind": "core"}, ["Law", "Core", "Gone"]),
         ({"kind": "journal"}, ["Faded", "Note", "Gone note"]),
-        ({"kind": "core", "state": "live"}, ["Law", "Core"]),
-        ({"kind": "core", "state": "ended"}, ["Gone"]),
-        ({"kind": "journal", "state": "live"}, ["Note"]),
-        ({"kind": "journal", "state": "ended"}, ["Faded", "Gone note"]),
+        ({"kind": "core", "status": "live"}, ["Law", "Core"]),
+        ({"kind": "core", "status": "ended"}, ["Gone"]),
+        ({"kind": "journal", "status": "live"}, ["Note"]),
+        ({"kind": "journal", "status": "ended"}, ["Faded", "Gone note"]),
     ],
 )
 def test_pages_hold_every_memory_that_is_wanted_once(
@@ -293,7 +294,7 @@ def test_memory_that_may_not_be_shown_cannot_be_read_or_forgotten() -> None:
         for ask in (world.app.memories.get, world.app.memories.forget):
             with pytest.raises(NotFound):
                 ask(where, memory.id)
-    assert world.app.memories.forget(reach("usr_ann", "usr_ben"), memory.id).deleted_at == NOON
+    assert world.app.memories.forget(reach("usr_ann", "usr_ben"), memory.id).ended_at == NOON
 
 
 def test_a_memory_that_may_not_be_shown_is_no_double_either() -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from skein.errors import ModelRejected, Unavailable
+from skein.models.common.agent_item import revision_key
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Put
-from skein.models.memory.memory import JOURNAL_DAYS, Memory, MemoryKind, revision_key
+from skein.models.memory.memory import JOURNAL_DAYS, Memory, MemoryKind
 from skein.models.memory.reflection import ReflectionRecord
 from skein.models.outbox.jobs import ReflectionJob
 from skein.settings import Settings
@@ -148,7 +149,7 @@ def test_considered_journal_entry_is_not_due_again() -> None:
 def test_a_removed_entry_is_not_due() -> None:
     world = coached()
     [memory] = remembered(world, "Ana runs on Fridays")
-    gone = memory.model_copy(update={"deleted_at": world.clock.now()})
+    gone = memory.ended("removed", world.clock.now())
     assert "gsi2sk" in memory.to_item()
     assert "gsi2sk" not in gone.to_item()
 
@@ -318,7 +319,7 @@ def test_an_entry_that_is_removed_while_the_model_thinks_stays_removed() -> None
     [memory] = remembered(world, "Ana runs on Fridays")
 
     def answer(_: object) -> str:
-        world.app.memories.remove(Reach(tenant=TENANT, agent_id="agt_a"), memory.id)
+        world.app.memories.delete(Reach(tenant=TENANT, agent_id="agt_a"), memory.id)
         return promotes(1)
 
     world.model.reflections.append(answer)
@@ -333,7 +334,7 @@ def test_a_promotion_can_be_taken_back() -> None:
     reflect(nearly_faded(world))
     reach = Reach(tenant=TENANT, agent_id="agt_a")
     [kept] = [memory for memory in world.memories() if memory.kind == "core"]
-    world.app.memories.remove(reach, kept.id)
+    world.app.memories.delete(reach, kept.id)
     world.app.memories.restore(reach, entry.id)
     assert [(m.kind, m.text) for m in world.memories() if m.live] == [("journal", entry.text)]
 
@@ -345,7 +346,7 @@ def test_entry_whose_promotion_was_removed_is_not_promoted_again() -> None:
     reflect(nearly_faded(world))
     reach = Reach(tenant=TENANT, agent_id="agt_a")
     [kept] = [memory for memory in world.memories() if memory.kind == "core"]
-    world.app.memories.remove(reach, kept.id)
+    world.app.memories.delete(reach, kept.id)
     world.app.memories.restore(reach, entry.id)
     world.clock.advance(DAY)
     assert world.app.reflection_finder.run(until=world.clock.now() + LONG_INVOCATION) == 0
@@ -358,7 +359,7 @@ def test_restored_entry_that_was_not_promoted_is_not_asked_again() -> None:
     [entry] = remembered(world, "Ana runs on Fridays")
     reflect(nearly_faded(world))
     reach = Reach(tenant=TENANT, agent_id="agt_a")
-    world.app.memories.remove(reach, entry.id)
+    world.app.memories.delete(reach, entry.id)
     world.app.memories.restore(reach, entry.id)
     reflect(world)
     assert len(world.model.reflection_requests) == 1

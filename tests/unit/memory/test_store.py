@@ -6,11 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from skein.models.common.agent_item import revision_key
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Page, Put, Query
 from skein.models.memory.consolidation import KeptCounts
-from skein.models.memory.memory import JOURNAL_DAYS, Memory, revision_key
+from skein.models.memory.memory import JOURNAL_DAYS, Memory
 from skein.services.common.text_search import EmbeddingCache
 from skein.services.memory import store as remembering
 from skein.services.memory.search import MemorySearch

@@ -18,7 +18,7 @@ from skein.services.planning.firing import Firing
 from skein.settings import Settings
 from tests.fakes.system import MemoryQueues
 from tests.fakes.table import MemoryTable
-from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.builders import NOON, TENANT, World, bot, live, person
 from tests.support.fakes import Killed
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")
@@ -37,7 +37,7 @@ def planned(world: World | None = None, **fields: Any) -> World:
 
 
 def the_plan(world: World) -> Plan:
-    [plan] = world.app.plans.active(HERE)
+    [plan] = live(world.app.plans, HERE)
     return plan
 
 

@@ -19,7 +19,7 @@ from skein.models.runs.run import Run
 from skein.services.planning.firing import Firing
 from skein.settings import Settings
 from tests.fakes.table import MemoryTable
-from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.support.builders import LINE, PHONE, TENANT, World, bot, live, person
 from tests.support.fakes import Killed
 
 DANA = person("usr_dana", "Dana")
@@ -60,7 +60,7 @@ def planned(world: World, **fields: Any) -> Plan:
 
 
 def the_plan(world: World) -> Plan:
-    [plan] = world.app.plans.active(HERE)
+    [plan] = live(world.app.plans, HERE)
     return plan
 
 

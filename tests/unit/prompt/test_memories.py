@@ -204,7 +204,7 @@ def test_removed_or_superseded_memory_is_not_shown() -> None:
     gone = _add(world, "Gone")
     _add(world, "Same", "journal")
     _add(world, "Same")
-    world.app.memories.remove(OWNER.reach, gone.id)
+    world.app.memories.delete(OWNER.reach, gone.id)
     texts = {s.name: s.text for s in _prompt(world).sections}
     assert texts["CORE MEMORIES"] == "CORE MEMORIES:\n  - Same"
     assert "JOURNAL" not in texts

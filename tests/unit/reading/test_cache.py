@@ -96,7 +96,7 @@ def test_another_containers_change_is_seen_at_the_next_turn() -> None:
         container.read()
     memory_id = learn(world, "Ana runs")
     assert [m.text for m in first.read().items.memories] == ["Ana runs"]
-    world.app.memories.remove(REACH, memory_id)
+    world.app.memories.delete(REACH, memory_id)
     assert first.read().items.memories == second.read().items.memories == ()
 
 
@@ -177,7 +177,7 @@ def test_two_containers_never_read_stale_data(rounds: int) -> None:
 
     def forget() -> None:
         if known:
-            world.app.memories.remove(*known.pop(chance.randrange(len(known))))
+            world.app.memories.delete(*known.pop(chance.randrange(len(known))))
 
     def wait() -> None:
         world.clock.advance(chance.choice([1, 60, 400]))

@@ -234,7 +234,7 @@ class Crowded:
             self._put(Goal(**owned, **goal, created_at=NOON))
             plan = {"id": f"plan_e{n:03d}", "name": f"Over {n}", "instruction": "Over."}
             self._put(Plan(**owned, **plan, run_after="1 day", status="done", created_at=NOON))
-            self._put(self._memory(90_000 + n, owned, deleted_at=NOON))
+            self._put(self._memory(90_000 + n, owned, status="removed"))
             trigger = Trigger(type="manual", by=HUSAM.ref)
             for home in ("chat_1", COACH.id):
                 self._put(

@@ -180,7 +180,7 @@ def test_search_skips_faded_and_forgotten_memories() -> None:
     owner = OWNER.model_copy(update={"agent_id": COACH.id})
     add(world, "Old tea", owner=owner, kind="journal")
     gone = add(world, "Gone tea", owner=owner)
-    world.app.memories.remove(owner.reach, gone.id)
+    world.app.memories.delete(owner.reach, gone.id)
     world.clock.advance(JOURNAL_DAYS * 86_400)
     assert _asked(world, _searching("tea")) == ["no memories found"]
 

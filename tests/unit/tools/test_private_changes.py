@@ -26,7 +26,7 @@ from tests.support.agents import (
     stage,
     the_run,
 )
-from tests.support.builders import NOON, TENANT, World, person
+from tests.support.builders import NOON, TENANT, World, live, person
 from tests.support.fakes import calls
 
 ANN = person("usr_ann", "Ann")
@@ -80,7 +80,7 @@ def kept(world: World, owner: Owner) -> list[Goal | Plan | Memory | Document | T
     folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=owner.scope)
     return [
         app.goals.get(reach, "goal_1"),
-        *app.plans.active(reach),
+        *live(app.plans, reach),
         app.memories.get(reach, "mem_1"),
         app.documents.get(DocumentReach(folders=(folder,)), "log"),
         app.threads.get(reach, "thr_1"),
@@ -171,7 +171,7 @@ def test_things_made_by_plan_set_in_private_are_kept_for_its_person() -> None:
     mango = world.app.documents.get(
         DocumentReach(folders=(OPEN_FOLDER.model_copy(update={"scope": DIRECT}),)), "mango"
     )
-    goals, plans = world.app.goals.active(own), world.app.plans.active(own)
+    goals, plans = live(world.app.goals, own), live(world.app.plans, own)
     index = ThreadIndex.from_optional(world.table.get(ThreadIndex.key_of(TENANT, COACH.id, DIRECT)))
     made: list[OwnedItem | Document] = [*goals, *plans, *world.memories(scope=DIRECT), mango]
     made += index.threads
@@ -179,7 +179,7 @@ def test_things_made_by_plan_set_in_private_are_kept_for_its_person() -> None:
     assert {each.audience for each in made} == {ALONE}
     assert (mango.text, index.active_thread_id) == ("secret!", "thr_1")
     assert world.app.threads.active_id(OPEN_OWNER.reach) is None
-    assert [plan.instruction for plan in world.app.plans.active(OPEN_OWNER.reach)] == ["Report"]
+    assert [plan.instruction for plan in live(world.app.plans, OPEN_OWNER.reach)] == ["Report"]
     open_things = [*kept(world, OPEN_OWNER), *world.memories()]
     assert "ango" not in "".join(each.model_dump_json() for each in open_things)
 
@@ -204,5 +204,5 @@ def test_run_without_scope_keeps_things_in_the_scope_of_its_only_person(
     settle(world)
     [(status, _)] = done(world, run)
     reach = Reach(tenant=TENANT, agent_id=COACH.id, scopes=(scope,))
-    goals = [goal.audience for goal in world.app.goals.active(reach)]
+    goals = [goal.audience for goal in live(world.app.goals, reach)]
     assert (status, goals) == (("failed", []) if scope is None else ("done", [audience]))

@@ -30,7 +30,7 @@ from tests.support.agents import (
     steps_of,
     the_run,
 )
-from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.support.builders import LINE, PHONE, TENANT, World, bot, live, person
 from tests.support.fakes import calls, says
 
 
@@ -402,7 +402,7 @@ def test_a_run_that_hands_itself_on_after_entering_another_chat_still_knows_wher
     world.post("A secret", HUSAM)
     world.drain()
     [goal] = world.table.query(
-        Query(f"{TENANT}#AGENT#agt_a#AUD#user:usr_husam", first="GOAL#")
+        Query.under(f"{TENANT}#AGENT#agt_a#AUD#user:usr_husam", "GOAL#")
     ).items
     assert goal["audience"] == {"open": False, "people": ["usr_husam"]}
 
@@ -534,7 +534,7 @@ def test_set_plan_says_that_a_plan_in_quiet_hours_waits() -> None:
     assert told[0].endswith("set the plan again with scheduled_at.")
     assert told[1].endswith("(Thursday 2026-02-19 02:00 in Asia/Tokyo)")
     assert told[2].endswith("(Wednesday 2026-02-18 21:30 in Asia/Tokyo)")
-    plans = world.app.plans.active(Reach(tenant=TENANT, agent_id="agt_a", scopes=(SCOPE,)))
+    plans = live(world.app.plans, Reach(tenant=TENANT, agent_id="agt_a", scopes=(SCOPE,)))
     assert {plan.name: plan.at_time_of(HUSAM.id) for plan in plans} == {
         "Later": False,
         "Named": True,
@@ -550,7 +550,7 @@ def test_set_plan_in_the_run_of_a_plan_is_not_the_persons_choice() -> None:
     asked_by_service(world, trigger=trigger, audience=private, scope=SCOPE)
     world.drain()
     reach = Reach(tenant=TENANT, agent_id="agt_a", scopes=(SCOPE,))
-    [plan] = world.app.plans.active(reach)
+    [plan] = live(world.app.plans, reach)
     assert (plan.set_by, plan.at_time_of(HUSAM.id)) == (HUSAM.id, False)
 
 

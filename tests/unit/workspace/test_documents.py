@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
+from skein.models.common.agent_item import revision_key
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Check, Exists, Key, Missing, Query
-from skein.models.memory.memory import revision_key
 from skein.models.workspace.document import (
     MAX_DOCUMENT_BYTES,
     MAX_OF_CHAT,

@@ -15,9 +15,10 @@ from threading import Lock
 from cachetools import TLRUCache
 
 from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.common.agent_item import REVISION
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Query, has_expired
-from skein.models.memory.memory import LIVE, REVISION
+from skein.models.memory.memory import Memory
 from skein.ports import Clock, Metrics, Table
 from skein.services.memory.store import live_items, owned_items
 from skein.settings import Settings
@@ -131,12 +132,14 @@ class KeptReads:
         name = f"memories|{owned_partition(tenant, agent_id, scope)}"
         kept = self._cache.get(name)
         items = owned_items(self._table, tenant, agent_id, scope, memories=kept is None)
-        revision = next((item["revision"] for item in items if item["sk"] == REVISION), 0)
+        revision = next(
+            (item.get(Memory.COUNTER, 0) for item in items if item["sk"] == REVISION), 0
+        )
         if kept is not None and kept.state == revision:
             self._hits.append(name)
             return [*items, *kept.read()]
         if kept is None:
-            memories = [item for item in items if LIVE.holds(item)]
+            memories = [item for item in items if Memory.PREFIX.holds(item)]
         else:
             memories = list(live_items(self._table, tenant, agent_id, scope))
             items = [*items, *memories]

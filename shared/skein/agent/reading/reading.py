@@ -21,7 +21,7 @@ from skein.models.common.storage import Item, Key
 from skein.models.config.overrides import StackSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
-from skein.models.memory.memory import LIVE, Memory
+from skein.models.memory.memory import Memory
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.models.quotas.limit import Allowance
@@ -185,7 +185,7 @@ def found_items(owned: Sequence[Item], readers: Audience, now: datetime) -> Agen
         owned: The agent's items that were read.
         readers: The readers of the active chat.
     """
-    memories = [Memory.from_item(item) for item in owned if LIVE.holds(item)]
+    memories = [Memory.from_item(item) for item in owned if Memory.PREFIX.holds(item)]
     goals = [Goal.from_item(item) for item in owned if Goal.PREFIX.holds(item)]
     plans = [Plan.from_item(item) for item in owned if Plan.PREFIX.holds(item)]
     unfaded = [memory for memory in memories if not memory.faded(now)]

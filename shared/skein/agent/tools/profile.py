@@ -13,7 +13,7 @@ from skein.models.common.audience import may_change
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_id
 from skein.models.directory.profile_change import ProfileSource
-from skein.services.common.optimistic import NOT_FROM_HERE
+from skein.services.items.store import NOT_FROM_HERE
 
 FieldName = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), LINE

@@ -69,7 +69,7 @@ class MemoryResource(Resource):
     @classmethod
     def of(cls, memory: Memory) -> Self:
         """The resource of a memory."""
-        apart = {"expires_at", "source"}
+        apart = {"expires_at", "source", "deleted_at"}
         shared = {name: getattr(memory, name) for name in cls.model_fields if name not in apart}
         source = MemorySource(
             chat_id=memory.source_chat_id,
@@ -77,7 +77,8 @@ class MemoryResource(Resource):
             to_seq=memory.to_seq,
             run_id=memory.source_run_id,
         )
-        return cls(expires_at=memory.fades_at, source=source, **shared)
+        deleted_at = memory.ended_at if memory.status == "removed" else None
+        return cls(expires_at=memory.fades_at, source=source, deleted_at=deleted_at, **shared)
 
 
 class MemoryPage(Resource):

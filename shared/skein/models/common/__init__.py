@@ -1,6 +1,7 @@
 """Define base classes, keys, audiences and owners that all models use."""
 
 __all__ = [
+    "agent_item",
     "audience",
     "base",
     "free_fields",

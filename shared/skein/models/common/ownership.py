@@ -2,6 +2,7 @@
 
 import hashlib
 from datetime import datetime, timedelta
+from typing import Protocol, Self
 
 from skein.models.common.audience import OPEN, Audience, may_change, may_show
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
@@ -66,30 +67,55 @@ class Owner(Value):
         return Reach(tenant=self.tenant, agent_id=self.agent_id, scopes=(self.scope,))
 
 
-class Reach(Value):
-    """The scopes and the readers by which a caller may find an agent's items.
+class HasAudience(Protocol):
+    """An item with an audience."""
+
+    @property
+    def audience(self) -> Audience:
+        """The people who were present for all sources of the item."""
+
+
+class Readers(Value):
+    """The readers of a caller, which decide the items that the caller may find and change.
 
     Attributes:
-        scopes: The scopes to search; see `owned_partition`.
         readers: The readers to whom items are shown (`may_show`); None for operators, who see all.
         content: The audience of all content that a change is made from; None if it equals
             `readers`. Operators may change all items.
     """
 
-    tenant: Tenant
-    agent_id: Identifier
-    scopes: tuple[str | None, ...] = (None,)
     readers: Audience | None = None
     content: Audience | None = None
 
-    def shows(self, thing: "OwnedItem") -> bool:
+    def shows(self, thing: HasAudience) -> bool:
         """Tell whether `thing` may be shown to the readers."""
         return self.readers is None or may_show(thing.audience, self.readers)
 
-    def changes(self, thing: "OwnedItem") -> bool:
+    def changes(self, thing: HasAudience) -> bool:
         """Tell whether the caller may change or end `thing`."""
         content = self.content or self.readers
         return content is None or may_change(content, thing.audience)
+
+
+class Reach(Readers):
+    """The scopes and the readers by which a caller may find an agent's items.
+
+    Attributes:
+        scopes: The scopes to search; see `owned_partition`.
+    """
+
+    tenant: Tenant
+    agent_id: Identifier
+    scopes: tuple[str | None, ...] = (None,)
+
+    @property
+    def partition(self) -> str:
+        """The partition of the first scope, which lists show."""
+        return owned_partition(self.tenant, self.agent_id, self.scopes[0])
+
+    def at(self, scope: str | None) -> Self:
+        """Return the same reach in one scope only."""
+        return self.model_copy(update={"scopes": (scope,)})
 
 
 class OwnedItem(Stored):

@@ -1,14 +1,14 @@
 """Plans: future triggers of agents."""
 
-from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from skein.models.common.base import Identifier, Instant, key_part
-from skein.models.common.ownership import OwnedItem, effect_id, owned_partition
+from skein.models.common.agent_item import AgentItem
+from skein.models.common.base import Identifier, Instant
+from skein.models.common.ownership import effect_id
 from skein.models.common.reason import StoredReason
-from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.common.storage import Item, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
 
 PlanStatus = Literal["active", "done", "canceled"]
@@ -20,7 +20,7 @@ PlanInstruction = Annotated[
 MAX_PLANS = 100  # active plans that may be shown to the same readers
 
 
-class Plan(OwnedItem):
+class Plan(AgentItem):
     """A future trigger of an agent: after a delay, at a time, or by cron.
 
     Exactly one of `run_after`, `scheduled_at` and `cron` is given.
@@ -42,12 +42,11 @@ class Plan(OwnedItem):
         source_chat_id: The plan's chat, to which its runs belong: the chat in which the plan was
             set, or the one that an operator named. None for runs without a chat.
         reason: Why the plan was deferred or canceled, if no person or operator canceled it.
-        version: The optimistic lock: every change and every firing raises it.
     """
 
     PREFIX: ClassVar = SortKeyPrefix("PLAN#")
+    COUNTER: ClassVar = "plans"
 
-    id: Identifier
     name: PlanName
     generation: int = 0
     instruction: PlanInstruction
@@ -62,8 +61,6 @@ class Plan(OwnedItem):
     own_time: bool = False
     reason: Annotated[StoredReason | None, Field(exclude_if=lambda reason: reason is None)] = None
     status: PlanStatus = "active"
-    version: int = 1
-    ended_at: Instant | None = None
 
     @property
     def by_operator(self) -> bool:
@@ -90,27 +87,7 @@ class Plan(OwnedItem):
         """Return the id that follows from a plan's name and generation."""
         return f"plan_{effect_id('plan', agent_id, scope or '', name, generation)}"
 
-    @staticmethod
-    def key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
-        """Return the key of an active plan."""
-        return Key(owned_partition(tenant, agent_id, scope), f"{Plan.PREFIX}{key_part(plan_id)}")
-
-    @staticmethod
-    def ended_key_of(tenant: str, agent_id: str, scope: str | None, plan_id: str) -> Key:
-        """Return the key of an ended plan, which a prompt's query does not read."""
-        sk = f"{Plan.PREFIX.ended}{key_part(plan_id)}"
-        return Key(owned_partition(tenant, agent_id, scope), sk)
-
-    @property
-    def key(self) -> Key:
-        """The key of this plan; it changes when the plan ends."""
-        make = self.key_of if self.status == "active" else self.ended_key_of
-        return make(self.tenant, self.agent_id, self.scope, self.id)
-
-    def due(self, at: datetime) -> dict[str, Any]:
-        """Return the due pointer by which the tick fires this plan at `at`."""
-        return due_pointer("plan", self.key, at)
-
     def to_item(self) -> Item:
-        """Return the plan as table attributes, due at its next time."""
-        return self.attributes() | (self.due(self.next_at) if self.next_at else {})
+        """Return the plan as table attributes; the tick fires it at its next time."""
+        due = due_pointer("plan", self.key, self.next_at) if self.next_at is not None else {}
+        return self.attributes() | due

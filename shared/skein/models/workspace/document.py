@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from skein.models.chats.chat import chat_partition
-from skein.models.common.audience import Audience, may_change, may_show
+from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
-from skein.models.common.ownership import effect_key_in, owned_partition
+from skein.models.common.ownership import Readers, effect_key_in, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 
 MAX_DOCUMENT_BYTES = 256 * 1024
@@ -232,29 +232,14 @@ class DocumentEffect(Stored):
     characters: int
 
 
-class DocumentReach(Value):
+class DocumentReach(Readers):
     """The folders and readers by which a caller may find documents.
 
     Attributes:
         folders: The folders to search; a document hides one of the same name in a later folder.
-        readers: The readers to whom documents are shown (`may_show`); None for operators, who see
-            all.
-        content: The audience of all content that a change is made from; None if it equals
-            `readers`. Operators may change all documents.
     """
 
     folders: Annotated[tuple[Folder, ...], Field(min_length=1, max_length=10)]
-    readers: Audience | None = None
-    content: Audience | None = None
-
-    def shows(self, document: Document) -> bool:
-        """Tell whether a document may be shown to the readers."""
-        return self.readers is None or may_show(document.audience, self.readers)
-
-    def changes(self, document: Document) -> bool:
-        """Tell whether the caller may change or delete a document."""
-        content = self.content or self.readers
-        return content is None or may_change(content, document.audience)
 
     @property
     def changes_open(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from skein.errors import ConditionFailed
 from skein.models.chats.chat import Chat
+from skein.models.common.agent_item import revision_key, touched
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import (
@@ -27,7 +28,6 @@ from skein.models.common.storage import (
     at_version,
     key_kind,
 )
-from skein.models.memory.memory import revision_key, touched
 from skein.models.outbox.due import moved_pointer
 from skein.models.planning.plan import Plan
 from skein.models.workspace.document import (

@@ -2,11 +2,11 @@
 
 Every change reads, decides and writes under a condition. A failed condition means that another
 writer was faster, so the change is retried on a fresh read. The guards ensure that only the worker
-that holds a run's lease writes for its tools, and only to items that the run may change.
+that holds a run's lease writes for its tools.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from pydantic import ValidationError
 from tenacity import (
@@ -17,29 +17,37 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from skein.errors import ConditionFailed, Conflict, Contention, LostLease, Unprocessable
-from skein.models.chats.chat import Chat
-from skein.models.common.ownership import OwnedItem, Reach
-from skein.models.common.storage import Check, Is, Update, Write
-from skein.models.config.overrides import TenantSettings
-from skein.models.directory.agent import Agent
-from skein.models.directory.line import Line
-from skein.models.directory.user import User
-from skein.models.directory.webhook_service import WebhookService
-from skein.models.workspace.document import Document, DocumentReach
+from skein.errors import ConditionFailed, Contention, LostLease, Unprocessable
+from skein.models.common.storage import Check, Is, Key, Update, Write
 from skein.ports import Clock, Table
 
 MAX_LOCK_ATTEMPTS = 20
 FIRST_WAIT_SECONDS = 0.02
 MAX_WAIT_SECONDS = 1.0
-NOT_FROM_HERE = (
-    "this is shared with people who were not there for this conversation, so it can be read here, "
-    "but not changed; keep a new one under another name instead"
-)
 
 Reading = TypeVar("Reading")
 Result = TypeVar("Result")
-Versioned = TypeVar("Versioned", Agent, Chat, Line, WebhookService, TenantSettings, User)
+
+
+class VersionedRecord(Protocol):
+    """A record with an optimistic lock: every change raises its version."""
+
+    @property
+    def key(self) -> Key:
+        """The key of the record."""
+
+    @property
+    def version(self) -> int:
+        """The version, from 1."""
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return the record with other values."""
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the record as table attributes."""
+
+
+Versioned = TypeVar("Versioned", bound=VersionedRecord)
 
 
 def optimistic(clock: Clock, attempt: Callable[[], Result]) -> Result:
@@ -99,26 +107,6 @@ def revise(
     change = {name: attributes.get(name) for name in (*changes, "version")}
     write = Update(thing.key, set=change | dict(also or {}), condition=Is("version", thing.version))
     return revised, write
-
-
-def check_change(reach: Reach, thing: OwnedItem) -> None:
-    """Check that an item may be changed by a caller with this reach.
-
-    Raises:
-        Conflict: The item may be shown to people who were not present for the caller's content.
-    """
-    if not reach.changes(thing):
-        raise Conflict(NOT_FROM_HERE)
-
-
-def check_document_change(reach: DocumentReach, document: Document) -> None:
-    """Check that a document may be changed by a caller with this reach; see `check_change`.
-
-    Raises:
-        Conflict: The document may be shown to people who were not present for the caller's content.
-    """
-    if not reach.changes(document):
-        raise Conflict(NOT_FROM_HERE)
 
 
 def transact_guarded(table: Table, writes: Sequence[Write], guard: Check | None) -> None:

@@ -13,19 +13,15 @@ from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, StringConstraints
 
-from skein.errors import Conflict, Invalid
+from skein.errors import Invalid
 from skein.models.common.base import Stored, Value
-from skein.models.common.ownership import MAX_KEPT, OwnedItem, Reach, owned_partition
 from skein.models.common.storage import HIGHEST_KEY, MAX_BATCH_GET_KEYS, Item, Key, Page, Query
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
 from skein.ports import Table
 
 MAX_PAGE = 100
 DEFAULT_PAGE = 50
 ROWS = 100  # of a relation in one query; a batch of reads holds as many
 MAX_CURSOR_CHARACTERS = 1_000
-FULL = "the storage for this chat, person or agent is full"
 FOREIGN = "the cursor is not a cursor of this list"
 MAX_PAGE_BYTES = 2_500_000  # a Lambda response holds 6 MB, in which quotes count double
 
@@ -33,7 +29,6 @@ MAX_PAGE_BYTES = 2_500_000  # a Lambda response holds 6 MB, in which quotes coun
 KeyText = Annotated[str, StringConstraints(min_length=1, max_length=300, pattern=r"^[ -~]+$")]
 
 Thing = TypeVar("Thing")
-Ending = TypeVar("Ending", Goal, Plan)
 Record = TypeVar("Record", bound=Stored)
 Shown = TypeVar("Shown", bound=Stored)
 Sized = TypeVar("Sized", bound=BaseModel)
@@ -235,101 +230,6 @@ def list_relation(
     return Listing(tuple(page), RowCursor(of=of, after=last).encode() if last else None)
 
 
-def owned_items(table: Table, reach: Reach, prefix: str) -> list[Item]:
-    """Read all items within reach whose sort keys start with `prefix`, one query per scope."""
-    return [
-        item
-        for scope in reach.scopes
-        for item in table.query(
-            Query.under(owned_partition(reach.tenant, reach.agent_id, scope), prefix)
-        ).items
-    ]
-
-
-def check_limit(
-    table: Table,
-    reach: Reach,
-    prefix: str,
-    read: Callable[[Item], OwnedItem],
-    *,
-    most: int,
-    message: str,
-) -> None:
-    """Check that one more active item fits under the limit of its kind.
-
-    The limit counts only items that may be shown within reach, so it reveals nothing about hidden
-    items. A second limit counts all stored items and keeps them few enough for one query.
-
-    Args:
-        reach: The agent, the scopes and the readers; only the first scope is used.
-        prefix: The prefix of the sort keys of active items.
-        read: Parses an item.
-        most: The limit.
-        message: The error message at the limit.
-
-    Raises:
-        Conflict: One of the limits is reached.
-    """
-    partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
-    items = table.query(Query.under(partition, prefix, limit=MAX_KEPT)).items
-    if sum(reach.shows(read(item)) for item in items) >= most:
-        raise Conflict(message)
-    if len(items) >= MAX_KEPT:
-        raise Conflict(FULL)
-
-
-def list_owned(
-    table: Table,
-    reach: Reach,
-    sections: Sequence[str],
-    read: Callable[[Item], Shown | None],
-    *,
-    limit: int,
-    cursor: str | None,
-) -> Listing[Shown]:
-    """List a page of an agent's items in one scope, by prefix and sort key.
-
-    Args:
-        reach: The agent and its scopes; only the first scope is used.
-        sections: The prefixes of the sort keys, in the order of the list.
-        read: Parses an item; returns None for an item that may not be shown.
-
-    Raises:
-        Invalid: The cursor does not belong to this list.
-    """
-    partition = owned_partition(reach.tenant, reach.agent_id, reach.scopes[0])
-    return list_partition(table, partition, sections, read, limit=limit, cursor=cursor)
-
-
-def list_by_status(
-    table: Table,
-    reach: Reach,
-    kind: type[Ending],
-    status: str | None,
-    *,
-    limit: int,
-    cursor: str | None,
-) -> Listing[Ending]:
-    """List a page of an agent's goals or plans, active ones first.
-
-    Args:
-        reach: The agent and the readers; only the first scope is listed.
-        kind: The class of the items.
-        status: Only items with this status; None for all.
-
-    Raises:
-        Invalid: The cursor is not one of this list.
-    """
-
-    def read(item: Item) -> Ending | None:
-        thing = kind.from_item(item)
-        return thing if reach.shows(thing) and status in {None, thing.status} else None
-
-    active, ended = kind.PREFIX, kind.PREFIX.ended
-    sections = {"active": (active,), None: (active, ended)}.get(status, (ended,))
-    return list_owned(table, reach, sections, read, limit=limit, cursor=cursor)
-
-
 def list_partition(
     table: Table,
     partition: str,
@@ -339,7 +239,11 @@ def list_partition(
     limit: int,
     cursor: str | None,
 ) -> Listing[Shown]:
-    """List a page of the items of any partition; see `list_owned` for the arguments.
+    """List a page of a partition's items, by sort key prefix and sort key.
+
+    Args:
+        sections: The prefixes of the sort keys, in the order of the list.
+        read: Parses an item; returns None for an item that may not be shown.
 
     Raises:
         Invalid: The cursor does not belong to this list.

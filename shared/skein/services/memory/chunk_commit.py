@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, SkeinError
 from skein.models.chats.chat import Membership
+from skein.models.common.agent_item import revision_key
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import (
@@ -27,7 +28,6 @@ from skein.models.common.storage import (
 )
 from skein.models.directory.user import User
 from skein.models.memory.consolidation import ConsolidationRecord, KeptCounts
-from skein.models.memory.memory import revision_key
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.common.name_index import reindexed

@@ -18,7 +18,7 @@ from skein.services.common.pagination import (
     FOREIGN,
     Listing,
     RowCursor,
-    list_owned,
+    list_partition,
 )
 from skein.services.memory.consolidation_schedule import wanted
 from skein.services.outbox.dispatch import Dispatch
@@ -133,4 +133,6 @@ class ReflectionViews:
             record = ReflectionRecord.from_item(item)
             return record if record.at > since else None
 
-        return list_owned(self.table, reach, [REFLECTED], read, limit=limit, cursor=cursor)
+        return list_partition(
+            self.table, reach.partition, [REFLECTED], read, limit=limit, cursor=cursor
+        )

@@ -1,7 +1,6 @@
 """Memories: add, forget, restore, read and list what agents have learnt."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple
@@ -9,20 +8,16 @@ from typing import Literal, NamedTuple
 from pydantic import ValidationError
 from ulid import ULID
 
-from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.common.ownership import Owner, Reach, owned_partition
-from skein.models.common.storage import Check, Is, Item, Key, Missing, Put, Update, Write
-from skein.models.memory.memory import MadeBy, Memory, MemoryKind, revision_key, touched
-from skein.ports import Clock, Ids, Table
-from skein.services.common.optimistic import (
-    check_change,
-    invalid_arguments,
-    optimistic,
-    transact_guarded,
-)
-from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_owned
+from skein.errors import Conflict, Unprocessable
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Check, Write
+from skein.models.memory.memory import MadeBy, Memory, MemoryKind
+from skein.ports import Ids
+from skein.services.common.optimistic import invalid_arguments, optimistic
+from skein.services.common.pagination import DEFAULT_PAGE, Listing
+from skein.services.items.store import OwnedStore
 from skein.services.memory.store import searchable_memories
-from skein.services.memory.writes import double_of, gives_way, made, moved, normalised, superseded
+from skein.services.memory.writes import double_of, gives_way, made, normalised, superseded
 
 MemoryState = Literal["live", "ended"]
 
@@ -53,12 +48,15 @@ def memory_id_of(effect: str, at: datetime) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memories:
+class Memories(OwnedStore[Memory]):
     """Store of the agents' memories, partitioned by scope."""
 
-    table: Table
-    clock: Clock
     ids: Ids
+
+    @property
+    def kind(self) -> type[Memory]:
+        """The class of the items."""
+        return Memory
 
     def add(
         self,
@@ -114,26 +112,20 @@ class Memories:
 
     def _add_once(self, memory: Memory, reach: Reach, guard: Check | None) -> AddedMemory:
         own = Reach(tenant=memory.tenant, agent_id=memory.agent_id, scopes=(memory.scope,))
-        revision = revision_key(memory.tenant, memory.agent_id, memory.scope)
-        keys = _keys(own, memory.id)
-        found = self.table.get_many([*keys, revision])
-        stored = next((Memory.from_item(found[key]) for key in keys if key in found), None)
+        found = self.read(own, [memory.id])
+        stored = found.shown(memory.id)
         if stored is not None:
             return AddedMemory(stored, known=False)
         live = self.live(reach)
         double = double_of(memory.kind, memory.text, live)
         if double is not None and (double.constitutional or not memory.constitutional):
             return AddedMemory(double, known=True)
-        ended = memory.model_copy(update={"deleted_at": memory.created_at}).key
-        writes: list[Write] = [Put(memory.key, memory.to_item(), Missing())]
+        writes: list[Write] = found.writes(None, memory)
         for old in live:
             same = normalised(old.text) == normalised(memory.text)
             if same and gives_way(old, memory):
-                writes += superseded(old, memory)
-        # A concurrent add of the same words fails on the revision.
-        as_read = found.get(revision, {}).get("revision")
-        raised = Update(revision, add={"revision": 1}, condition=Is("revision", as_read))
-        transact_guarded(self.table, [*writes, Check(ended, Missing()), raised], guard)
+                writes += superseded(old, memory, memory.created_at)
+        self.commit(memory, writes, guard=guard)
         return AddedMemory(memory, known=False)
 
     def forget(self, reach: Reach, memory_id: str, *, guard: Check | None = None) -> Memory:
@@ -144,29 +136,26 @@ class Memories:
             Conflict: The memory is constitutional, or must not be changed from this reach.
             LostLease: The guard does not hold.
         """
-        return self._remove(reach, memory_id, guard, by_agent=True)
 
-    def remove(self, reach: Reach, memory_id: str) -> Memory:
+        def forget(memory: Memory) -> Memory:
+            if memory.constitutional and memory.status != "removed":
+                raise Conflict("a constitutional memory cannot be removed")
+            return self._removed(memory)
+
+        return self.edit(reach, memory_id, forget, guard=guard)
+
+    def delete(self, reach: Reach, item_id: str) -> Memory:
         """Remove any memory on behalf of an operator (idempotent); the memory stays on record.
 
         Raises:
             NotFound: No memory within reach has this id.
         """
-        return self._remove(reach, memory_id, None, by_agent=False)
+        return self.edit(reach, item_id, self._removed)
 
-    def _remove(
-        self, reach: Reach, memory_id: str, guard: Check | None, *, by_agent: bool
-    ) -> Memory:
-        def attempt() -> Memory:
-            memory = self.get(reach, memory_id)
-            if memory.deleted_at is not None:
-                return memory
-            check_change(reach, memory)
-            if by_agent and memory.constitutional:
-                raise Conflict("a constitutional memory cannot be removed")
-            return self._move(memory, guard, deleted_at=self.clock.now())
-
-        return optimistic(self.clock, attempt)
+    def _removed(self, memory: Memory) -> Memory:
+        if memory.status == "removed":
+            return memory
+        return memory.ended("removed", self.clock.now())
 
     def restore(self, reach: Reach, memory_id: str) -> Memory:
         """Restore a removed or superseded memory (idempotent).
@@ -176,14 +165,7 @@ class Memories:
         Raises:
             NotFound: No memory within reach has this id.
         """
-
-        def attempt() -> Memory:
-            memory = self.get(reach, memory_id)
-            if memory.live:
-                return memory
-            return self._move(memory, None, deleted_at=None, superseded_by=None)
-
-        return optimistic(self.clock, attempt)
+        return self.edit(reach, memory_id, Memory.restored)
 
     def supersede(self, reach: Reach, memory_id: str, text: str) -> Memory:
         """Replace a live memory by one with other words, on behalf of an operator.
@@ -199,7 +181,8 @@ class Memories:
         new_id = f"mem_{self.ids.ulid()}"
 
         def attempt() -> Memory:
-            old = self.get(reach, memory_id)
+            found = self.read(reach, [memory_id])
+            old = self.found(found, memory_id)
             if not old.live:
                 raise Conflict("the memory has ended: restore it first")
             changes = {
@@ -214,32 +197,10 @@ class Memories:
                 new = Memory.model_validate({**dict(old), **changes})
             except ValidationError as error:
                 raise invalid_arguments(error) from None
-            change = touched(old.tenant, old.agent_id, old.scope)
-            kept = Put(new.key, new.to_item(), Missing())
-            self.table.transact([*superseded(old, new), kept, change])
+            self.commit(new, [*found.writes(None, new), *superseded(old, new, new.created_at)])
             return new
 
         return optimistic(self.clock, attempt)
-
-    def _move(self, memory: Memory, guard: Check | None, **changes: datetime | None) -> Memory:
-        changed = memory.model_copy(update={**changes, "version": memory.version + 1})
-        change = touched(memory.tenant, memory.agent_id, memory.scope)
-        transact_guarded(self.table, [*moved(memory, changed), change], guard)
-        return changed
-
-    def get(self, reach: Reach, memory_id: str) -> Memory:
-        """Get a memory, whether live, faded or ended.
-
-        Raises:
-            NotFound: No memory within reach has this id.
-        """
-        keys = _keys(reach, memory_id)
-        found = self.table.get_many(keys)
-        memories = [Memory.from_item(found[key]) for key in keys if key in found]
-        memory = next(filter(reach.shows, memories), None)
-        if memory is None:
-            raise NotFound("memory not found")
-        return memory
 
     def live(self, reach: Reach) -> list[Memory]:
         """Read an agent's live memories within reach; see `searchable_memories`."""
@@ -249,8 +210,8 @@ class Memories:
         self,
         reach: Reach,
         *,
+        status: str | None = None,
         kind: MemoryKind | None = None,
-        state: MemoryState | None = None,
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Memory]:
@@ -258,8 +219,8 @@ class Memories:
 
         Args:
             reach: The agent and the partition; only the first scope is used.
+            status: Only `live` memories, or only `ended` ones: removed, superseded or faded.
             kind: Only memories of this kind.
-            state: Only `live` memories, or only `ended` ones: removed, superseded or faded.
             cursor: Where the previous page ended.
 
         Raises:
@@ -267,20 +228,9 @@ class Memories:
         """
         now = self.clock.now()
 
-        def read(item: Item) -> Memory | None:
-            memory = Memory.from_item(item)
+        def wanted(memory: Memory) -> bool:
             live = memory.live and not memory.faded(now)
-            wanted = state is None or live == (state == "live")
-            return memory if wanted and reach.shows(memory) else None
+            return status is None or live == (status == "live")
 
-        sections = Memory.prefixes(kind=kind, live=state != "ended", ended=state != "live")
-        return list_owned(self.table, reach, sections, read, limit=limit, cursor=cursor)
-
-
-def _keys(reach: Reach, memory_id: str) -> Sequence[Key]:
-    """Return all keys under which a memory of this id can be stored."""
-    return [
-        Key(owned_partition(reach.tenant, reach.agent_id, scope), sort_key)
-        for scope in reach.scopes
-        for sort_key in Memory.sort_keys(memory_id)
-    ]
+        sections = Memory.prefixes(kind=kind, live=status != "ended", ended=status != "live")
+        return self.page(reach, sections, wanted, limit=limit, cursor=cursor)

@@ -13,11 +13,12 @@ from datetime import datetime, timedelta
 from itertools import groupby, islice
 
 from skein.errors import Ambiguous, ConditionFailed, ModelRejected, Transient
+from skein.models.common.agent_item import touched
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Reach, owned_partition, scopes_at
 from skein.models.common.storage import Is, Missing, Put, Update, Write, all_of
 from skein.models.directory.agent import Agent
-from skein.models.memory.memory import REFLECTION_LEAD, Memory, touched
+from skein.models.memory.memory import REFLECTION_LEAD, Memory
 from skein.models.memory.reflection import ReflectionRecord
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ReflectionJob
@@ -234,7 +235,7 @@ class Reflection:
                     promoted.append(kept.id)
                     writes.append(Put(kept.key, kept.to_item(), Missing()))
                     decided = memory.model_copy(update={"considered": True})
-                    writes.extend(superseded(decided, kept))
+                    writes.extend(superseded(decided, kept, kept.created_at))
                 else:
                     as_read = all_of(Is("id", memory.id), Is("version", memory.version))
                     change = {**NOT_DUE, "considered": True}

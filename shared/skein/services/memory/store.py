@@ -5,7 +5,7 @@ from datetime import datetime
 
 from skein.models.common.ownership import Reach, owned_partition
 from skein.models.common.storage import Item, Query
-from skein.models.memory.memory import LIVE, Memory
+from skein.models.memory.memory import Memory
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.ports import Table, TokenCounter
@@ -25,7 +25,7 @@ def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> S
     If the query ends before the first journal entry, a second query reads the journal.
     """
     partition = owned_partition(tenant, agent_id, scope)
-    return _with_journal(table, partition, last=LIVE.last, limit=MAX_LIVE)
+    return _with_journal(table, partition, last=Memory.PREFIX.last, limit=MAX_LIVE)
 
 
 def owned_items(
@@ -50,7 +50,9 @@ def owned_items(
 
 
 def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Sequence[Item]:
-    page = table.query(Query(partition, first=LIVE, last=last, limit=limit, newest_first=True))
+    page = table.query(
+        Query(partition, first=Memory.PREFIX, last=last, limit=limit, newest_first=True)
+    )
     journal = Memory.live_prefix("journal")
     if page.next_start is None or page.items[-1]["sk"].startswith(journal):
         return page.items
@@ -72,8 +74,8 @@ def searchable_memories(table: Table, reach: Reach, *, now: datetime) -> list[Me
             page = table.query(
                 Query(
                     partition,
-                    first=LIVE,
-                    last=LIVE.last,
+                    first=Memory.PREFIX,
+                    last=Memory.PREFIX.last,
                     limit=left,
                     newest_first=True,
                     start=start,

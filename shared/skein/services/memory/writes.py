@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from skein.models.common.agent_item import touched
 from skein.models.common.audience import may_change
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Delete, Is, Missing, Put, Write
+from skein.models.common.storage import Missing, Put, Write
 from skein.models.memory.consolidation import KeptCounts
-from skein.models.memory.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind, touched
+from skein.models.memory.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind
 from skein.ports import Ids
+from skein.services.items.store import replaced
 
 # Punctuation with a meaning: C#, R&D, 10 %, @ann, 3*4, and/or, "does she?"
 _MEANT = frozenset("#%&@*/\\?\u061f\u00a7\u2030")
@@ -72,20 +74,9 @@ def made(
     )
 
 
-def moved(before: Memory, after: Memory) -> list[Write]:
-    """Build the writes that replace `before` with `after`, if its version is unchanged.
-
-    If the key changed, the item moves: one delete and one put.
-    """
-    as_read = Is("version", before.version)
-    if before.key == after.key:
-        return [Put(after.key, after.to_item(), as_read)]
-    return [Delete(before.key, as_read), Put(after.key, after.to_item(), Missing())]
-
-
-def superseded(old: Memory, by: Memory) -> list[Write]:
+def superseded(old: Memory, by: Memory, now: datetime) -> list[Write]:
     """Build the writes that mark `old` as superseded by `by`; `old` stays on record."""
-    return moved(old, old.model_copy(update={"superseded_by": by.id, "version": old.version + 1}))
+    return replaced(old, old.ended("superseded", now, superseded_by=by.id))
 
 
 def gives_way(old: Memory, new: Memory) -> bool:
@@ -162,7 +153,7 @@ def remember(
                 ended[old.id] = memory
     writes: list[Write] = [Put(memory.key, memory.to_item(), Missing()) for memory in new]
     for old_id, by in ended.items():
-        writes += superseded(by_id[old_id], by)
+        writes += superseded(by_id[old_id], by, now)
     if writes:
         writes.append(touched(owner.tenant, owner.agent_id, owner.scope))
     kept = KeptCounts(

@@ -14,7 +14,8 @@ from skein.models.planning.plan import Plan
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.ports import Metrics, Table
 from skein.services.chat_state.activity import last_activity
-from skein.services.planning.plans import MIN_CRON_MINUTES, deferred, ended, fired, moved
+from skein.services.items.store import replaced
+from skein.services.planning.plans import MIN_CRON_MINUTES, deferred, ended, fired
 from skein.services.planning.quiet_times import QuietTimes
 from skein.services.runs.background_runs import agent_run
 from skein.services.runs.disclosure import may_write
@@ -98,7 +99,7 @@ class Firing:
             self._cancel(plan, Reason.PERSON_LEFT, now)
             return None
         least = timedelta(minutes=MIN_CRON_MINUTES)
-        self.table.transact([*started.writes, *moved(plan, fired(watched, now, least=least))])
+        self.table.transact([*started.writes, *replaced(plan, fired(watched, now, least=least))])
         return started.job
 
     def _watched(self, plan: Plan, now: datetime) -> Plan | None:
@@ -145,13 +146,13 @@ class Firing:
 
     def _defer(self, plan: Plan, until: datetime) -> None:
         """Make a plan due at the end of quiet hours."""
-        self.table.transact(moved(plan, deferred(plan, until, reason=Reason.QUIET_HOURS)))
+        self.table.transact(replaced(plan, deferred(plan, until, reason=Reason.QUIET_HOURS)))
         self._log("plan deferred", plan, Reason.QUIET_HOURS)
         self.metrics.count("PlansDeferred")
 
     def _cancel(self, plan: Plan, reason: Reason, now: datetime) -> None:
         """End a plan that cannot fire any more."""
-        self.table.transact(moved(plan, ended(plan, "canceled", now, reason=reason)))
+        self.table.transact(replaced(plan, ended(plan, "canceled", now, reason=reason)))
         self._log("plan canceled", plan, reason)
 
     @staticmethod

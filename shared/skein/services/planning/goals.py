@@ -1,38 +1,35 @@
 """Goals: aims of an agent, active until completed or abandoned."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
-from skein.errors import Conflict, NotFound
+from skein.errors import Conflict
 from skein.models.common.ownership import Owner, Reach
-from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write
+from skein.models.common.storage import Check
 from skein.models.planning.goal import MAX_GOALS, Goal, GoalStatus
-from skein.ports import Clock, Ids, Table
-from skein.services.common.optimistic import (
-    check_change,
-    invalid_arguments,
-    optimistic,
-    transact_guarded,
-)
-from skein.services.common.pagination import (
-    DEFAULT_PAGE,
-    Listing,
-    check_limit,
-    list_by_status,
-    owned_items,
-)
+from skein.ports import Ids
+from skein.services.common.optimistic import invalid_arguments
+from skein.services.items.store import OwnedStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Goals:
+class Goals(OwnedStore[Goal]):
     """The service that keeps agents' goals, each in the partition of its scope."""
 
-    table: Table
-    clock: Clock
     ids: Ids
+
+    @property
+    def kind(self) -> type[Goal]:
+        """The class of the items."""
+        return Goal
+
+    @property
+    def limit(self) -> int:
+        """The maximum number of active goals that may be shown to the same readers."""
+        return MAX_GOALS
 
     def set(
         self,
@@ -76,26 +73,7 @@ class Goals:
             )
         except ValidationError as error:
             raise invalid_arguments(error) from None
-        shown = (reach or owner.reach).model_copy(update={"scopes": (owner.scope,)})
-        return optimistic(self.clock, lambda: self._set_once(goal, shown, guard))
-
-    def _set_once(self, goal: Goal, shown: Reach, guard: Check | None) -> Goal:
-        own = Reach(tenant=goal.tenant, agent_id=goal.agent_id, scopes=(goal.scope,))
-        stored = self._find(own, goal.id)
-        if stored is not None:
-            return stored
-        self._check_limit(shown)
-        ended = Goal.ended_key_of(goal.tenant, goal.agent_id, goal.scope, goal.id)
-        transact_guarded(
-            self.table,
-            [Put(goal.key, goal.to_item(), Missing()), Check(ended, Missing())],
-            guard,
-        )
-        return goal
-
-    def _check_limit(self, reach: Reach) -> None:
-        message = f"there are already {MAX_GOALS} active goals; end one first"
-        check_limit(self.table, reach, Goal.PREFIX, Goal.from_item, most=MAX_GOALS, message=message)
+        return self.insert(goal, reach, guard=guard)
 
     def complete(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
         """Mark a goal as completed (idempotent).
@@ -118,18 +96,16 @@ class Goals:
         return self._end(reach, goal_id, "abandoned", guard)
 
     def _end(self, reach: Reach, goal_id: str, status: GoalStatus, guard: Check | None) -> Goal:
-        def attempt() -> Goal:
-            goal = self.get(reach, goal_id)
-            check_change(reach, goal)
+        def end(goal: Goal) -> Goal:
             if goal.status == status:
                 return goal
-            if goal.status != "active":
+            if not goal.live:
                 raise Conflict(f"this goal is already {goal.status}")
-            return self._revise(goal, {"status": status}, guard)
+            return goal.ended(status, self.clock.now())
 
-        return optimistic(self.clock, attempt)
+        return self.edit(reach, goal_id, end, guard=guard)
 
-    def change(self, reach: Reach, goal_id: str, changes: dict[str, Any]) -> Goal:
+    def change(self, reach: Reach, goal_id: str, changes: Mapping[str, Any]) -> Goal:
         """Change some of a goal's `text`, `priority`, `long_term` and `status`.
 
         A goal that has ended may become active again.
@@ -139,93 +115,13 @@ class Goals:
             Conflict: The change would exceed the limit of active goals.
         """
 
-        def attempt() -> Goal:
-            goal = self.get(reach, goal_id)
-            if not changes:
-                return goal
-            if goal.status != "active" and changes.get("status") == "active":
-                self._check_limit(reach.model_copy(update={"scopes": (goal.scope,)}))
-            return self._revise(goal, changes, None)
+        def change(goal: Goal) -> Goal:
+            status = changes.get("status", goal.status)
+            changed = goal.model_copy(update=dict(changes))
+            if status == goal.status:
+                return changed
+            if status == Goal.LIVE_STATUS:
+                return changed.restored()
+            return changed.ended(status, self.clock.now())
 
-        return optimistic(self.clock, attempt)
-
-    def _revise(self, goal: Goal, changes: dict[str, Any], guard: Check | None) -> Goal:
-        """Write a goal with `changes` over the one that was read (optimistic lock).
-
-        A goal that ends or becomes active again moves to another key.
-        """
-        status = changes.get("status", goal.status)
-        if status == "active":
-            ended_at = None
-        else:
-            ended_at = goal.ended_at if status == goal.status else self.clock.now()
-        revised = goal.model_copy(
-            update={**changes, "version": goal.version + 1, "ended_at": ended_at}
-        )
-        as_read = Is("version", goal.version)
-        writes: Sequence[Write] = (
-            [Put(goal.key, revised.to_item(), as_read)]
-            if revised.key == goal.key
-            else [Delete(goal.key, as_read), Put(revised.key, revised.to_item(), Missing())]
-        )
-        transact_guarded(self.table, writes, guard)
-        return revised
-
-    def get(self, reach: Reach, goal_id: str) -> Goal:
-        """Return one goal, active or ended.
-
-        Raises:
-            NotFound: There is no such goal within reach.
-        """
-        goal = self._find(reach, goal_id)
-        if goal is None:
-            raise NotFound("goal not found")
-        return goal
-
-    def _find(self, reach: Reach, goal_id: str) -> Goal | None:
-        keys = [
-            key_of(reach.tenant, reach.agent_id, scope, goal_id)
-            for scope in reach.scopes
-            for key_of in (Goal.key_of, Goal.ended_key_of)
-        ]
-        found = self.table.get_many(keys)
-        goals = [Goal.from_item(found[key]) for key in keys if key in found]
-        return next((goal for goal in goals if reach.shows(goal)), None)
-
-    def active(self, reach: Reach) -> tuple[Goal, ...]:
-        """Return the active goals within reach, by priority, then the oldest first."""
-        goals = [Goal.from_item(item) for item in owned_items(self.table, reach, Goal.PREFIX)]
-        shown = filter(reach.shows, goals)
-        return tuple(sorted(shown, key=lambda goal: (goal.priority, goal.created_at, goal.id)))
-
-    def list(
-        self,
-        reach: Reach,
-        *,
-        status: GoalStatus | None = None,
-        limit: int = DEFAULT_PAGE,
-        cursor: str | None = None,
-    ) -> Listing[Goal]:
-        """Return a page of the goals in one partition, by id, active ones first.
-
-        Args:
-            reach: The agent and the readers; only the first scope is listed.
-            status: Only goals with this status; None for all.
-
-        Raises:
-            Invalid: The cursor is not one of this list.
-        """
-        return list_by_status(self.table, reach, Goal, status, limit=limit, cursor=cursor)
-
-    def delete(self, reach: Reach, goal_id: str) -> None:
-        """Delete a goal permanently.
-
-        Raises:
-            NotFound: There is no such goal within reach.
-        """
-
-        def attempt() -> None:
-            goal = self.get(reach, goal_id)
-            self.table.write(Delete(goal.key, Is("version", goal.version)))
-
-        optimistic(self.clock, attempt)
+        return self.edit(reach, goal_id, change)

@@ -1,42 +1,18 @@
 """Plans: future triggers of an agent, once or on a cron; `firing` starts their runs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from skein.errors import NotFound, Unprocessable
-from skein.models.common.ownership import Owner, Reach, effect_kept_until, effect_key
+from skein.models.common.ownership import Owner, Reach
 from skein.models.common.reason import Reason
-from skein.models.common.storage import (
-    Check,
-    Condition,
-    Delete,
-    Is,
-    Key,
-    Missing,
-    Put,
-    Update,
-    Write,
-)
+from skein.models.common.storage import Check, Missing, Put
 from skein.models.directory.agent import Agent
-from skein.models.outbox.due import NOT_DUE
 from skein.models.planning.plan import MAX_PLANS, Plan, PlanStatus
-from skein.ports import Clock, Table
-from skein.services.common.optimistic import (
-    check_change,
-    invalid_arguments,
-    optimistic,
-    transact_guarded,
-)
-from skein.services.common.pagination import (
-    DEFAULT_PAGE,
-    Listing,
-    check_limit,
-    list_by_status,
-    owned_items,
-)
+from skein.services.common.optimistic import invalid_arguments, optimistic
 from skein.services.common.schedule import (
     after_a_while,
     fires_too_often,
@@ -44,6 +20,7 @@ from skein.services.common.schedule import (
     next_time,
     zone_of,
 )
+from skein.services.items.store import OwnedStore, Snapshot, check_change
 from skein.services.planning.plan_chats import owner_of_plan, zone_of_plan
 
 MIN_CRON_MINUTES = 15  # between two firings of a plan
@@ -51,7 +28,6 @@ MIN_CRON_MINUTES = 15  # between two firings of a plan
 TICK_SLACK = timedelta(minutes=2)
 A_MOMENT = timedelta(seconds=1)
 AWAKE = timedelta(hours=1)  # after a message, its author counts as awake for this time
-MOVED = ("next_at", "active_at", "deferred_from", "reason", "version", "gsi2pk", "gsi2sk")
 GENERATIONS = 4  # generations of one name that one batch reads
 
 
@@ -79,15 +55,7 @@ def first_time(kind: str, text: str, time_zone: str, now: datetime) -> datetime:
 
 def ended(plan: Plan, status: PlanStatus, now: datetime, *, reason: Reason | None = None) -> Plan:
     """Return the plan as ended with `status`, and with the reason if Skein canceled it."""
-    return plan.model_copy(
-        update={
-            "status": status,
-            "next_at": None,
-            "ended_at": now,
-            "reason": reason,
-            "version": plan.version + 1,
-        }
-    )
+    return plan.ended(status, now, next_at=None, reason=reason)
 
 
 def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
@@ -105,75 +73,28 @@ def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
     next_at = next_time(plan.cron, zone_of(plan.time_zone), earliest)
     if next_at is None:
         return ended(plan, "done", now)
-    return plan.model_copy(
-        update={
-            "next_at": next_at,
-            "deferred_from": None,
-            "reason": None,
-            "version": plan.version + 1,
-        }
-    )
+    return plan.model_copy(update={"next_at": next_at, "deferred_from": None, "reason": None})
 
 
 def deferred(plan: Plan, until: datetime, *, reason: Reason) -> Plan:
     """Return the plan with its next firing deferred to `until`."""
-    return plan.model_copy(
-        update={
-            "next_at": until,
-            "deferred_from": plan.deferred_from or plan.next_at,
-            "reason": reason,
-            "version": plan.version + 1,
-        }
-    )
-
-
-def as_read(plan: Plan | None) -> Condition:
-    """Return the condition that a plan is unchanged since it was read (optimistic lock).
-
-    None stands for no plan: then the condition is that there still is none.
-    """
-    return Missing() if plan is None else Is("version", plan.version)
-
-
-def moved(plan: Plan, revised: Plan) -> list[Write]:
-    """Return the writes that replace `plan` by `revised`, a later state of it."""
-    if revised.key != plan.key:
-        return [
-            Delete(plan.key, as_read(plan)),
-            Put(revised.key, revised.to_item(), Missing()),
-        ]
-    item = revised.to_item()
-    change = {name: item.get(name) for name in MOVED}
-    return [Update(plan.key, set=NOT_DUE | change, condition=as_read(plan))]
-
-
-class _PlanItems(NamedTuple):
-    """The items of a plan in one partition.
-
-    Attributes:
-        active: The plan while it is active.
-        over: The plan once it has ended.
-        done: The plan as an earlier try of the same effect returned it.
-    """
-
-    id: str
-    generation: int = 0
-    active: Plan | None = None
-    over: Plan | None = None
-    done: Plan | None = None
-
-    @property
-    def plan(self) -> Plan | None:
-        """The plan, active or ended."""
-        return self.active or self.over
+    since = plan.deferred_from or plan.next_at
+    return plan.model_copy(update={"next_at": until, "deferred_from": since, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plans:
+class Plans(OwnedStore[Plan]):
     """The service that keeps agents' plans, each in the partition of its scope."""
 
-    table: Table
-    clock: Clock
+    @property
+    def kind(self) -> type[Plan]:
+        """The class of the items."""
+        return Plan
+
+    @property
+    def limit(self) -> int:
+        """The maximum number of active plans that may be shown to the same readers."""
+        return MAX_PLANS
 
     def owner(
         self, agent: Agent, *, chat_id: str | None = None, user_id: str | None = None
@@ -263,35 +184,33 @@ class Plans:
             )
         except ValidationError as error:
             raise invalid_arguments(error) from None
-        shown = (reach or owner.reach).model_copy(update={"scopes": (owner.scope,)})
+        shown = (reach or owner.reach).at(owner.scope)
         return optimistic(self.clock, lambda: self._set_once(plan, shown, effect, guard))
 
     def _set_once(self, plan: Plan, reach: Reach, effect: str | None, guard: Check | None) -> Plan:
-        found = self._named(reach, plan.scope, plan.name, effect)
-        done = next((each.done for each in found if each.done is not None), None)
-        if done is not None:
-            return done
-        standing, hidden = _replaced(reach, found)
-        plan = plan.model_copy(update={"id": standing.id, "generation": standing.generation})
-        earlier = standing.plan
-        if standing.active is None or hidden is not None:
-            message = f"there are already {MAX_PLANS} active plans; cancel one first"
-            check_limit(
-                self.table, reach, Plan.PREFIX, Plan.from_item, most=MAX_PLANS, message=message
-            )
-        if earlier is not None:
-            created_at = plan.created_at if hidden is not None else earlier.created_at
-            plan = plan.model_copy(
-                update={"version": earlier.version + 1, "created_at": created_at}
-            )
-        ended_key = Plan.ended_key_of(plan.tenant, plan.agent_id, plan.scope, plan.id)
-        writes = [
-            Put(plan.key, plan.to_item(), as_read(standing.active)),
-            Delete(ended_key, as_read(standing.over)),
-            *([Put(hidden.key, hidden.to_item(), Missing())] if hidden is not None else ()),
-            *self._effect(plan, effect),
-        ]
-        transact_guarded(self.table, writes, guard)
+        found, named = self._named(reach, plan.name, effect)
+        if found.done is not None:
+            return found.done
+        generation, hides = _generation(reach, named)
+        before = named[generation]
+        plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, generation)
+        plan = plan.model_copy(update={"id": plan_id, "generation": generation})
+        if before is None or hides or not before.live:
+            self.check_limit(reach)
+        if before is not None:
+            created_at = plan.created_at if hides else before.created_at
+            version = before.version + 1
+            plan = plan.model_copy(update={"version": version, "created_at": created_at})
+        writes = found.writes(before, plan)
+        if hides and before is not None:
+            unused = len(named) - 1
+            moved_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, unused)
+            moves = {"id": moved_id, "generation": unused, "version": before.version + 1}
+            hidden = before.model_copy(update=moves)
+            writes.append(Put(hidden.key, hidden.to_item(), Missing()))
+            if before.live:
+                writes.append(found.raised(plan.scope))
+        self.commit(plan, writes, effect=effect, guard=guard)
         return plan
 
     def cancel(
@@ -311,156 +230,81 @@ class Plans:
         """
 
         def attempt() -> Plan:
-            found = [
-                each
-                for scope in reach.scopes
-                for each in self._named(reach, scope, name.strip(), effect)
+            named = [self._named(reach.at(scope), name.strip(), effect) for scope in reach.scopes]
+            done = next((found.done for found, _ in named if found.done is not None), None)
+            if done is not None:
+                return done
+            plans = [
+                (found, plan)
+                for found, generations in named
+                for plan in generations
+                if plan is not None and reach.shows(plan)
             ]
-            return self._cancel_once(reach, found, effect, guard)
+            if not plans:
+                raise NotFound("plan not found")
+            found, plan = min(
+                plans, key=lambda each: (not each[1].live, not reach.changes(each[1]))
+            )
+            return self.replace(found, plan, self._canceled(plan), guard=guard)
 
         return optimistic(self.clock, attempt)
 
-    def cancel_by_id(self, reach: Reach, plan_id: str) -> Plan:
-        """Cancel a plan by its id; a plan that has ended stays as it is.
+    def delete(self, reach: Reach, item_id: str) -> Plan:
+        """Cancel a plan by its id, and keep it; a plan that has ended stays as it is.
 
         Raises:
             NotFound: There is no such plan within reach.
             Conflict: The plan may not be changed from there.
         """
+        return self.edit(reach, item_id, self._canceled)
 
-        def attempt() -> Plan:
-            return self._cancel_once(reach, self._of_id(reach, plan_id), None, None)
-
-        return optimistic(self.clock, attempt)
-
-    def _cancel_once(
-        self, reach: Reach, found: list[_PlanItems], effect: str | None, guard: Check | None
-    ) -> Plan:
-        done = next((each.done for each in found if each.done is not None), None)
-        if done is not None:
-            return done
-        plan = _shown(reach, found)
-        check_change(reach, plan)
-        if plan.status != "active":
-            return plan
-        canceled = ended(plan, "canceled", self.clock.now())
-        writes = [*moved(plan, canceled), *self._effect(canceled, effect)]
-        transact_guarded(self.table, writes, guard)
-        return canceled
-
-    def _of_id(self, reach: Reach, plan_id: str) -> list[_PlanItems]:
-        """Read the plans with one id, in each partition within reach."""
-        wanted = [(scope, _PlanItems(plan_id)) for scope in reach.scopes]
-        return self._read(reach, wanted, None)
+    def _canceled(self, plan: Plan) -> Plan:
+        return ended(plan, "canceled", self.clock.now()) if plan.live else plan
 
     def _named(
-        self, reach: Reach, scope: str | None, name: str, effect: str | None
-    ) -> list[_PlanItems]:
-        """Read the plans of one name in a partition, up to the first unused generation."""
-        found: list[_PlanItems] = []
-        while not found or found[-1].plan is not None:
-            numbers = range(len(found), len(found) + GENERATIONS)
-            ids = [(n, Plan.id_of(reach.agent_id, scope, name, n)) for n in numbers]
-            wanted = [(scope, _PlanItems(plan_id, n)) for n, plan_id in ids]
-            found += self._read(reach, wanted, effect)
-        return found
-
-    def _read(
-        self, reach: Reach, wanted: list[tuple[str | None, _PlanItems]], effect: str | None
-    ) -> list[_PlanItems]:
-        """Read the items of some plans, each in its partition, in one batch."""
-        keys: list[tuple[Key, ...]] = []
-        for scope, each in wanted:
-            owned = (reach.tenant, reach.agent_id, scope)
-            done = [effect_key(*owned, effect)] if effect is not None else []
-            keys.append((Plan.key_of(*owned, each.id), Plan.ended_key_of(*owned, each.id), *done))
-        found = self.table.get_many(list(dict.fromkeys(key for of_one in keys for key in of_one)))
-        plans = {key: Plan.from_item(item) for key, item in found.items()}
-        return [
-            _PlanItems(each.id, each.generation, *(plans.get(key) for key in of_one))
-            for (_, each), of_one in zip(wanted, keys, strict=True)
-        ]
-
-    def _effect(self, plan: Plan, effect: str | None) -> list[Write]:
-        """Return the write that records an effect with its result; nothing without an effect."""
-        if effect is None:
-            return []
-        key = effect_key(plan.tenant, plan.agent_id, plan.scope, effect)
-        kept_until = effect_kept_until(self.clock.now())
-        return [Put(key, plan.attributes() | {"expires_at": kept_until}, Missing())]
-
-    def get(self, reach: Reach, plan_id: str) -> Plan:
-        """Return one plan, active or ended.
-
-        Raises:
-            NotFound: There is no such plan within reach.
-        """
-        return _shown(reach, self._of_id(reach, plan_id))
-
-    def active(self, reach: Reach) -> tuple[Plan, ...]:
-        """Return the active plans within reach, ordered by when they fire next."""
-        plans = [Plan.from_item(item) for item in owned_items(self.table, reach, Plan.PREFIX)]
-        shown = filter(reach.shows, plans)
-        return tuple(sorted(shown, key=lambda plan: (plan.next_at or plan.created_at, plan.id)))
-
-    def list(
-        self,
-        reach: Reach,
-        *,
-        status: PlanStatus | None = None,
-        limit: int = DEFAULT_PAGE,
-        cursor: str | None = None,
-    ) -> Listing[Plan]:
-        """Return a page of the plans in one partition, by id, active ones first.
+        self, reach: Reach, name: str, effect: str | None
+    ) -> tuple[Snapshot[Plan], list[Plan | None]]:
+        """Read the plans of one name by generation, up to the first unused generation.
 
         Args:
-            reach: The agent and the readers; only the first scope is listed.
-            status: Only plans with this status; None for all.
-
-        Raises:
-            Invalid: The cursor is not one of this list.
+            reach: The readers, and the scope of the plans.
         """
-        return list_by_status(self.table, reach, Plan, status, limit=limit, cursor=cursor)
+        [scope] = reach.scopes
+        named: list[Plan | None] = []
+        while not named or named[-1] is not None:
+            numbers = range(len(named), len(named) + GENERATIONS)
+            ids = [Plan.id_of(reach.agent_id, scope, name, number) for number in numbers]
+            found = self.read(reach, ids, effect=effect)
+            named += [found.stored(scope, plan_id) for plan_id in ids]
+            if None in named:
+                named = named[: named.index(None) + 1]
+        return found, named
 
 
-def _shown(reach: Reach, found: list[_PlanItems]) -> Plan:
-    """Return the first active plan within reach, else the first that has ended.
-
-    A plan that may be changed from there comes before one that may not.
-
-    Raises:
-        NotFound: There is no plan within reach.
-    """
-    plans = [each.active for each in found] + [each.over for each in found]
-    shown = [plan for plan in plans if plan is not None and reach.shows(plan)]
-    if not shown:
-        raise NotFound("plan not found")
-    return min(shown, key=lambda plan: (plan.status != "active", not reach.changes(plan)))
-
-
-def _replaced(reach: Reach, found: list[_PlanItems]) -> tuple[_PlanItems, Plan | None]:
-    """Return the generation at which to set a plan of this name, and the plan that gives way.
+def _generation(reach: Reach, named: Sequence[Plan | None]) -> tuple[int, bool]:
+    """Return the generation at which to set a plan, and whether a hidden plan gives way there.
 
     An active plan within reach that may be changed comes first, then an ended one, then the first
     generation. A plan beyond reach that has the first generation moves to the first unused one. So
     the new plan's id, and with the id the order in which plans of one minute fire, does not show
     whether there is such a plan.
 
+    Args:
+        named: The plans of the name by generation; the last generation is unused.
+
     Raises:
         Conflict: The active plan within reach may not be changed from there.
     """
-    shown = [each for each in found if each.plan is not None and reach.shows(each.plan)]
-    active = [(each, each.active) for each in shown if each.active is not None]
-    for each, plan in active:
-        if reach.changes(plan):
-            return each, None
-    for _, plan in active:
-        check_change(reach, plan)
-    over = next((each for each in shown if each.over and reach.changes(each.over)), None)
-    if over is not None:
-        return over, None
-    first, unused = found[0], next(each for each in found if each.plan is None)
-    if first.plan is None or first in shown:
-        return unused, None
-    moves = {"id": unused.id, "generation": unused.generation, "version": first.plan.version + 1}
-    return first, first.plan.model_copy(update=moves)
+    shown = {n: plan for n, plan in enumerate(named) if plan is not None and reach.shows(plan)}
+    changeable = [n for n, plan in shown.items() if reach.changes(plan)]
+    active = next((n for n in changeable if shown[n].live), None)
+    if active is not None:
+        return active, False
+    for plan in shown.values():
+        if plan.live:
+            check_change(reach, plan)
+    if changeable:
+        return changeable[0], False
+    if named[0] is None or 0 in shown:
+        return len(named) - 1, False
+    return 0, True

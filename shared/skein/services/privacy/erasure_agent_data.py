@@ -14,6 +14,7 @@ from functools import partial
 
 from skein.errors import NotFound
 from skein.models.chats.chat import chat_partition, epoch_raised
+from skein.models.common.agent_item import REVISION, touched
 from skein.models.common.ownership import EFFECT, EFFECT_KEPT, owned_partition
 from skein.models.common.storage import (
     META,
@@ -21,14 +22,12 @@ from skein.models.common.storage import (
     Is,
     Item,
     Key,
-    Missing,
     Put,
     Update,
-    Write,
     key_kind,
 )
 from skein.models.directory.agent import PERMITS
-from skein.models.memory.memory import LIVE, REVISION, Memory, touched
+from skein.models.memory.memory import Memory
 from skein.models.memory.reflection import REFLECTED
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
@@ -51,6 +50,7 @@ from skein.models.workspace.thread import (
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
+from skein.services.items.store import replaced
 from skein.services.privacy.erasure_rewind import ConsolidationRewind
 from skein.services.privacy.erasure_sweep import Sweep
 from skein.services.workspace.documents import Documents
@@ -73,7 +73,7 @@ FREE_TEXTS = (
 KINDS = {
     Document.PREFIX.kind: "documents",
     EFFECT.kind: "effects",
-    LIVE.kind: "memories",
+    Memory.PREFIX.kind: "memories",
     Goal.PREFIX.kind: "goals",
     key_kind(LISTS): "lists",
     Plan.PREFIX.kind: "plans",
@@ -213,16 +213,10 @@ class KeptEraser:
         gone = {item.get("id") for item in going} - {None}
         keys = {item["sk"] for item in going}
         for item in items:
-            if item["sk"] not in keys and item.get("superseded_by") in gone:
+            replaced_by = item.get("superseded_by")
+            if item["sk"] not in keys and replaced_by in gone and item["status"] == "superseded":
                 memory = Memory.from_item(item)
-                live = memory.model_copy(
-                    update={"superseded_by": None, "version": memory.version + 1}
-                )
-                back: list[Write] = [
-                    Delete(memory.key, Is("version", memory.version)),
-                    Put(live.key, live.to_item(), Missing()),
-                ]
-                self._table.transact([*back, change])
+                self._table.transact([*replaced(memory, memory.restored()), change])
         for item in going:
             if Document.PREFIX.holds(item):
                 self._delete_document(item)

@@ -20,12 +20,13 @@ from skein.models.chats.chat import (
     past_relation,
     related_chat,
 )
+from skein.models.common.agent_item import REVISION
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import EFFECT, owned_partition
 from skein.models.common.storage import Item, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.user import User
-from skein.models.memory.memory import LIVE, REVISION
+from skein.models.memory.memory import Memory
 from skein.models.memory.reflection import REFLECTED
 from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
 from skein.ports import Clock, Table
@@ -255,7 +256,7 @@ def _theirs(user: User, item: Item, *, direct: bool) -> Thing:
 def _kind(sort_key: str) -> str:
     """Return the kind of an agent's item, from its sort key."""
     kind = key_kind(sort_key)
-    return {LIVE.kind: "memory", REFLECTED.kind: "reflection"}.get(kind, kind.lower())
+    return {Memory.PREFIX.kind: "memory", REFLECTED.kind: "reflection"}.get(kind, kind.lower())
 
 
 def _shown_attributes(item: Item) -> dict[str, Any]:

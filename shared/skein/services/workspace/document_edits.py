@@ -36,7 +36,7 @@ from skein.models.workspace.document import (
     listed_with,
 )
 from skein.services.common.optimistic import invalid_arguments, revise
-from skein.services.common.pagination import FULL
+from skein.services.items.store import FULL
 
 
 @dataclass(frozen=True, slots=True)

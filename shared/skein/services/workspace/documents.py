@@ -6,14 +6,15 @@ from itertools import islice
 from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
+from skein.models.common.agent_item import touched
 from skein.models.common.ownership import effect_kept_until
 from skein.models.common.storage import Item, Key, Missing, Put, Write
-from skein.models.memory.memory import touched
 from skein.models.workspace.document import Document, DocumentEffect, DocumentReach, Folder
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.snapshot import read_chat
-from skein.services.common.optimistic import check_document_change, optimistic, transact_guarded
+from skein.services.common.optimistic import optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition
+from skein.services.items.store import check_change
 from skein.services.workspace.document_edits import (
     OPERATOR,
     Author,
@@ -265,7 +266,7 @@ class Documents:
             if home is None:
                 raise NotFound("document not found")
             if before is not None:
-                check_document_change(reach, before)
+                check_change(reach, before)
             change = DocumentEdit(home, before, make(before, home), found, shown_in(home))
             standing = found.get(home.key(name))
             if before is not None or standing is None:

@@ -10,7 +10,7 @@ from skein.models.common.ownership import Reach, effect_key
 from skein.models.common.storage import Item, Key, Missing, Put, Write, at_version
 from skein.models.workspace.thread import Thread, ThreadEffect, ThreadIndex, ThreadRunLink
 from skein.ports import Clock, Table
-from skein.services.common.pagination import FULL
+from skein.services.items.store import FULL
 
 MAX_INDEX_BYTES = 350_000  # DynamoDB limits an item to 400 KB
 

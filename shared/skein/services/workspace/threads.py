@@ -20,13 +20,9 @@ from skein.models.workspace.thread import (
     ThreadStatus,
 )
 from skein.ports import Clock, Ids, Table
-from skein.services.common.optimistic import (
-    check_change,
-    invalid_arguments,
-    optimistic,
-    transact_guarded,
-)
-from skein.services.common.pagination import DEFAULT_PAGE, FULL, Listing, RowCursor, list_owned
+from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor, list_partition
+from skein.services.items.store import FULL, check_change
 from skein.services.workspace.document_edits import OPERATOR, Author
 from skein.services.workspace.thread_changes import (
     ThreadEdit,
@@ -118,7 +114,9 @@ class Threads:
                 tuple(opened), RowCursor(of="open_threads", after=opened[-1].id).encode()
             )
         further = None if after is not None else cursor
-        ended = list_owned(self.table, reach, [ENDED_THREAD], read, limit=rest, cursor=further)
+        ended = list_partition(
+            self.table, reach.partition, [ENDED_THREAD], read, limit=rest, cursor=further
+        )
         return Listing((*opened, *ended.items), ended.next_cursor)
 
     # ------------------------------------------------------------------ writing

@@ -1,0 +1,388 @@
+"""The store of agents' items: create, change, end, restore, delete, get and list them.
+
+Each item has an optimistic lock, its version. An item that becomes live also raises the counter of
+its kind in the partition's revision, on condition that nobody else has raised it. So duplicates,
+and items beyond a limit, are found also if two writers add them at the same time.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from skein.errors import Conflict, NotFound
+from skein.models.common.agent_item import AgentItem, revision_key, touched
+from skein.models.common.ownership import (
+    MAX_KEPT,
+    HasAudience,
+    Reach,
+    Readers,
+    effect_kept_until,
+    effect_key,
+)
+from skein.models.common.storage import Check, Delete, Is, Item, Key, Missing, Put, Query, Write
+from skein.ports import Clock, Table
+from skein.services.common.optimistic import optimistic, transact_guarded
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
+
+FULL = "the storage for this chat, person or agent is full"
+NOT_FROM_HERE = (
+    "this is shared with people who were not there for this conversation, so it can be read here, "
+    "but not changed; keep a new one under another name instead"
+)
+
+Kept = TypeVar("Kept", bound=AgentItem)
+
+
+def check_change(reach: Readers, thing: HasAudience) -> None:
+    """Check that an item may be changed by a caller with this reach.
+
+    Raises:
+        Conflict: The item may be shown to people who were not present for the caller's content.
+    """
+    if not reach.changes(thing):
+        raise Conflict(NOT_FROM_HERE)
+
+
+def replaced(before: AgentItem, after: AgentItem) -> list[Write]:
+    """Return the writes that replace an item by its next version (optimistic lock).
+
+    If the key changes, the item moves: one delete and one put.
+    """
+    as_read = Is("version", before.version)
+    after = after.model_copy(update={"version": before.version + 1})
+    if before.key == after.key:
+        return [Put(after.key, after.to_item(), as_read)]
+    return [Delete(before.key, as_read), Put(after.key, after.to_item(), Missing())]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(Generic[Kept]):
+    """Items of one kind by id, with the counters and the effect that were read with them.
+
+    Attributes:
+        found: The items of the table that exist.
+        effect: The id of the effect to carry out; None without one.
+    """
+
+    kind: type[Kept]
+    reach: Reach
+    found: Mapping[Key, Item]
+    effect: str | None = None
+
+    def stored(self, scope: str | None, item_id: str) -> Kept | None:
+        """Return the item of a scope, live or ended, whether it may be shown or not."""
+        keys = self.kind.keys_of(self.reach.tenant, self.reach.agent_id, scope, item_id)
+        return next(
+            (self.kind.from_item(self.found[key]) for key in keys if key in self.found), None
+        )
+
+    def shown(self, item_id: str) -> Kept | None:
+        """Return the first item with this id that may be shown; None without one."""
+        stored = (self.stored(scope, item_id) for scope in self.reach.scopes)
+        return next((item for item in stored if item is not None and self.reach.shows(item)), None)
+
+    @property
+    def done(self) -> Kept | None:
+        """The item as an earlier attempt of the effect returned it; None on the first attempt."""
+        if self.effect is None:
+            return None
+        keys = [effect_key(*self._owned(scope), self.effect) for scope in self.reach.scopes]
+        return next(
+            (self.kind.from_item(self.found[key]) for key in keys if key in self.found), None
+        )
+
+    def writes(self, before: Kept | None, after: Kept) -> list[Write]:
+        """Return the writes that store a new or a changed item (optimistic locks)."""
+        if before is None:
+            writes: list[Write] = [Put(after.key, after.to_item(), Missing())]
+        else:
+            writes = replaced(before, after)
+        if after.live and (before is None or not before.live):
+            writes.append(self.raised(after.scope))
+        elif self.kind.CACHED:
+            writes.append(touched(*self._owned(after.scope)))
+        return writes
+
+    def raised(self, scope: str | None) -> Write:
+        """Return the write that raises the kind's counter, if it is as it was read."""
+        key = revision_key(*self._owned(scope))
+        known = self.found.get(key, {}).get(self.kind.COUNTER)
+        write = touched(*self._owned(scope), self.kind.COUNTER)
+        return replace(write, condition=Is(self.kind.COUNTER, known))
+
+    def _owned(self, scope: str | None) -> tuple[str, str, str | None]:
+        return self.reach.tenant, self.reach.agent_id, scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedStore(ABC, Generic[Kept]):
+    """The store of one kind of items; a subclass adds the rules of its kind."""
+
+    table: Table
+    clock: Clock
+
+    @property
+    @abstractmethod
+    def kind(self) -> type[Kept]:
+        """The class of the items."""
+
+    @property
+    def limit(self) -> int | None:
+        """The maximum number of live items that may be shown to the same readers."""
+        return None
+
+    @property
+    def max_kept(self) -> int:
+        """The maximum number of live items in a partition, including hidden ones."""
+        return MAX_KEPT
+
+    # ------------------------------------------------------------------ reading
+
+    def get(self, reach: Reach, item_id: str) -> Kept:
+        """Return one item, live or ended.
+
+        Raises:
+            NotFound: No item within reach has this id.
+        """
+        return self.found(self.read(reach, [item_id], counters=False), item_id)
+
+    def list(
+        self,
+        reach: Reach,
+        *,
+        status: str | None = None,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+    ) -> Listing[Kept]:
+        """List a page of the items in one partition, by id, live ones first.
+
+        Args:
+            reach: The agent and the readers; only the first scope is listed.
+            status: Only items with this status; None for all.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        prefix, live = self.kind.PREFIX, self.kind.LIVE_STATUS
+        sections = {live: (prefix,), None: (prefix, prefix.ended)}.get(status, (prefix.ended,))
+        return self.page(
+            reach,
+            sections,
+            lambda item: status in {None, item.status},
+            limit=limit,
+            cursor=cursor,
+        )
+
+    def page(
+        self,
+        reach: Reach,
+        sections: Sequence[str],
+        wanted: Callable[[Kept], bool],
+        *,
+        limit: int,
+        cursor: str | None,
+    ) -> Listing[Kept]:
+        """List a page of the wanted items that may be shown, by sort key prefix and sort key.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+
+        def read(item: Item) -> Kept | None:
+            thing = self.kind.from_item(item)
+            return thing if wanted(thing) and reach.shows(thing) else None
+
+        return list_partition(
+            self.table, reach.partition, sections, read, limit=limit, cursor=cursor
+        )
+
+    def read(
+        self,
+        reach: Reach,
+        ids: Sequence[str],
+        *,
+        effect: str | None = None,
+        counters: bool = True,
+    ) -> Snapshot[Kept]:
+        """Read the items with some ids in all scopes within reach, in one batch.
+
+        Args:
+            effect: The id of a run's effect, whose record is read, too.
+            counters: Whether to read the counters, which are needed to make an item live.
+        """
+        keys: list[Key] = []
+        for scope in reach.scopes:
+            owned = (reach.tenant, reach.agent_id, scope)
+            keys += [key for each in ids for key in self.kind.keys_of(*owned, each)]
+            keys += [revision_key(*owned)] if counters else []
+            keys += [effect_key(*owned, effect)] if effect is not None else []
+        return Snapshot(self.kind, reach, self.table.get_many(keys), effect)
+
+    # ------------------------------------------------------------------ writing
+
+    def insert(self, item: Kept, reach: Reach | None = None, *, guard: Check | None = None) -> Kept:
+        """Store a new item (idempotent with the same id).
+
+        Args:
+            item: The item.
+            reach: The items that may be shown there; None for all items in the item's partition.
+            guard: A check on the run that makes the item.
+
+        Returns:
+            The item as stored; if there was one with this id, that one.
+
+        Raises:
+            Conflict: A limit of live items is reached.
+            LostLease: The guard does not hold.
+        """
+        own = Reach(tenant=item.tenant, agent_id=item.agent_id, scopes=(item.scope,))
+
+        def attempt() -> Kept:
+            found = self.read(own, [item.id])
+            stored = found.shown(item.id)
+            if stored is not None:
+                return stored
+            self.check_limit((reach or own).at(item.scope))
+            self.commit(item, found.writes(None, item), guard=guard)
+            return item
+
+        return optimistic(self.clock, attempt)
+
+    def edit(
+        self,
+        reach: Reach,
+        item_id: str,
+        change: Callable[[Kept], Kept],
+        *,
+        effect: str | None = None,
+        guard: Check | None = None,
+    ) -> Kept:
+        """Change, end or restore an item with an optimistic lock.
+
+        Args:
+            change: Returns the changed item. It is called again if another writer was faster.
+            effect: The id of a run's effect; repeating the same effect changes nothing.
+            guard: A check on the run that makes the change.
+
+        Returns:
+            The item; for a repeated effect, as the first attempt returned it.
+
+        Raises:
+            NotFound: No item within reach has this id.
+            Conflict: The item may not be changed from there, or a limit of live items is reached.
+            LostLease: The guard does not hold.
+        """
+
+        def attempt() -> Kept:
+            found = self.read(reach, [item_id], effect=effect)
+            if found.done is not None:
+                return found.done
+            before = self.found(found, item_id)
+            return self.replace(found, before, change(before), guard=guard)
+
+        return optimistic(self.clock, attempt)
+
+    def replace(
+        self,
+        found: Snapshot[Kept],
+        before: Kept,
+        after: Kept,
+        *,
+        also: Sequence[Write] = (),
+        guard: Check | None = None,
+    ) -> Kept:
+        """Store a changed item, once; a change that changes nothing is not written.
+
+        Args:
+            found: The snapshot with `before`, within the reach of the caller.
+            also: Further writes of the transaction.
+
+        Raises:
+            ConditionFailed: Another writer was faster.
+            Conflict: The item may not be changed from there, or a limit of live items is reached.
+            LostLease: The guard does not hold.
+        """
+        if after == before:
+            return before
+        check_change(found.reach, before)
+        if after.live and not before.live:
+            self.check_limit(found.reach.at(after.scope))
+        after = after.model_copy(update={"version": before.version + 1})
+        writes = [*found.writes(before, after), *also]
+        self.commit(after, writes, effect=found.effect, guard=guard)
+        return after
+
+    def delete(self, reach: Reach, item_id: str) -> Kept:
+        """Delete an item permanently, live or ended; a kind may end it instead.
+
+        Returns:
+            The item as it was, or as it ended.
+
+        Raises:
+            NotFound: No item within reach has this id.
+        """
+
+        def attempt() -> Kept:
+            item = self.get(reach, item_id)
+            self.table.write(Delete(item.key, Is("version", item.version)))
+            return item
+
+        return optimistic(self.clock, attempt)
+
+    def commit(
+        self,
+        item: Kept,
+        writes: Sequence[Write],
+        *,
+        effect: str | None = None,
+        guard: Check | None = None,
+    ) -> None:
+        """Write in one transaction, with the record of the effect that returns `item`.
+
+        Raises:
+            ConditionFailed: A condition of `writes` failed.
+            LostLease: The guard does not hold.
+        """
+        everything = list(writes)
+        if effect is not None:
+            key = effect_key(item.tenant, item.agent_id, item.scope, effect)
+            kept_until = effect_kept_until(self.clock.now())
+            record = item.attributes() | {"expires_at": kept_until}
+            everything.append(Put(key, record, Missing()))
+        transact_guarded(self.table, everything, guard)
+
+    def check_limit(self, reach: Reach) -> None:
+        """Check that one more live item fits in the first scope of `reach`.
+
+        The limit counts only items that may be shown within reach, so it reveals nothing about
+        hidden items. A second limit counts all stored items, and keeps them few enough for a
+        prompt's query.
+
+        Raises:
+            Conflict: One of the limits is reached.
+        """
+        if self.limit is None:
+            return
+        query = Query.under(reach.partition, self.kind.PREFIX, limit=self.max_kept)
+        items = self.table.query(query).items
+        if sum(reach.shows(self.kind.from_item(item)) for item in items) >= self.limit:
+            live = f"{self.kind.LIVE_STATUS} {self._noun}s"
+            raise Conflict(f"there are already {self.limit} {live}; end one first")
+        if len(items) >= self.max_kept:
+            raise Conflict(FULL)
+
+    @property
+    def _noun(self) -> str:
+        return self.kind.__name__.lower()
+
+    def found(self, found: Snapshot[Kept], item_id: str) -> Kept:
+        """Return the item of a snapshot.
+
+        Raises:
+            NotFound: No item within reach has this id.
+        """
+        item = found.shown(item_id)
+        if item is None:
+            raise NotFound(f"{self._noun} not found")
+        return item
