@@ -88,10 +88,12 @@ class Bench:
         self.starts |= imports.cold_starts(imports.modules())
 
     def _turns(self) -> None:
-        with engines() as (dynamodb, s3):
-            for peer in PEERS:
-                for line in self._lines(PEERS_PYTHON, "bench.turns.peers", peer, dynamodb, s3):
+        # Each has an engine of its own: the large states of one slow down an engine for all after.
+        for peer in PEERS:
+            with engines() as urls:
+                for line in self._lines(PEERS_PYTHON, "bench.turns.peers", peer, *urls):
                     self.rows.append(Row(**line))
+        with engines() as (dynamodb, _):
             for line in self._lines(Path(sys.executable), "bench.turns.skein_turns", dynamodb):
                 self._take(line)
 

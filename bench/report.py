@@ -27,8 +27,8 @@ OPENING = """\
 # What a turn costs
 
 Written by `make bench`, not by hand. In one turn, a message is posted, its context is read, and one
-answer is stored. The model answers at once. All systems run on the same DynamoDB Local in the same
-run, with the same messages of 190 characters.
+answer is stored. The model answers at once. Each system runs on a DynamoDB Local of its own, in the
+same run, with the same messages of 190 characters.
 
 - **Skein**: a direct chat of the app, with rate limits, exactly-once processing, recall, and a
   recorded run with its prompt. In the rows "Skein", each turn has a worker that has never seen the

@@ -58,6 +58,7 @@ class SmsPhone {
   #known = new Map(); // SMS by id
   #pending = [];
   #shown = false;
+  #sending = Promise.resolve();
 
   constructor(context, number, line) {
     this.#context = context;
@@ -152,7 +153,7 @@ class SmsPhone {
     }
   }
 
-  async #submit(event) {
+  #submit(event) {
     event.preventDefault();
     const text = this.text.value.trim();
     if (text === "") return;
@@ -165,12 +166,18 @@ class SmsPhone {
     this.#pending.push(item);
     this.#list.append([item]);
     this.#list.toEnd();
+    const to = { from: this.#number, to: this.#line };
+    // One after the other: otherwise a START could arrive after the message that follows it.
+    this.#sending = this.#sending.then(() => this.#post(item, to));
+  }
+
+  async #post({ key, sms }, to) {
     try {
-      const { status } = await localCall("POST", "sms", { from: this.#number, to: this.#line, body: text, message_sid: sid });
+      const { status } = await localCall("POST", "sms", { ...to, body: sms.body, message_sid: sms.sid });
       if (status >= 400) throw new ApiError(status, "", said.refused(status));
     } catch (error) {
       this.status.textContent = error.message;
-      this.#list.update({ key: item.key, sms: { ...sms, status: "failed" } });
+      this.#list.update({ key, sms: { ...sms, status: "failed" } });
     }
   }
 }

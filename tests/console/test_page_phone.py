@@ -3,7 +3,7 @@
 import itertools
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.console.driver import HOSTILE, Driver
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
@@ -65,6 +65,28 @@ def test_sms_after_stop_shows_that_no_answer_follows_and_how_to_get_answers_agai
     driver.send("START")
     driver.send("Are you there?")
     expect(driver.page.locator(".bubble.theirs")).to_be_visible(timeout=20_000)
+
+
+def test_sms_arrive_in_the_order_in_which_they_were_written(driver: Driver) -> None:
+    driver.open("#/phone")
+    become_another_number(driver)
+
+    held: list[Route] = []
+
+    def hold_the_first(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    driver.page.route(re.compile("/local/sms$"), hold_the_first)
+    for text in ("STOP", "Are you there?", "START"):
+        driver.send(text)
+    driver.page.wait_for_timeout(300)
+    held[0].continue_()
+    received = driver.page.locator(".bubble.mine[data-status=received]")
+    expect(received).to_have_count(3, timeout=20_000)
+    expect(received.locator(".text")).to_have_text(["STOP", "Are you there?", "START"])
 
 
 def test_composer_counts_segments_as_carriers_do(driver: Driver) -> None:

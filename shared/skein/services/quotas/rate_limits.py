@@ -147,16 +147,13 @@ class RateLimiter:
     metrics: Metrics
     settings: Settings
 
-    def admit(self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None) -> None:
-        """Take one message from a person's bucket and the tenant's.
-
-        Args:
-            known: The items under `admission_keys`, if the caller has read them.
+    def admit(self, tenant: str, user_id: str) -> None:
+        """Take one message from a person's bucket and the tenant's, for a call that stores none.
 
         Raises:
             OverLimit: A bucket holds no message, or a bucket of model tokens is empty.
         """
-        refusal = self._ask(tenant, user_id, by_sms=False, known=known)
+        refusal = self._ask(tenant, user_id, by_sms=False)
         if isinstance(refusal, OverLimit):
             raise self._refused(refusal)
 
