@@ -1,17 +1,26 @@
 """The tools of agents, by name.
 
-To add a tool, write a function with `@tool` in a module of this package, and add
-its name to `ToolName` (`skein/models/directory/agent.py`). CONTRIBUTING.md lists
-the other steps.
+To add a tool, write a function with `@tool` in one of the modules of `MODULES`, and add its name to
+`ToolName` (`skein/models/directory/agent.py`). CONTRIBUTING.md lists the other steps.
 """
 
 from collections.abc import Sequence
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import get_args
 
 from skein.agent.prompt.builder import speaks_in_text
 from skein.agent.reading.reading import Reading
+from skein.agent.tools import (
+    borrow_context,
+    chats,
+    documents,
+    goals_and_plans,
+    memories,
+    profile,
+    recall,
+    runs,
+    threads,
+)
+from skein.agent.tools import send_message as messages
 from skein.agent.tools.base import Tool
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run
@@ -19,16 +28,24 @@ from skein.agent.tools.send_message import for_other_chats, send_message
 from skein.models.common.audience import may_show
 from skein.models.directory.agent import ToolName
 
+MODULES = (
+    borrow_context,
+    chats,
+    documents,
+    goals_and_plans,
+    memories,
+    messages,
+    profile,
+    recall,
+    runs,
+    threads,
+)
+
 
 def written() -> dict[str, Tool]:
-    """Collect the tools of all modules of this package, by name."""
-    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
-    return {
-        each.name: each
-        for module in modules
-        for each in vars(module).values()
-        if isinstance(each, Tool)
-    }
+    """Collect the tools of all modules, by name."""
+    found = (each for module in MODULES for each in vars(module).values())
+    return {each.name: each for each in found if isinstance(each, Tool)}
 
 
 _written = written()
