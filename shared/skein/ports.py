@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
+from skein.models.common.embedding import Embedding
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import Job
-from skein.models.recall.block import Embedding
 from skein.models.recall.vector_search import VectorSearch
 from skein.models.runs.completion import ModelAnswer, ModelRequest
 

@@ -15,7 +15,7 @@ from operator import add, mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from skein.models.recall.block import Embedding
+from skein.models.common.embedding import Embedding
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

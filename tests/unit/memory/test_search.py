@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from lunr.stemmer import PorterStemmer
 
 from skein.models.common.audience import OPEN
+from skein.models.common.embedding import Embedding
 from skein.models.memory.memory import Memory
-from skein.models.recall.block import Embedding
 from skein.services.common import text_search
 from skein.services.common import words as word_module
 from skein.services.common.text_search import EmbeddingCache

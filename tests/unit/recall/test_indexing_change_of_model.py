@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from skein.models.common.embedding import Embedding
 from skein.models.outbox.jobs import RecallJob
-from skein.models.recall.block import Embedding
 from tests.support.builders import TENANT, embeddings
 from tests.support.recall import ANN, BEN, COACH, Indexed
 from tests.support.recalling import recall_of, request_in, texts_of

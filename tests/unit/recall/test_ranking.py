@@ -6,7 +6,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.recall.block import BLOCK_MESSAGES, Block, Embedding, IndexedText, block_of
+from skein.models.common.embedding import Embedding
+from skein.models.recall.block import BLOCK_MESSAGES, Block, IndexedText, block_of
 from skein.services.recall.ranking import Hit, RecallQuery, ranked
 from skein.services.recall.words import stems_of
 

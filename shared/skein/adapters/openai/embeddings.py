@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from skein.errors import ModelRejected, Transient, Unavailable
-from skein.models.recall.block import Embedding, unit
+from skein.models.common.embedding import Embedding, unit
 from skein.models.recall.vector_search import DIMENSIONS
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ __all__ = [
     "agent_item",
     "audience",
     "base",
+    "embedding",
     "free_fields",
     "json_types",
     "ownership",

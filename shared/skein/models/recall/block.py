@@ -1,29 +1,14 @@
 """A block: eight consecutive messages of a chat, as recall compares them with a query."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import mul
+
+from skein.models.common.embedding import Embedding, Vector, length, unit
 
 BLOCK_MESSAGES = 8
 NEAR, WIDE = 1, 3  # messages on each side of a message that belong to its windows
 DIGITS = 5  # of a stored component of a vector or factor
 STEPS = 127  # a component of a vector is stored as a whole number from -127 to 127
-
-Vector = tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Embedding:
-    """The meaning of a text as a direction, with its weight beside other texts.
-
-    Attributes:
-        vector: A unit vector; all components are 0 for a text without words.
-        weight: How much the text counts in the mean of several texts; at least 0.
-    """
-
-    vector: Vector
-    weight: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +117,12 @@ def assembled(chat_id: str, number: int, model: str, lines: Sequence[BlockLine])
     windowed = tuple(
         replace(
             line,
-            near=_length(_sum(_window(vectors, position, NEAR))),
-            wide=_length(_sum(_window(vectors, position, WIDE))),
+            near=length(_sum(_window(vectors, position, NEAR))),
+            wide=length(_sum(_window(vectors, position, WIDE))),
         )
         for position, line in enumerate(lines)
     )
     return Block(chat_id, number, model, unit(_sum(vectors)), windowed)
-
-
-def unit(vector: Sequence[float]) -> Vector:
-    """Scale a vector to length 1; a vector of zeros stays as it is."""
-    length = _length(vector)
-    return tuple(value / length for value in vector) if length else tuple(vector)
 
 
 def short(value: float) -> float:
@@ -169,7 +148,3 @@ def _window(vectors: Sequence[Sequence[float]], position: int, reach: int) -> li
 
 def _sum(vectors: Sequence[Sequence[float]]) -> list[float]:
     return [sum(values) for values in zip(*vectors, strict=True)]
-
-
-def _length(vector: Sequence[float]) -> float:
-    return math.sqrt(sum(map(mul, vector, vector)))

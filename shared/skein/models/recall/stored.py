@@ -13,9 +13,10 @@ from pydantic import Field
 
 from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, Stored, Tenant, key_part
+from skein.models.common.embedding import Vector
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.recall.block import DIGITS, Block, BlockLine, Vector, short
+from skein.models.recall.block import DIGITS, Block, BlockLine, short
 
 MAX_REFS = 64  # of a posting; a stem of more messages says little
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from skein.models.recall.block import Vector
+from skein.models.common.embedding import Vector
 
 DIMENSIONS = 256  # of every vector in the index
 MAX_NEAREST = 100

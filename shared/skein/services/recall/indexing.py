@@ -14,18 +14,12 @@ from functools import partial
 
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.common.embedding import Embedding
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Key, Query
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import RecallJob
-from skein.models.recall.block import (
-    BLOCK_MESSAGES,
-    BlockLine,
-    Embedding,
-    IndexedText,
-    block_number,
-    line_of,
-)
+from skein.models.recall.block import BLOCK_MESSAGES, BlockLine, IndexedText, block_number, line_of
 from skein.models.recall.stored import RecallBlock
 from skein.ports import Clock, Embeddings, Table, Vocabulary
 from skein.services.chat_state.audience import scope_of

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from struct import unpack
 
-from skein.models.recall.block import NEAR, WIDE, Block, BlockLine, Vector
+from skein.models.common.embedding import Vector
+from skein.models.recall.block import NEAR, WIDE, Block, BlockLine
 from skein.services.recall.questions import names_number, names_time
 
 # The weights of the standardised parts, fitted on conversations of two people with one of them left

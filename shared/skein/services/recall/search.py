@@ -13,16 +13,10 @@ from dataclasses import dataclass, replace
 from skein.errors import NoVectorIndex
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.common.audience import may_show
+from skein.models.common.embedding import Embedding
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key, Query
-from skein.models.recall.block import (
-    Block,
-    BlockLine,
-    Embedding,
-    IndexedText,
-    block_number,
-    block_of,
-)
+from skein.models.recall.block import Block, BlockLine, IndexedText, block_number, block_of
 from skein.models.recall.stored import Posting
 from skein.models.recall.vector_search import MAX_NEAREST, VectorSearch
 from skein.ports import Embeddings, Table, TokenCounter, VectorIndex, Vocabulary
