@@ -12,12 +12,13 @@ from routes.people import me
 from skein.logs import logged
 
 api = Api(scope="chat", public=frozenset({"/healthz"})).including(
-    health.router,
-    me.router,
-    agent_directory.router,
-    chats.router,
-    messages.router,
-    live.router,
+    health.router.routes,
+    me.router.routes,
+    agent_directory.router.routes,
+    chats.router.routes,
+    chats.members.routes,
+    messages.router.routes,
+    live.router.routes,
 )
 
 

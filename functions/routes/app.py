@@ -15,7 +15,6 @@ from datetime import UTC, date, datetime
 from functools import cached_property
 from hashlib import sha256
 from inspect import Parameter, signature
-from types import UnionType
 from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, get_args
 
 import pydantic_core
@@ -38,8 +37,8 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.http import error_response
-from skein.models.api.base import MAX_SEQ, EntityId, ErrorEnvelope
-from skein.models.common.base import Instant, NamedMember, Tenant, Value
+from skein.models.api.base import MAX_SEQ
+from skein.models.common.base import EntityId, Instant, NamedMember, Tenant, Value
 from skein.services.common.pagination import MAX_PAGE
 from skein.settings import Settings
 
@@ -55,13 +54,6 @@ LIST_FIELDS = frozenset({"items", "next_cursor"})
 TAG_CHARACTERS = 32
 NO_SUCH_CALL = "route not found"
 ISO_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-SUCCESSES: dict[int, str] = {
-    200: "Success.",
-    201: "Created.",
-    202: "Accepted. The work continues in the background.",
-    204: "Success. The response has no body.",
-}
-UNCHANGED = "The list has not changed since the given `ETag`."
 STATUSES: dict[int, str] = {
     400: "The request is malformed, or its cursor belongs to another list.",
     401: "The token is missing or invalid.",
@@ -238,7 +230,7 @@ class Api(APIGatewayHttpResolver):
     def _parameters_of(self, method: str, path: str) -> Mapping[str, Parameter]:
         return self._parameters[method, path.replace("{", "<").replace("}", ">")]
 
-    def including(self, *routers: "ApiRouter") -> Self:
+    def including(self, *routers: APIGatewayHttpRouter) -> Self:
         """Add the routes of `routers` and return this API."""
         for router in routers:
             self.include_router(router)
@@ -268,19 +260,6 @@ class Api(APIGatewayHttpResolver):
             refusals.route(rule, method)(forbid)
         refusals.exception_handler(NotFoundError)(miss)
         return refusals
-
-
-class ApiRouter(APIGatewayHttpRouter):
-    """Routes of some resources, which an `Api` includes."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-
-    @property
-    def caller(self) -> Principal:
-        """The caller of the current request."""
-        principal: Principal = self.context["principal"]
-        return principal
 
 
 def refuse_unknown_parameters(api: Any, following: Callable[[Any], Response[Any]]) -> Response[Any]:
@@ -476,39 +455,3 @@ def _unexpected(error: Exception) -> Response[str]:
     """
     nameless = SkeinError(f"unexpected {type(error).__name__}")
     return _answer(nameless.with_traceback(error.__traceback__))
-
-
-def documented(
-    success: int,
-    model: type | UnionType | None,
-    *errors: int,
-    media_type: str = content_types.APPLICATION_JSON,
-) -> dict[int, Any]:
-    """Describe a route's responses for OpenAPI.
-
-    The statuses that every route can return (401, 403, 422, 429, 503) are added automatically.
-
-    Args:
-        success: The status of a successful response.
-        model: The body of a successful response; None if there is none.
-        errors: Further error statuses, from `STATUSES`.
-        media_type: The content type of a successful response.
-    """
-    answers: dict[int, Any] = {success: {"description": SUCCESSES[success]}}
-    if model is not None:
-        answers[success]["content"] = {media_type: {"model": model}}
-        if set(getattr(model, "model_fields", ())) >= LIST_FIELDS:
-            answers[NOT_MODIFIED] = {
-                "description": "The list has not changed since the given `ETag`."
-            }
-    for status in sorted({401, 403, 422, 429, 503, *errors}):
-        answers[status] = {
-            "description": STATUSES[status],
-            "content": {content_types.APPLICATION_JSON: {"model": ErrorEnvelope}},
-        }
-    return answers
-
-
-def no_content() -> Response[None]:
-    """Return an empty 204 response."""
-    return Response(204)

@@ -19,7 +19,6 @@ from skein.models.workspace.document import Document
 from skein.services.privacy.audit_log import AuditedAction
 
 Next = Callable[[Any], Response[Any]]
-Middlewares = list[Callable[..., Response[Any]]]
 
 REASON = "reason"  # the parameter of routes that show a chat to operators
 PARAMETER = re.compile(r"{(\w+)}")
@@ -117,28 +116,3 @@ class Unaudited:
     def __call__(self, api: Any, following: Next) -> Response[Any]:
         """Call the route."""
         return following(api)
-
-
-def reads(kind: AuditKind) -> Middlewares:
-    """Audit a route that reads one or more resources of a kind."""
-    return [Audited("read", kind)]
-
-
-def creates(kind: AuditKind, *, made: str = "id") -> Middlewares:
-    """Audit a route that creates a resource, whose id is the response's field `made`."""
-    return [Audited("create", kind, made=made)]
-
-
-def changes(kind: AuditKind) -> Middlewares:
-    """Audit a route that changes a resource of a kind."""
-    return [Audited("change", kind)]
-
-
-def deletes(kind: AuditKind) -> Middlewares:
-    """Audit a route that deletes a resource of a kind."""
-    return [Audited("delete", kind)]
-
-
-def unaudited(why: str) -> Middlewares:
-    """Declare that a route writes no audit entry, with the reason `why`."""
-    return [Unaudited(why)]

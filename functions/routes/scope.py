@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from skein.bootstrap.api import services
 from skein.errors import Unprocessable
-from skein.models.api.base import EntityId
+from skein.models.common.base import EntityId
 from skein.models.common.ownership import Reach
 
 OfUser = Annotated[

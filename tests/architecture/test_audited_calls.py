@@ -1,4 +1,4 @@
-"""Every call of the API says whether it is audited, and as what."""
+"""Every call of the API is audited as its method says, or says why it is not."""
 
 from typing import Any
 
@@ -16,13 +16,10 @@ ROUTES = [
 
 
 @pytest.mark.parametrize(("name", "route"), ROUTES, ids=[name for name, _ in ROUTES])
-def test_every_call_says_whether_it_is_audited(name: str, route: Any) -> None:
-    """A new route names what it does: `middlewares=reads("run")`, or `unaudited("why not")`."""
+def test_every_call_is_audited_or_says_why_not(name: str, route: Any) -> None:
+    """`ApiRouter` audits each route: by its method, or as the option `audit` says."""
     said = [each for each in route.middlewares if isinstance(each, Audited | Unaudited)]
-    assert len(said) == 1, (
-        f'{name} does not say how it is audited: give its route middlewares=reads("<kind>") (or '
-        'creates, changes, deletes), or unaudited("<why not>") from functions/routes/audited.py'
-    )
+    assert len(said) == 1, f"{name} is not audited: register it with an `ApiRouter`"
     if isinstance(said[0], Unaudited):
         assert said[0].why
         return

@@ -70,7 +70,7 @@ MOST = {
     "run_worker": 226,
     "service_webhook": 70,
     "sms_delivery": 70,
-    "sms_status": 70,
+    "sms_status": 75,
     "sms_webhook": 95,
     "summary_worker": 80,
     "tick": 96,

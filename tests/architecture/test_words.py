@@ -57,6 +57,7 @@ GENERAL = {
     "expression",
     "extractor",
     "finder",
+    "field",
     "folder",
     "goal",
     "head",

@@ -7,8 +7,8 @@ import pytest
 from aws_lambda_powertools.event_handler import Response
 
 import admin_api
-from routes.app import Api, no_content
-from routes.audited import changes
+from routes.app import Api
+from routes.router import ApiRouter, no_content
 from skein.errors import Ambiguous, ConditionFailed, Unavailable
 from skein.models.common.storage import Missing, Put, Query, Write
 from skein.models.privacy.audit import AuditEntry
@@ -104,12 +104,13 @@ def test_audit_of_a_users_chats_names_the_user(world: World, admin: Client) -> N
 
 
 def test_a_persons_number_is_masked(world: World) -> None:
-    api = Api(scope="admin")
+    router = ApiRouter("users", "user")
 
-    @api.put("/v1/users/<user_id>/numbers/<number>", middlewares=changes("user"))
+    @router.put("/v1/users/<user_id>/numbers/<number>", "Link a number")
     def link(user_id: str, number: str) -> Response[None]:
         return no_content()
 
+    api = Api(scope="admin").including(router.routes)
     function = ModuleType("admin_api")  # with this one call
     vars(function)["handler"] = api.resolve
     admin = Client(world, api=function, sub="usr_op", scope="admin", claims={})

@@ -251,7 +251,13 @@ def _direct_chat(*last: Any) -> World:
         tenant=TENANT, id=DANA.id, name=DANA.name, phones=(PHONE,), profile=PROFILE, created_at=NOON
     )
     world.table.write(Put(user.key, user.to_item()))
-    direct = {"kind": "direct", "visibility": "private", "title": "", "line": LINE, "sms": ADDRESS}
+    direct = {
+        "kind": "direct",
+        "visibility": "private",
+        "title": None,
+        "line": LINE,
+        "sms": ADDRESS,
+    }
     world.chat(DANA, COACH, chat_id=DIRECT, **direct)
     world.model.summaries.extend([_summary(KNEE)] * 100)
     for text, _ in TALK:

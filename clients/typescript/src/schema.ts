@@ -1666,11 +1666,11 @@ export interface components {
          * @description Changes to a chat. Omitted fields stay; null removes `title` and `consolidate` only.
          */
         ChatChange: {
-            /** @description Null removes the title. */
+            /** @description 1 to 200 characters; null: the chat has no title. */
             title?: string | null;
             /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
             respond?: components["schemas"]["RespondMode"] | null;
-            /** @description Null inherits the value. */
+            /** @description Whether agents consolidate the chat into memories; null inherits the value of the agent, the line or the tenant. */
             consolidate?: boolean | null;
         };
         /**
@@ -1688,18 +1688,18 @@ export interface components {
          * @description A chat.
          */
         ChatResource: {
+            /** @description 1 to 200 characters; null: the chat has no title. */
+            title: string | null;
+            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
+            respond: components["schemas"]["RespondMode"];
+            /** @description Whether agents consolidate the chat into memories; null inherits the value of the agent, the line or the tenant. */
+            consolidate: boolean | null;
             /** @description The id, an opaque text. */
             id: string;
-            /** @description The title; null without one. */
-            title: string | null;
             /** @description The kind of item. */
             kind: components["schemas"]["ChatKind"];
             /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
-            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
-            respond: components["schemas"]["RespondMode"];
-            /** @description The chat's own value; null if the chat inherits one. */
-            consolidate: boolean | null;
             /** @description The chat summary; null if the chat has none. */
             summary: string | null;
             /** @description The `seq` of the newest message; 0 without one. */
@@ -1792,12 +1792,11 @@ export interface components {
         Health: {
             /**
              * @description Always `ok`.
-             * @default ok
              * @constant
              */
             status: "ok";
             /** @description Work that is paused for all tenants; null if that is unknown. */
-            paused?: string[] | null;
+            paused: string[] | null;
         };
         /**
          * HeldContent
@@ -1964,18 +1963,18 @@ export interface components {
          * @description The user who is signed in.
          */
         Myself: {
-            /** @description The id, an opaque text. */
-            id: string;
             /** @description The name. */
             name: string;
-            /** @description Phone numbers with country codes. */
-            phones: string[];
             /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours: components["schemas"]["QuietHours"] | null;
-            /** @description Whether people who share no chat with the user may add them to one. */
+            /** @description Whether people who share no chat with the user may add them to one. If false, the user counts as unknown for these people. */
             strangers_may_add: boolean;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description Phone numbers with country codes. */
+            phones: string[];
             /** @description Free fields about the person, up to 16 KiB. */
             profile: {
                 [key: string]: unknown;
@@ -1990,18 +1989,18 @@ export interface components {
          * @description A new chat. The caller becomes a member and need not be listed.
          */
         NewChat: {
+            /** @description 1 to 200 characters; null: the chat has no title. */
+            title?: string | null;
+            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. Default: `"every"`. */
+            respond?: components["schemas"]["RespondMode"];
+            /** @description Whether agents consolidate the chat into memories; null inherits the value of the agent, the line or the tenant. */
+            consolidate?: boolean | null;
             /** @description Idempotency key of the caller: a repeated key returns the same chat. */
             client_id?: string | null;
-            /** @description 1 to 200 characters. */
-            title?: string | null;
             /** @description A `direct` chat has exactly two members. */
             kind: components["schemas"]["ChatKind"];
             /** @description Cannot be changed. Default: `open` for groups, `private` for direct chats. */
             visibility?: components["schemas"]["Visibility"] | null;
-            /** @description Whether agents answer `every` message, a `mention`, or none. Default: `"every"`. */
-            respond?: components["schemas"]["RespondMode"];
-            /** @description Whether agents consolidate the chat into memories; null inherits the value of the agent, the line or the tenant. */
-            consolidate?: boolean | null;
             /** @description At most 100 members, at most 20 of them agents. Default: `[]`. */
             members?: components["schemas"]["MemberRequest"][];
         };
@@ -2024,32 +2023,32 @@ export interface components {
          *     Null leaves `name` and `strangers_may_add` unchanged.
          */
         OwnChange: {
-            /** @description The name. */
-            name?: string | null;
             /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone?: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
-            /** @description If false, the caller counts as unknown for people who share no chat with them and want to add them to one. */
+            /** @description Whether people who share no chat with the user may add them to one. If false, the user counts as unknown for these people. */
             strangers_may_add?: boolean | null;
+            /** @description The name. */
+            name?: string | null;
         };
         /**
          * OwnChatResource
          * @description A chat as the caller sees it.
          */
         OwnChatResource: {
+            /** @description 1 to 200 characters; null: the chat has no title. */
+            title: string | null;
+            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
+            respond: components["schemas"]["RespondMode"];
+            /** @description Whether agents consolidate the chat into memories; null inherits the value of the agent, the line or the tenant. */
+            consolidate: boolean | null;
             /** @description The id, an opaque text. */
             id: string;
-            /** @description The title; null without one. */
-            title: string | null;
             /** @description The kind of item. */
             kind: components["schemas"]["ChatKind"];
             /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
-            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
-            respond: components["schemas"]["RespondMode"];
-            /** @description The chat's own value; null if the chat inherits one. */
-            consolidate: boolean | null;
             /** @description The chat summary; null if the chat has none. */
             summary: string | null;
             /** @description The `seq` of the newest message; 0 without one. */
@@ -2462,23 +2461,21 @@ export interface components {
          *     unchanged.
          */
         AgentChange: {
-            /** @description The name. */
-            name?: string | null;
             /** @description The instructions for the agent, which each prompt contains. */
             system_prompt?: string | null;
             /** @description The model; null: the deployment's default model. */
             model?: string | null;
-            /** @description Whether the agent answers by tools or text; null: it depends on the chat. */
+            /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode?: components["schemas"]["ReplyMode"] | null;
-            /** @description How prompts show the history; null: it depends on the chat. */
+            /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools?: components["schemas"]["ToolName"][] | null;
-            /** @description Instruction for its agent summaries; null or blank: the default. */
+            /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction?: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
             profile_fields?: string[] | null;
-            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
+            /** @description The IANA name of the time zone in which prompts give the time. */
             time_zone?: string | null;
             /** @description Maximum tokens of a prompt; null: the deployment's limit. */
             max_prompt_tokens?: number | null;
@@ -2488,6 +2485,8 @@ export interface components {
             description?: string | null;
             /** @description Whether the directory lists the agent. */
             listed?: boolean | null;
+            /** @description The name. */
+            name?: string | null;
             /** @description The item's own settings. Null in a field means that the next level decides. */
             settings?: components["schemas"]["ChatOverridesChange"] | null;
         };
@@ -2533,21 +2532,21 @@ export interface components {
             system_prompt: string;
             /** @description The model; null: the deployment's default model. */
             model: string | null;
-            /** @description Whether the agent answers by tools or text; null: it depends on the chat. */
+            /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode: components["schemas"]["ReplyMode"] | null;
-            /** @description How prompts show the history; null: it depends on the chat. */
+            /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
-            /** @description The instruction for the agent's summaries; null: the default. */
+            /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
-            /** @description Fields of people that the agent and consolidation may set. */
+            /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
             profile_fields: string[];
-            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
+            /** @description The IANA name of the time zone in which prompts give the time. */
             time_zone: string;
             /** @description Maximum tokens of a prompt; null: the deployment's limit. */
             max_prompt_tokens: number | null;
-            /** @description How many runs may work at once; null: the deployment's limit. */
+            /** @description Concurrency limit of the agent's runs; null: the deployment's limit. */
             max_concurrent_runs: number | null;
             /** @description What people read about the agent in the directory. */
             description: string | null;
@@ -2571,21 +2570,21 @@ export interface components {
             system_prompt: string;
             /** @description The model; null: the deployment's default model. */
             model: string | null;
-            /** @description Whether the agent answers by tools or text; null: it depends on the chat. */
+            /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode: components["schemas"]["ReplyMode"] | null;
-            /** @description How prompts show the history; null: it depends on the chat. */
+            /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
-            /** @description The instruction for the agent's summaries; null: the default. */
+            /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
-            /** @description Fields of people that the agent and consolidation may set. */
+            /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
             profile_fields: string[];
-            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
+            /** @description The IANA name of the time zone in which prompts give the time. */
             time_zone: string;
             /** @description Maximum tokens of a prompt; null: the deployment's limit. */
             max_prompt_tokens: number | null;
-            /** @description How many runs may work at once; null: the deployment's limit. */
+            /** @description Concurrency limit of the agent's runs; null: the deployment's limit. */
             max_concurrent_runs: number | null;
             /** @description What people read about the agent in the directory. */
             description: string | null;
@@ -2658,21 +2657,21 @@ export interface components {
             system_prompt: string;
             /** @description The model; null: the deployment's default model. */
             model: string | null;
-            /** @description Whether the agent answers by tools or text; null: it depends on the chat. */
+            /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode: components["schemas"]["ReplyMode"] | null;
-            /** @description How prompts show the history; null: it depends on the chat. */
+            /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
-            /** @description The instruction for the agent's summaries; null: the default. */
+            /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
-            /** @description Fields of people that the agent and consolidation may set. */
+            /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
             profile_fields: string[];
-            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
+            /** @description The IANA name of the time zone in which prompts give the time. */
             time_zone: string;
             /** @description Maximum tokens of a prompt; null: the deployment's limit. */
             max_prompt_tokens: number | null;
-            /** @description How many runs may work at once; null: the deployment's limit. */
+            /** @description Concurrency limit of the agent's runs; null: the deployment's limit. */
             max_concurrent_runs: number | null;
             /** @description What people read about the agent in the directory. */
             description: string | null;
@@ -3095,7 +3094,7 @@ export interface components {
             /** @description The items of this page. */
             items: components["schemas"]["EffectiveSettingResource"][];
             /** @description Pass it as `cursor` to get the next page; null on the last page. */
-            next_cursor?: string | null;
+            next_cursor: string | null;
         };
         /**
          * EffectiveSettingResource
@@ -3185,12 +3184,12 @@ export interface components {
          * @description Changes to a goal. Omitted and null fields stay unchanged.
          */
         GoalChange: {
-            /** @description The text. */
-            text?: string | null;
             /** @description 1 is the most important. */
             priority?: number | null;
             /** @description Whether the goal is a long-term one. */
             long_term?: boolean | null;
+            /** @description The text. */
+            text?: string | null;
             /** @description The current state. */
             status?: components["schemas"]["GoalStatus"] | null;
         };
@@ -3209,14 +3208,14 @@ export interface components {
          * @description A goal: an aim of an agent.
          */
         GoalResource: {
-            /** @description The id, an opaque text. */
-            id: string;
-            /** @description The text. */
-            text: string;
             /** @description 1 is the most important. */
             priority: number;
             /** @description Whether the goal is a long-term one. */
             long_term: boolean;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The text. */
+            text: string;
             /** @description The current state. */
             status: components["schemas"]["GoalStatus"];
             /** @description The chat in which the goal was set. */
@@ -3496,19 +3495,19 @@ export interface components {
             name: string;
             /** @description The instructions for the agent, which each prompt contains. Default: `""`. */
             system_prompt?: string;
-            /** @description Null: the deployment's default model. */
+            /** @description The model; null: the deployment's default model. */
             model?: string | null;
-            /** @description Null: depends on the kind of chat. */
+            /** @description Whether the agent answers by tools or text; null: by text in a direct chat, otherwise by tools. */
             reply_mode?: components["schemas"]["ReplyMode"] | null;
-            /** @description Null: depends on the kind of chat. */
+            /** @description How prompts show the history; null: as `roles` in a direct chat, otherwise as `timeline`. */
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. Default: `["send_message", "enter_chat", "read_messages", "get_my_runs", "save_memory", "search_memories", "recall", "end_run"]`. */
             enabled_tools?: components["schemas"]["ToolName"][];
-            /** @description Instruction for its agent summaries; null or blank: the default. */
+            /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction?: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. Default: `["goals", "skill_level", "recent_topics", "preferences"]`. */
             profile_fields?: string[];
-            /** @description IANA name. Default: `"UTC"`. */
+            /** @description The IANA name of the time zone in which prompts give the time. Default: `"UTC"`. */
             time_zone?: string;
             /** @description Maximum tokens of a prompt; null: the deployment's limit. */
             max_prompt_tokens?: number | null;
@@ -3540,12 +3539,12 @@ export interface components {
          * @description A new goal of an agent.
          */
         NewGoal: {
-            /** @description The text. */
-            text: string;
             /** @description 1 is the most important. Default: `2`. */
             priority?: number;
             /** @description Whether the goal is a long-term one. Default: `false`. */
             long_term?: boolean;
+            /** @description The text. */
+            text: string;
         };
         /**
          * NewLine
@@ -3608,7 +3607,7 @@ export interface components {
          * @description A new skill of the tenant.
          */
         NewSkill: {
-            /** @description What the item is for, in a sentence. Default: `""`. */
+            /** @description What the skill is for, in a sentence. Default: `""`. */
             description?: string;
             /** @description Threads with one of these tags get the skill. Default: `[]`. */
             tags?: string[];
@@ -3624,17 +3623,15 @@ export interface components {
          * @description A new thread of an agent.
          */
         NewThread: {
-            /** @description What the thread is about. */
-            concern: string;
             /** @description What the thread is to achieve. */
             goal?: string | null;
             /** @description What the work produces. */
             deliverable?: string | null;
             /** @description Whether the thread explores a subject or produces a deliverable. Default: `"exploratory"`. */
             kind?: components["schemas"]["ThreadKind"];
-            /** @description Names of the agent's documents. Default: `[]`. */
+            /** @description Names of the agent's documents that belong to the thread. Default: `[]`. */
             documents?: string[];
-            /** @description Null: derived from the documents. */
+            /** @description The mode of work; prompts include the skills of this mode. Null in a new thread: derived from the documents. */
             mode?: string | null;
             /** @description Prompts include the skills with these tags. Default: `[]`. */
             skill_tags?: string[];
@@ -3644,22 +3641,24 @@ export interface components {
             priority?: number;
             /** @description How the agent goes about the work. */
             approach?: string | null;
+            /** @description What the thread is about. */
+            concern: string;
         };
         /**
          * NewUser
          * @description A new user.
          */
         NewUser: {
-            /** @description The `sub` of the user's token; null: Skein generates an id. */
-            id?: string | null;
             /** @description The name. */
             name: string;
-            /** @description Phone numbers with country codes. Default: `[]`. */
-            phones?: string[];
-            /** @description IANA name. */
+            /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone?: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
+            /** @description The `sub` of the user's token; null: Skein generates an id. */
+            id?: string | null;
+            /** @description Phone numbers with country codes. Default: `[]`. */
+            phones?: string[];
             /** @description Free fields of up to 16 KiB. `goals` and `recent_topics` are a string or a list of strings, `skill_level` is a string or an integer. */
             profile?: {
                 [key: string]: unknown;
@@ -3691,17 +3690,17 @@ export interface components {
              * Format: date-time
              * @description The runs of agents.
              */
-            runs?: string | null;
+            runs: string | null;
             /**
              * Format: date-time
              * @description SMS to people.
              */
-            texts?: string | null;
+            texts: string | null;
             /**
              * Format: date-time
              * @description Summaries and memories.
              */
-            background?: string | null;
+            background: string | null;
         };
         /**
          * PausesResource
@@ -4032,10 +4031,10 @@ export interface components {
          * @description A webhook service, whose signed webhooks start runs of agents.
          */
         ServiceResource: {
-            /** @description The id, an opaque text. */
-            id: string;
             /** @description The name. */
             name: string;
+            /** @description The id, an opaque text. */
+            id: string;
             /** @description The agents whose runs the service starts. */
             agent_ids: string[];
             /**
@@ -4049,10 +4048,10 @@ export interface components {
          * @description A service with a new secret. The secret is shown only once.
          */
         ServiceWithSecret: {
-            /** @description The id, an opaque text. */
-            id: string;
             /** @description The name. */
             name: string;
+            /** @description The id, an opaque text. */
+            id: string;
             /** @description The agents whose runs the service starts. */
             agent_ids: string[];
             /**
@@ -4134,7 +4133,7 @@ export interface components {
          * @description The text of a skill, and the threads whose prompts include it.
          */
         SkillBody: {
-            /** @description What the item is for, in a sentence. Default: `""`. */
+            /** @description What the skill is for, in a sentence. Default: `""`. */
             description?: string;
             /** @description Threads with one of these tags get the skill. Default: `[]`. */
             tags?: string[];
@@ -4148,14 +4147,14 @@ export interface components {
          * @description A skill without its text.
          */
         SkillLine: {
-            /** @description The name. */
-            name: string;
-            /** @description What the item is for, in a sentence. */
+            /** @description What the skill is for, in a sentence. */
             description: string;
             /** @description Threads with one of these tags get the skill. */
             tags: string[];
             /** @description Threads in one of these modes get the skill. */
             modes: string[];
+            /** @description The name. */
+            name: string;
             /** @description Whether the skill is part of Skein. */
             shipped: boolean;
         };
@@ -4167,21 +4166,21 @@ export interface components {
             /** @description The items of this page. */
             items: components["schemas"]["SkillLine"][];
             /** @description Pass it as `cursor` to get the next page; null on the last page. */
-            next_cursor?: string | null;
+            next_cursor: string | null;
         };
         /**
          * SkillResource
          * @description A skill with its text.
          */
         SkillResource: {
-            /** @description The name. */
-            name: string;
-            /** @description What the item is for, in a sentence. */
+            /** @description What the skill is for, in a sentence. */
             description: string;
             /** @description Threads with one of these tags get the skill. */
             tags: string[];
             /** @description Threads in one of these modes get the skill. */
             modes: string[];
+            /** @description The name. */
+            name: string;
             /** @description Whether the skill is part of Skein. */
             shipped: boolean;
             /** @description The text. */
@@ -4292,19 +4291,19 @@ export interface components {
         /**
          * ThreadChange
          * @description Changes to a thread. Omitted fields stay unchanged; null removes a text.
+         *
+         *     `evidence` and `learned` are given with `status` only.
          */
         ThreadChange: {
-            /** @description What the thread is about. */
-            concern?: string | null;
             /** @description What the thread is to achieve. */
             goal?: string | null;
             /** @description What the work produces. */
             deliverable?: string | null;
             /** @description Whether the thread explores a subject or produces a deliverable. */
             kind?: components["schemas"]["ThreadKind"] | null;
-            /** @description Names of the agent's documents. */
+            /** @description Names of the agent's documents that belong to the thread. */
             documents?: string[] | null;
-            /** @description The mode of work; prompts include the skills of this mode. */
+            /** @description The mode of work; prompts include the skills of this mode. Null in a new thread: derived from the documents. */
             mode?: string | null;
             /** @description Prompts include the skills with these tags. */
             skill_tags?: string[] | null;
@@ -4318,13 +4317,15 @@ export interface components {
             progress?: string | null;
             /** @description What the work waits for. */
             blocking?: string | null;
+            /** @description What the thread is about. */
+            concern?: string | null;
             /** @description Whether the thread is the active one. */
             active?: boolean | null;
             /** @description End the thread; this cannot be undone. */
             status?: components["schemas"]["EndedThreadStatus"] | null;
-            /** @description How to tell that the work is done; only with `status`. */
+            /** @description How to tell that the work is done. */
             evidence?: string | null;
-            /** @description What the agent learned beyond the work; only with `status`. */
+            /** @description What the agent learned beyond the work. */
             learned?: string | null;
         };
         /**
@@ -4342,10 +4343,6 @@ export interface components {
          * @description A thread: a unit of work of an agent.
          */
         ThreadResource: {
-            /** @description The id, an opaque text. */
-            id: string;
-            /** @description What the thread is about. */
-            concern: string;
             /** @description What the thread is to achieve. */
             goal: string | null;
             /** @description What the work produces. */
@@ -4354,7 +4351,7 @@ export interface components {
             kind: components["schemas"]["ThreadKind"];
             /** @description Names of the agent's documents that belong to the thread. */
             documents: string[];
-            /** @description The mode of work; prompts include the skills of this mode. */
+            /** @description The mode of work; prompts include the skills of this mode. Null in a new thread: derived from the documents. */
             mode: string | null;
             /** @description Prompts include the skills with these tags. */
             skill_tags: string[];
@@ -4368,6 +4365,10 @@ export interface components {
             progress: string | null;
             /** @description What the work waits for. */
             blocking: string | null;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description What the thread is about. */
+            concern: string;
             /** @description The current state. */
             status: components["schemas"]["ThreadStatus"];
             /** @description Whether runs begin with this thread, unless the chat pins another. */
@@ -4405,7 +4406,7 @@ export interface components {
             messages: {
                 [key: string]: unknown;
             }[];
-            /** @description The tools that the messages call; omitted if there are none. Default: `[]`. */
+            /** @description The tools that the messages call; omitted if there are none. */
             tools?: {
                 [key: string]: unknown;
             }[];
@@ -4499,14 +4500,14 @@ export interface components {
          *     null removes a field.
          */
         UserChange: {
-            /** @description The name. */
-            name?: string | null;
-            /** @description Phone numbers with country codes. */
-            phones?: string[] | null;
             /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone?: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
+            /** @description The name. */
+            name?: string | null;
+            /** @description Phone numbers with country codes. */
+            phones?: string[] | null;
             /** @description Free fields about the person, up to 16 KiB. */
             profile?: components["schemas"]["UserChangeProfile"] | null;
         };
@@ -4515,18 +4516,18 @@ export interface components {
          * @description A user, with the changes of the profile by agents and by the user.
          */
         UserDetail: {
-            /** @description The id, an opaque text. */
-            id: string;
             /** @description The name. */
             name: string;
-            /** @description Phone numbers with country codes. */
-            phones: string[];
             /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours: components["schemas"]["QuietHours"] | null;
-            /** @description Whether people who share no chat with the user may add them to one. */
+            /** @description Whether people who share no chat with the user may add them to one. If false, the user counts as unknown for these people. */
             strangers_may_add: boolean;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description Phone numbers with country codes. */
+            phones: string[];
             /** @description Free fields about the person, up to 16 KiB. */
             profile: {
                 [key: string]: unknown;
@@ -4549,18 +4550,18 @@ export interface components {
          * @description A user.
          */
         UserResource: {
-            /** @description The id, an opaque text. */
-            id: string;
             /** @description The name. */
             name: string;
-            /** @description Phone numbers with country codes. */
-            phones: string[];
             /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours: components["schemas"]["QuietHours"] | null;
-            /** @description Whether people who share no chat with the user may add them to one. */
+            /** @description Whether people who share no chat with the user may add them to one. If false, the user counts as unknown for these people. */
             strangers_may_add: boolean;
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description Phone numbers with country codes. */
+            phones: string[];
             /** @description Free fields about the person, up to 16 KiB. */
             profile: {
                 [key: string]: unknown;

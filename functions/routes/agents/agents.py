@@ -5,24 +5,23 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
-from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
-from routes.audited import changes, creates, deletes, reads
+from routes.app import AgentId, Limit, PageCursor
+from routes.router import ApiRouter, no_content
 from skein.bootstrap.api import services
-from skein.models.api.base import AgentChatPage, AgentChatResource, EntityId
+from skein.models.api.base import AgentChatPage
 from skein.models.api.directory import (
     AgentChange,
     AgentDetail,
     AgentPage,
-    AgentResource,
     AgentVersionPage,
-    AgentVersionResource,
     AgentWarning,
     NewAgent,
 )
+from skein.models.common.base import EntityId
 from skein.models.directory.agent import LAST_VERSION, Agent
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter()
+router = ApiRouter("agents", "agent")
 
 VersionNumber = Annotated[int, Path(ge=1, le=LAST_VERSION, description="A version's number.")]
 WithUser = Annotated[
@@ -31,39 +30,20 @@ WithUser = Annotated[
 ]
 
 
-@router.post(
-    "/v1/agents",
-    summary="Create an agent",
-    tags=["agents"],
-    status_code=201,
-    responses=documented(201, AgentDetail, 400, 413),
-    middlewares=creates("agent"),
-)
+@router.post("/v1/agents", "Create an agent")
 def create_agent(new: NewAgent) -> AgentDetail:
     """Omitted fields have their defaults. A model that the provider does not list is a warning."""
     return _detail(services().agents.create(router.caller.tenant, new))
 
 
-@router.get(
-    "/v1/agents",
-    summary="List agents, oldest first",
-    tags=["agents"],
-    responses=documented(200, AgentPage, 400),
-    middlewares=reads("agent"),
-)
+@router.get("/v1/agents", "List agents, oldest first")
 def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> AgentPage:
     """Deleted agents are omitted."""
     page = services().agents.list(router.caller.tenant, limit=limit, cursor=cursor)
-    return AgentPage(items=tuple(map(AgentResource.of, page.items)), next_cursor=page.next_cursor)
+    return AgentPage.of(page)
 
 
-@router.get(
-    "/v1/agents/<agent_id>",
-    summary="Get an agent",
-    tags=["agents"],
-    responses=documented(200, AgentDetail, 404),
-    middlewares=reads("agent"),
-)
+@router.get("/v1/agents/<agent_id>", "Get an agent")
 def get_agent(agent_id: AgentId) -> AgentDetail:
     """A deleted agent is not found."""
     agent = services().agents.get(router.caller.tenant, agent_id)
@@ -74,13 +54,7 @@ def get_agent(agent_id: AgentId) -> AgentDetail:
     return detail.model_copy(update={"warnings": (*detail.warnings, warning)})
 
 
-@router.patch(
-    "/v1/agents/<agent_id>",
-    summary="Update an agent",
-    tags=["agents"],
-    responses=documented(200, AgentDetail, 400, 404, 413),
-    middlewares=changes("agent"),
-)
+@router.patch("/v1/agents/<agent_id>", "Update an agent")
 def change_agent(agent_id: AgentId, change: AgentChange) -> AgentDetail:
     """The agent's next activation uses the new values."""
     caller = router.caller
@@ -88,28 +62,17 @@ def change_agent(agent_id: AgentId, change: AgentChange) -> AgentDetail:
     return _detail(changed)
 
 
-@router.get(
-    "/v1/agents/<agent_id>/versions",
-    summary="List an agent's versions, newest first",
-    tags=["agents"],
-    responses=documented(200, AgentVersionPage, 400, 404),
-    middlewares=reads("agent"),
-)
+@router.get("/v1/agents/<agent_id>/versions", "List an agent's versions, newest first")
 def list_versions(
     agent_id: AgentId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> AgentVersionPage:
     """The newest 50 versions are kept, each with all that operators set, and by whom and when."""
     page = services().agents.versions(router.caller.tenant, agent_id, limit=limit, cursor=cursor)
-    items = tuple(map(AgentVersionResource.of, page.items))
-    return AgentVersionPage(items=items, next_cursor=page.next_cursor)
+    return AgentVersionPage.of(page)
 
 
 @router.post(
-    "/v1/agents/<agent_id>/versions/<version>/restore",
-    summary="Restore a version of an agent",
-    tags=["agents"],
-    responses=documented(200, AgentDetail, 400, 404, 413),
-    middlewares=changes("agent"),
+    "/v1/agents/<agent_id>/versions/<version>/restore", "Restore a version of an agent", status=200
 )
 def restore_version(agent_id: AgentId, version: VersionNumber) -> AgentDetail:
     """The restored values become a new version. Repeating the call changes nothing."""
@@ -118,13 +81,7 @@ def restore_version(agent_id: AgentId, version: VersionNumber) -> AgentDetail:
     return _detail(agents.restore(caller.tenant, agent_id, version, by=caller.user_id))
 
 
-@router.get(
-    "/v1/agents/<agent_id>/chats",
-    summary="List an agent's chats, newest first",
-    tags=["agents"],
-    responses=documented(200, AgentChatPage, 400, 404),
-    middlewares=reads("chat"),
-)
+@router.get("/v1/agents/<agent_id>/chats", "List an agent's chats, newest first", audit="chat")
 def list_agent_chats(
     agent_id: AgentId,
     user_id: WithUser = None,
@@ -144,18 +101,10 @@ def list_agent_chats(
     page = services().views.agent_chats(
         tenant, agent.id, user_id=user_id, limit=limit, cursor=cursor
     )
-    items = tuple(map(AgentChatResource.of, page.items))
-    return AgentChatPage(items=items, next_cursor=page.next_cursor)
+    return AgentChatPage.of(page)
 
 
-@router.delete(
-    "/v1/agents/<agent_id>",
-    summary="Delete an agent",
-    tags=["agents"],
-    status_code=204,
-    responses=documented(204, None, 404, 503),
-    middlewares=deletes("agent"),
-)
+@router.delete("/v1/agents/<agent_id>", "Delete an agent")
 def delete_agent(agent_id: AgentId) -> Response[None]:
     """The agent stays in the rosters of its chats, but no longer responds."""
     services().agents.delete(router.caller.tenant, agent_id)

@@ -5,8 +5,9 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
-from routes.app import ApiRouter, ChatId, Limit, MemberId, PageCursor, documented, no_content
-from routes.audited import CONVERSATION, changes, creates, deletes, unaudited
+from routes.app import ChatId, Limit, MemberId, PageCursor
+from routes.audited import CONVERSATION, Unaudited
+from routes.router import ApiRouter, no_content
 from skein.bootstrap.api import services
 from skein.models.api.base import (
     ChatChange,
@@ -22,20 +23,13 @@ from skein.models.common.base import MemberKind, MemberRef
 from skein.services.chats.views import OwnChat
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter()
+router = ApiRouter("chats", "chat")
+members = ApiRouter("members", "member")
 
 Kind = Annotated[MemberKind, Path(description="Whether the member is a user or an agent.")]
 
 
-@router.post(
-    "/v1/chats",
-    summary="Open a chat",
-    tags=["chats"],
-    status_code=201,
-    responses=documented(201, ChatResource, 400, 404, 409, 413)
-    | {200: documented(200, ChatResource)[200] | {"description": "The chat already exists."}},
-    middlewares=creates("chat"),
-)
+@router.post("/v1/chats", "Open a chat", 404, 409, repeated="The chat already exists.")
 def create_chat(new: NewChat) -> tuple[ChatResource, int]:
     """The caller is the first member. All other members must exist.
 
@@ -45,13 +39,7 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
     return ChatResource.of(opened.chat), 201 if opened.created else 200
 
 
-@router.get(
-    "/v1/chats",
-    summary="List the caller's chats, newest first",
-    tags=["chats"],
-    responses=documented(200, ChatPage, 400),
-    middlewares=unaudited(CONVERSATION),
-)
+@router.get("/v1/chats", "List the caller's chats, newest first", audit=Unaudited(CONVERSATION))
 def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPage:
     """Discarded chats are omitted, so a page may be short. The last page has no `next_cursor`."""
     caller = router.caller
@@ -60,26 +48,14 @@ def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPa
     return ChatPage(items=items, next_cursor=page.next_cursor)
 
 
-@router.get(
-    "/v1/chats/<chat_id>",
-    summary="Get a chat",
-    tags=["chats"],
-    responses=documented(200, OwnChatResource, 404),
-    middlewares=unaudited(CONVERSATION),
-)
+@router.get("/v1/chats/<chat_id>", "Get a chat", audit=Unaudited(CONVERSATION))
 def get_chat(chat_id: ChatId) -> OwnChatResource:
     """A discarded chat is returned too, with `discarded_at`."""
     caller = router.caller
     return _own(services().views.chat(caller.tenant, caller.user_id, chat_id))
 
 
-@router.patch(
-    "/v1/chats/<chat_id>",
-    summary="Update a chat",
-    tags=["chats"],
-    responses=documented(200, ChatResource, 400, 404, 409, 413),
-    middlewares=changes("chat"),
-)
+@router.patch("/v1/chats/<chat_id>", "Update a chat", 409)
 def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
     """The title, respond policy and consolidation can change; the visibility cannot."""
     caller = router.caller
@@ -88,26 +64,17 @@ def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
     )
 
 
-@router.delete(
-    "/v1/chats/<chat_id>",
-    summary="Discard a chat",
-    tags=["chats"],
-    status_code=204,
-    responses=documented(204, None, 404),
-    middlewares=deletes("chat"),
-)
+@router.delete("/v1/chats/<chat_id>", "Discard a chat")
 def discard_chat(chat_id: ChatId) -> Response[None]:
     """Nothing can be posted in a discarded chat. Its members can still read the chat."""
     services().chat_admin.discard(router.caller.tenant, chat_id, router.caller.person.ref)
     return no_content()
 
 
-@router.get(
+@members.get(
     "/v1/chats/<chat_id>/members",
-    summary="List a chat's members with their read marks",
-    tags=["members"],
-    responses=documented(200, MemberPage, 400, 404),
-    middlewares=unaudited(CONVERSATION),
+    "List a chat's members with their read marks",
+    audit=Unaudited(CONVERSATION),
 )
 def list_members(
     chat_id: ChatId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
@@ -121,13 +88,7 @@ def list_members(
     return MemberPage(items=items, next_cursor=page.next_cursor)
 
 
-@router.put(
-    "/v1/chats/<chat_id>/members/<kind>/<member_id>",
-    summary="Add a member",
-    tags=["members"],
-    responses=documented(200, ChatResource, 400, 404, 409, 413),
-    middlewares=changes("member"),
-)
+@members.put("/v1/chats/<chat_id>/members/<kind>/<member_id>", "Add a member", 409)
 def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource:
     """Earlier messages count as seen. Members of direct chats cannot be added."""
     caller = router.caller
@@ -137,14 +98,7 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
     )
 
 
-@router.delete(
-    "/v1/chats/<chat_id>/members/<kind>/<member_id>",
-    summary="Remove a member",
-    tags=["members"],
-    status_code=204,
-    responses=documented(204, None, 404, 409),
-    middlewares=deletes("member"),
-)
+@members.delete("/v1/chats/<chat_id>/members/<kind>/<member_id>", "Remove a member", 409)
 def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:
     """A caller may remove themselves. The queued run of a removed agent is canceled."""
     member = MemberRef(kind=kind, id=member_id)

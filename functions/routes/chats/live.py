@@ -1,22 +1,15 @@
 """Route that opens the live channel."""
 
-from routes.app import ApiRouter, documented
-from routes.audited import unaudited
+from routes.audited import Unaudited
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
 from skein.errors import NotFound
 from skein.models.api.live import TicketResource
 
-router = ApiRouter()
+router = ApiRouter("live", Unaudited("a ticket shows nothing by itself"))
 
 
-@router.post(
-    "/v1/live",
-    summary="Get a ticket for the live channel",
-    tags=["live"],
-    status_code=201,
-    responses=documented(201, TicketResource, 400, 404, 413),
-    middlewares=unaudited("a ticket shows nothing by itself"),
-)
+@router.post("/v1/live", "Get a ticket for the live channel", 404)
 def open_live() -> TicketResource:
     """The ticket opens one WebSocket connection within 60 seconds: `url?ticket=`.
 

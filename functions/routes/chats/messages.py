@@ -2,18 +2,9 @@
 
 from aws_lambda_powertools.event_handler import Response
 
-from routes.app import (
-    After,
-    ApiRouter,
-    Before,
-    ChatId,
-    Limit,
-    PageCursor,
-    Seq,
-    documented,
-    no_content,
-)
-from routes.audited import CONVERSATION, deletes, unaudited
+from routes.app import After, Before, ChatId, Limit, PageCursor, Seq
+from routes.audited import CONVERSATION, Unaudited
+from routes.router import ApiRouter, no_content
 from skein.bootstrap.api import services
 from skein.models.api.base import (
     MessagePage,
@@ -27,16 +18,10 @@ from skein.models.api.runs import RunPage, RunResource
 from skein.services.chats.post_message import NewMessage
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter()
+router = ApiRouter("messages", Unaudited(CONVERSATION))
 
 
-@router.get(
-    "/v1/chats/<chat_id>/messages",
-    summary="List messages, oldest first within a page",
-    tags=["messages"],
-    responses=documented(200, MessagePage, 400, 404),
-    middlewares=unaudited(CONVERSATION),
-)
+@router.get("/v1/chats/<chat_id>/messages", "List messages, oldest first within a page")
 def list_messages(
     chat_id: ChatId,
     after: After = None,
@@ -55,18 +40,11 @@ def list_messages(
         limit=limit,
         cursor=cursor,
     )
-    items = tuple(map(MessageResource.of, page.items))
-    return MessagePage(items=items, next_cursor=page.next_cursor)
+    return MessagePage.of(page)
 
 
 @router.post(
-    "/v1/chats/<chat_id>/messages",
-    summary="Post a message",
-    tags=["messages"],
-    status_code=201,
-    responses=documented(201, MessageResource, 400, 404, 409, 413)
-    | {200: documented(200, MessageResource)[200] | {"description": "The message already exists."}},
-    middlewares=unaudited(CONVERSATION),
+    "/v1/chats/<chat_id>/messages", "Post a message", 409, repeated="The message already exists."
 )
 def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:
     """Repeating a `client_id` returns the existing message (idempotent)."""
@@ -84,14 +62,7 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
     return MessageResource.of(posted.message), 201 if posted.created else 200
 
 
-@router.delete(
-    "/v1/chats/<chat_id>/messages/<seq>",
-    summary="Delete an own message",
-    tags=["messages"],
-    status_code=204,
-    responses=documented(204, None, 404),
-    middlewares=deletes("message"),
-)
+@router.delete("/v1/chats/<chat_id>/messages/<seq>", "Delete an own message", audit="message")
 def delete_message(chat_id: ChatId, seq: Seq) -> Response[None]:
     """The message keeps its `seq`, with the kind `deleted` and an empty text (idempotent)."""
     caller = router.caller
@@ -99,13 +70,7 @@ def delete_message(chat_id: ChatId, seq: Seq) -> Response[None]:
     return no_content()
 
 
-@router.post(
-    "/v1/chats/<chat_id>/read",
-    summary="Mark messages as read",
-    tags=["messages"],
-    responses=documented(200, ReadState, 400, 404, 413),
-    middlewares=unaudited(CONVERSATION),
-)
+@router.post("/v1/chats/<chat_id>/read", "Mark messages as read", status=200)
 def mark_read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     """The watermark never moves back, and never past the last message."""
     caller = router.caller
@@ -113,14 +78,7 @@ def mark_read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     return ReadState(seen_seq=own.membership.seen_seq, unread=own.unread)
 
 
-@router.post(
-    "/v1/chats/<chat_id>/runs",
-    summary="Ask agents to respond now",
-    tags=["runs"],
-    status_code=202,
-    responses=documented(202, RunPage, 400, 404, 409, 413),
-    middlewares=unaudited(CONVERSATION),
-)
+@router.post("/v1/chats/<chat_id>/runs", "Ask agents to respond now", 409, status=202, tag="runs")
 def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     """All agents respond in the order of their ids, each after the previous run has ended.
 

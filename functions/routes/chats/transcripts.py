@@ -4,12 +4,11 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from routes.app import After, ApiRouter, Before, ChatId, Limit, PageCursor, documented
-from routes.audited import reads
+from routes.app import After, Before, ChatId, Limit, PageCursor
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
 from skein.models.api.base import (
     ListedChatPage,
-    ListedChatResource,
     MemberResource,
     MessageResource,
     TranscriptPage,
@@ -17,7 +16,7 @@ from skein.models.api.base import (
 from skein.models.privacy.audit import MAX_REASON
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter()
+router = ApiRouter("messages", "chat")
 
 WhyRead = Annotated[
     str,
@@ -30,29 +29,18 @@ WhyRead = Annotated[
 ]
 
 
-@router.get(
-    "/v1/transcripts",
-    summary="List the tenant's chats, newest first",
-    tags=["messages"],
-    responses=documented(200, ListedChatPage, 400),
-    middlewares=reads("chat"),
-)
+@router.get("/v1/transcripts", "List the tenant's chats, newest first")
 def list_transcripts(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ListedChatPage:
     """All chats, open, private and discarded, by the hour of the newest message.
 
     The list has no titles or texts: `GET /v1/transcripts/{chat_id}` returns them for a reason.
     """
     page = services().views.tenant_chats(router.caller.tenant, limit=limit, cursor=cursor)
-    items = tuple(map(ListedChatResource.of, page.items))
-    return ListedChatPage(items=items, next_cursor=page.next_cursor)
+    return ListedChatPage.of(page)
 
 
 @router.get(
-    "/v1/transcripts/<chat_id>",
-    summary="Read a chat as an operator, with a reason",
-    tags=["messages"],
-    responses=documented(200, TranscriptPage, 400, 404),
-    middlewares=reads("message"),
+    "/v1/transcripts/<chat_id>", "Read a chat as an operator, with a reason", audit="message"
 )
 def read_transcript(
     chat_id: ChatId,

@@ -9,23 +9,23 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
-from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
-from routes.audited import changes, creates, deletes, reads
+from routes.app import AgentId, Limit, PageCursor
+from routes.router import ApiRouter, no_content
 from routes.scope import OfChat, OfUser, reach_of
 from skein.bootstrap.api import services
-from skein.models.api.base import EntityId
 from skein.models.api.memories import (
     MemoryPage,
     MemoryReplacement,
     MemoryResource,
     NewMemory,
 )
+from skein.models.common.base import EntityId
 from skein.models.common.ownership import Owner
 from skein.models.memory.memory import MemoryKind
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.memory.memories import MemoryState
 
-router = ApiRouter()
+router = ApiRouter("memories", "memory")
 
 MemoryId = Annotated[EntityId, Path(description="The id of a memory.")]
 OfKind = Annotated[MemoryKind | None, Query(description="Only memories of this kind.")]
@@ -34,12 +34,8 @@ OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, sup
 
 @router.post(
     "/v1/agents/<agent_id>/memories",
-    summary="Add a memory to an agent",
-    tags=["memories"],
-    status_code=201,
-    responses=documented(201, MemoryResource, 400, 404, 413)
-    | {200: documented(200, MemoryResource)[200] | {"description": "The memory already exists."}},
-    middlewares=creates("memory"),
+    "Add a memory to an agent",
+    repeated="The memory already exists.",
 )
 def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, int]:
     """A memory that exists in the same words is not added again."""
@@ -51,13 +47,7 @@ def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, in
     return MemoryResource.of(added.memory), 200 if added.known else 201
 
 
-@router.get(
-    "/v1/agents/<agent_id>/memories",
-    summary="List an agent's memories, active or ended",
-    tags=["memories"],
-    responses=documented(200, MemoryPage, 400, 404),
-    middlewares=reads("memory"),
-)
+@router.get("/v1/agents/<agent_id>/memories", "List an agent's memories, active or ended")
 def list_memories(
     agent_id: AgentId,
     *,
@@ -71,17 +61,10 @@ def list_memories(
     """Lists memories of the open scope unless a user or a chat is given, oldest first."""
     reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
     page = services().memories.list(reach, status=state, kind=kind, limit=limit, cursor=cursor)
-    items = tuple(map(MemoryResource.of, page.items))
-    return MemoryPage(items=items, next_cursor=page.next_cursor)
+    return MemoryPage.of(page)
 
 
-@router.get(
-    "/v1/agents/<agent_id>/memories/<memory_id>",
-    summary="Get a memory",
-    tags=["memories"],
-    responses=documented(200, MemoryResource, 404),
-    middlewares=reads("memory"),
-)
+@router.get("/v1/agents/<agent_id>/memories/<memory_id>", "Get a memory")
 def get_memory(
     agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> MemoryResource:
@@ -90,14 +73,7 @@ def get_memory(
     return MemoryResource.of(services().memories.get(reach, memory_id))
 
 
-@router.delete(
-    "/v1/agents/<agent_id>/memories/<memory_id>",
-    summary="Remove a memory",
-    tags=["memories"],
-    status_code=204,
-    responses=documented(204, None, 404),
-    middlewares=deletes("memory"),
-)
+@router.delete("/v1/agents/<agent_id>/memories/<memory_id>", "Remove a memory")
 def delete_memory(
     agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
@@ -108,13 +84,7 @@ def delete_memory(
     return no_content()
 
 
-@router.post(
-    "/v1/agents/<agent_id>/memories/<memory_id>/restore",
-    summary="Restore a memory",
-    tags=["memories"],
-    responses=documented(200, MemoryResource, 400, 404, 413),
-    middlewares=changes("memory"),
-)
+@router.post("/v1/agents/<agent_id>/memories/<memory_id>/restore", "Restore a memory", status=200)
 def restore_memory(
     agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> MemoryResource:
@@ -125,11 +95,8 @@ def restore_memory(
 
 @router.post(
     "/v1/agents/<agent_id>/memories/<memory_id>/supersede",
-    summary="Replace a memory by one with other words",
-    tags=["memories"],
-    status_code=201,
-    responses=documented(201, MemoryResource, 400, 404, 409, 413),
-    middlewares=creates("memory"),
+    "Replace a memory by one with other words",
+    409,
 )
 def supersede_memory(
     agent_id: AgentId,

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from routes.app import AgentId, ApiRouter, ChatId, documented
-from routes.audited import changes, reads
+from routes.app import AgentId, ChatId
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
-from skein.models.api.base import EntityId
 from skein.models.api.recall import RebuildResource, RecalledMessage, RecallList
+from skein.models.common.base import EntityId
 
-router = ApiRouter()
+router = ApiRouter("recall", "recall")
 
 MAX_TOKENS = 8_000
 
@@ -26,13 +26,7 @@ Tokens = Annotated[
 ]
 
 
-@router.get(
-    "/v1/agents/<agent_id>/recall",
-    summary="Recall an agent's old messages",
-    tags=["recall"],
-    responses=documented(200, RecallList, 404, 503),
-    middlewares=reads("recall"),
-)
+@router.get("/v1/agents/<agent_id>/recall", "Recall an agent's old messages")
 def recall_messages(
     agent_id: AgentId, q: SearchText, chat_id: InChat = None, tokens: Tokens = 1_000
 ) -> RecallList:
@@ -44,30 +38,18 @@ def recall_messages(
     found = services().recall_preview.find(
         router.caller.tenant, agent_id, q, chat_id=chat_id, tokens=tokens
     )
-    items = (RecalledMessage.of(one.message, one.text, one.score) for one in found.entries)
+    items = (RecalledMessage.from_parts(one.message, one.text, one.score) for one in found.entries)
     return RecallList(items=tuple(items), tokens=found.tokens)
 
 
-@router.post(
-    "/v1/recall/rebuild",
-    summary="Rebuild the recall index of all chats",
-    tags=["recall"],
-    status_code=202,
-    responses=documented(202, RebuildResource, 400, 413),
-    middlewares=changes("recall"),
-)
+@router.post("/v1/recall/rebuild", "Rebuild the recall index of all chats", status=202)
 def rebuild_recall() -> RebuildResource:
     """Needed after a change of the embeddings' model; until then, recall finds by words only."""
     return RebuildResource.of(services().recall_rebuilds.request(router.caller.tenant))
 
 
 @router.post(
-    "/v1/agents/<agent_id>/recall/rebuild",
-    summary="Rebuild the recall index of an agent",
-    tags=["recall"],
-    status_code=202,
-    responses=documented(202, RebuildResource, 400, 404, 413),
-    middlewares=changes("recall"),
+    "/v1/agents/<agent_id>/recall/rebuild", "Rebuild the recall index of an agent", status=202
 )
 def rebuild_agent_recall(agent_id: AgentId) -> RebuildResource:
     """The job updates the index of the agent's chats. Recall keeps working meanwhile."""
@@ -76,12 +58,7 @@ def rebuild_agent_recall(agent_id: AgentId) -> RebuildResource:
 
 
 @router.post(
-    "/v1/chats/<chat_id>/recall/rebuild",
-    summary="Rebuild the recall index of a chat",
-    tags=["recall"],
-    status_code=202,
-    responses=documented(202, RebuildResource, 400, 404, 409, 413),
-    middlewares=changes("recall"),
+    "/v1/chats/<chat_id>/recall/rebuild", "Rebuild the recall index of a chat", 409, status=202
 )
 def rebuild_chat_recall(chat_id: ChatId) -> RebuildResource:
     """The job updates the indexes of all agents of the chat. Recall keeps working meanwhile."""

@@ -1,24 +1,18 @@
 """Route of the audit log, for operators (function `admin_api`)."""
 
-from routes.app import ApiRouter, Day, Limit, PageCursor, documented
-from routes.audited import reads
+from routes.app import Day, Limit, PageCursor
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
-from skein.models.api.audit import AuditPage, AuditResource
+from skein.models.api.audit import AuditPage
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter()
+router = ApiRouter("audit", "audit")
 
 
-@router.get(
-    "/v1/audit",
-    summary="List a day's audit entries, newest first",
-    tags=["audit"],
-    responses=documented(200, AuditPage, 400),
-    middlewares=reads("audit"),
-)
+@router.get("/v1/audit", "List a day's audit entries, newest first")
 def list_audit(
     day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> AuditPage:
     """Entries contain ids only. This request is audited, too."""
     page = services().audit.of_day(router.caller.tenant, day=day, limit=limit, cursor=cursor)
-    return AuditPage(items=tuple(map(AuditResource.of, page.items)), next_cursor=page.next_cursor)
+    return AuditPage.of(page)

@@ -2,24 +2,18 @@
 
 import logging
 
-from routes.app import ApiRouter, documented
-from routes.audited import unaudited
+from routes.audited import Unaudited
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
 from skein.errors import Transient
 from skein.models.api.base import Health
 
-router = ApiRouter()
+router = ApiRouter("service", Unaudited("the response contains no data of a tenant"))
 
 logger = logging.getLogger(__name__)
 
 
-@router.get(
-    "/healthz",
-    summary="Check that the service is up",
-    tags=["service"],
-    responses={status: documented(200, Health)[status] for status in (200, 422)},
-    middlewares=unaudited("the response contains no data of a tenant"),
-)
+@router.get("/healthz", "Check that the service is up", public=True)
 def get_health() -> Health:
     """This reads the stack's pauses. The answer is `ok` even if they cannot be read."""
     try:

@@ -4,49 +4,30 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
-from routes.app import ApiRouter, documented
-from routes.audited import changes, deletes, reads
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
 from skein.models.api.pauses import PausesResource, PauseTimes
 from skein.models.config.pauses import PauseKind
 
-router = ApiRouter()
+router = ApiRouter("settings", "pause")
 
 Kind = Annotated[PauseKind, Path(description="The kind of work.")]
 
 
-@router.get(
-    "/v1/pauses",
-    summary="Get the pauses",
-    tags=["settings"],
-    responses=documented(200, PausesResource),
-    middlewares=reads("pause"),
-)
+@router.get("/v1/pauses", "Get the pauses")
 def get_pauses() -> PausesResource:
     """The pauses of the tenant and of the whole stack."""
     return _shown()
 
 
-@router.put(
-    "/v1/pauses/<kind>",
-    summary="Pause work of the tenant",
-    tags=["settings"],
-    responses=documented(200, PausesResource, 400, 404, 413),
-    middlewares=changes("pause"),
-)
+@router.put("/v1/pauses/<kind>", "Pause work of the tenant")
 def begin_pause(kind: Kind) -> PausesResource:
     """Skein still accepts messages. Paused work waits until the pause ends."""
     services().pauses.switch(router.caller.tenant, kind, on=True)
     return _shown()
 
 
-@router.delete(
-    "/v1/pauses/<kind>",
-    summary="End a pause of the tenant",
-    tags=["settings"],
-    responses=documented(200, PausesResource, 404),
-    middlewares=deletes("pause"),
-)
+@router.delete("/v1/pauses/<kind>", "End a pause of the tenant")
 def end_pause(kind: Kind) -> PausesResource:
     """The work continues within a minute, oldest first. A pause of the stack stays."""
     services().pauses.switch(router.caller.tenant, kind, on=False)

@@ -4,10 +4,10 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from routes.app import AgentId, ApiRouter, Day, Limit, PageCursor, RunId, documented
-from routes.audited import creates, reads
+from routes.app import AgentId, Day, Limit, PageCursor, RunId
+from routes.audited import Audited
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
-from skein.models.api.base import EntityId
 from skein.models.api.inspection import PromptResource, ReplayEdit, ReplayResource
 from skein.models.api.runs import (
     ContextResource,
@@ -16,25 +16,20 @@ from skein.models.api.runs import (
     RunResource,
     StepResource,
 )
+from skein.models.common.base import EntityId
 from skein.models.runs.completion import TokenUsage
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.quotas.money import money_of
 from skein.services.runs.queries import RunView
 
-router = ApiRouter()
+router = ApiRouter("runs", "run")
 
 InChat = Annotated[
     EntityId | None, Query(description="A chat of the agent; omitted: a prompt without a chat.")
 ]
 
 
-@router.get(
-    "/v1/agents/<agent_id>/runs",
-    summary="List an agent's runs of one day, newest first",
-    tags=["runs"],
-    responses=documented(200, RunPage, 400, 404),
-    middlewares=reads("run"),
-)
+@router.get("/v1/agents/<agent_id>/runs", "List an agent's runs of one day, newest first")
 def list_runs(
     agent_id: AgentId, day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> RunPage:
@@ -42,16 +37,10 @@ def list_runs(
     page = services().run_views.of_agent(
         router.caller.tenant, agent_id, day=day, limit=limit, cursor=cursor
     )
-    return RunPage(items=tuple(map(RunResource.of, page.items)), next_cursor=page.next_cursor)
+    return RunPage.of(page)
 
 
-@router.get(
-    "/v1/agents/<agent_id>/context",
-    summary="Preview an agent's prompt",
-    tags=["runs"],
-    responses=documented(200, ContextResource, 404),
-    middlewares=reads("context"),
-)
+@router.get("/v1/agents/<agent_id>/context", "Preview an agent's prompt", audit="context")
 def preview_prompt(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
     """The preview equals the prompt of a run that is started now. Nothing is sent or changed."""
     if chat_id is not None:
@@ -59,13 +48,7 @@ def preview_prompt(agent_id: AgentId, chat_id: InChat = None) -> ContextResource
     return ContextResource.of(services().preview.show(router.caller.tenant, agent_id, chat_id))
 
 
-@router.get(
-    "/v1/runs/<run_id>",
-    summary="Get a run",
-    tags=["runs"],
-    responses=documented(200, RunResource, 404),
-    middlewares=reads("run"),
-)
+@router.get("/v1/runs/<run_id>", "Get a run")
 def get_run(run_id: RunId) -> RunResource:
     """The run includes its newest prompt, section by section, and all steps."""
     return inspected(services().run_views.inspect(router.caller.tenant, run_id))
@@ -73,10 +56,10 @@ def get_run(run_id: RunId) -> RunResource:
 
 @router.post(
     "/v1/runs/<run_id>/replay",
-    summary="Replay a run's prompt with edits",
-    tags=["runs"],
-    responses=documented(200, ReplayResource, 400, 404, 409, 413),
-    middlewares=creates("replay"),
+    "Replay a run's prompt with edits",
+    409,
+    status=200,
+    audit=Audited("create", "replay"),
 )
 def replay_run(run_id: RunId, edit: ReplayEdit) -> ReplayResource:
     """Skein asks the model once. No tool is called. Only the audit entry and the usage are stored.
@@ -98,7 +81,7 @@ def replay_run(run_id: RunId, edit: ReplayEdit) -> ReplayResource:
         text=answer.text,
         tool_calls=answer.tool_calls,
         fault=answer.fault,
-        prompt=PromptResource.of(replay.prompt, answer.usage),
+        prompt=PromptResource.from_parts(replay.prompt, answer.usage),
         usage=answer.usage,
         money=replay.money,
         started_at=replay.started_at,
@@ -117,7 +100,9 @@ def inspected(view: RunView) -> RunResource:
     return RunResource.of(
         run,
         RunInspection(
-            prompt=PromptResource.of(view.prompt, first) if view.prompt is not None else None,
+            prompt=PromptResource.from_parts(view.prompt, first)
+            if view.prompt is not None
+            else None,
             steps=tuple(
                 StepResource.of(step, money_of([(step.model, step.usage)], view.prices))
                 for step in view.steps

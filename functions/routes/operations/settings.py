@@ -4,59 +4,41 @@ from typing import Annotated, Any
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from routes.app import ApiRouter, documented
-from routes.audited import changes, reads
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
-from skein.models.api.base import EntityId
 from skein.models.api.directory import (
     EffectiveSettingPage,
     EffectiveSettingResource,
     Phone,
     SettingsResource,
 )
+from skein.models.common.base import EntityId
 from skein.models.config.overrides import Overrides, TenantOverridesChange
 
-router = ApiRouter()
+router = ApiRouter("settings", "settings")
 
 OfAgent = Annotated[EntityId | None, Query(description="An agent, whose own settings win.")]
 OnLine = Annotated[Phone | None, Query(description="A line; omitted: chats in the app.")]
 
 
-@router.get(
-    "/v1/settings",
-    summary="Get the tenant's settings",
-    tags=["settings"],
-    responses=documented(200, SettingsResource),
-    middlewares=reads("settings"),
-)
+@router.get("/v1/settings", "Get the tenant's settings", model=SettingsResource)
 def get_settings() -> dict[str, Any]:
     """Null means the deployment's setting. Agents and lines may have their own settings."""
     return _shown(services().tenant_settings.get(router.caller.tenant))
 
 
-@router.patch(
-    "/v1/settings",
-    summary="Update the tenant's settings",
-    tags=["settings"],
-    responses=documented(200, SettingsResource, 400, 413),
-    middlewares=changes("settings"),
-)
+@router.patch("/v1/settings", "Update the tenant's settings", model=SettingsResource)
 def change_settings(change: TenantOverridesChange) -> dict[str, Any]:
     """Omitted settings stay unchanged; null resets a setting to the deployment's."""
     return _shown(services().tenant_settings.change(router.caller.tenant, change))
 
 
-@router.get(
-    "/v1/settings/effective",
-    summary="Get the settings in force with their sources",
-    tags=["settings"],
-    responses=documented(200, EffectiveSettingPage, 404),
-    middlewares=reads("settings"),
-)
+@router.get("/v1/settings/effective", "Get the settings in force with their sources", 404)
 def get_effective_settings(agent_id: OfAgent = None, line: OnLine = None) -> EffectiveSettingPage:
     """The values are those of direct chats. Without an agent, they are the tenant's."""
     found = services().setting_sources.show(router.caller.tenant, agent_id, line)
-    return EffectiveSettingPage(items=tuple(EffectiveSettingResource.of(*each) for each in found))
+    items = tuple(EffectiveSettingResource.from_parts(*each) for each in found)
+    return EffectiveSettingPage(items=items, next_cursor=None)
 
 
 def _shown(overrides: Overrides) -> dict[str, Any]:

@@ -2,8 +2,7 @@
 
 from dataclasses import asdict
 
-from routes.app import ApiRouter, documented
-from routes.audited import reads
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
 from skein.models.api.runs import RunResource
 from skein.models.api.system import (
@@ -17,16 +16,10 @@ from skein.models.api.usage import UsageRowResource
 from skein.models.common.reason import meaning_of
 from skein.models.runs.run import Run
 
-router = ApiRouter()
+router = ApiRouter("service", "system")
 
 
-@router.get(
-    "/v1/system",
-    summary="Get the state of the system",
-    tags=["service"],
-    responses=documented(200, SystemResource),
-    middlewares=reads("system"),
-)
+@router.get("/v1/system", "Get the state of the system")
 def get_system() -> SystemResource:
     """The state of the model, and the tenant's current runs, last error and usage today."""
     tenant, found = router.caller.tenant, services()
@@ -37,17 +30,11 @@ def get_system() -> SystemResource:
         model=ModelStatusResource(name=found.ports.settings.default_model, **status._asdict()),
         runs=tuple(map(RunResource.of, overview.live)),
         last_error=_last_error(overview.troubled) if overview.troubled is not None else None,
-        today=UsageRowResource.of(tenant, total.usage, total.money),
+        today=UsageRowResource.from_parts(tenant, total.usage, total.money),
     )
 
 
-@router.get(
-    "/v1/system/backlog",
-    summary="Get the tenant's waiting work",
-    tags=["service"],
-    responses=documented(200, BacklogResource),
-    middlewares=reads("system"),
-)
+@router.get("/v1/system/backlog", "Get the tenant's waiting work")
 def get_backlog() -> BacklogResource:
     """Counts by kind: due later, due now and overdue. Only work of the tenant is counted."""
     found = services()

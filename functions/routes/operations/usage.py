@@ -6,14 +6,14 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Query
 from pydantic import BeforeValidator
 
-from routes.app import ApiRouter, Day, documented, iso_day
-from routes.audited import reads
+from routes.app import Day, iso_day
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
 from skein.errors import Unprocessable
 from skein.models.api.usage import UsageReportResource, UsageResource, UsageRowResource
 from skein.services.quotas.usage_reports import UsageBy, UsageReport, UsageRow
 
-router = ApiRouter()
+router = ApiRouter("usage", "usage")
 
 By = Annotated[
     UsageBy | None, Query(description="What each row of a report stands for; default: the day.")
@@ -30,13 +30,7 @@ To = Annotated[
 ]
 
 
-@router.get(
-    "/v1/usage",
-    summary="Get the tenant's usage, of one day or as a report",
-    tags=["usage"],
-    responses=documented(200, UsageResource | UsageReportResource, 400),
-    middlewares=reads("usage"),
-)
+@router.get("/v1/usage", "Get the tenant's usage, of one day or as a report", 400)
 def get_usage(
     day: Day = None, by: By = None, from_: From = None, to: To = None
 ) -> UsageResource | UsageReportResource:
@@ -64,4 +58,4 @@ def _report(report: UsageReport) -> UsageReportResource:
 
 
 def _row(row: UsageRow) -> UsageRowResource:
-    return UsageRowResource.of(row.key, row.usage, row.money)
+    return UsageRowResource.from_parts(row.key, row.usage, row.money)

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
-from routes.app import ApiRouter, documented
-from routes.audited import CONVERSATION, changes, unaudited
+from routes.audited import CONVERSATION, Unaudited
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
 from skein.models.api.directory import Myself, OwnChange
 from skein.models.api.recall import FoundMessages, RecalledMessage
 
-router = ApiRouter()
+router = ApiRouter("me", "user")
 
 DEFAULT_FOUND, MAX_FOUND = 20, 50
 
@@ -21,11 +21,7 @@ MessageLimit = Annotated[int, Query(ge=1, le=MAX_FOUND, description="Maximum num
 
 
 @router.get(
-    "/v1/me",
-    summary="Get the caller's profile",
-    tags=["me"],
-    responses=documented(200, Myself),
-    middlewares=unaudited("the caller reads their own data"),
+    "/v1/me", "Get the caller's profile", audit=Unaudited("the caller reads their own data")
 )
 def get_me() -> Myself:
     """A caller without a record gets the data of the token."""
@@ -34,13 +30,7 @@ def get_me() -> Myself:
     return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)
 
 
-@router.patch(
-    "/v1/me",
-    summary="Update the caller's profile",
-    tags=["me"],
-    responses=documented(200, Myself, 400, 409, 413),
-    middlewares=changes("user"),
-)
+@router.patch("/v1/me", "Update the caller's profile", 409)
 def change_me(change: OwnChange) -> Myself:
     """A caller without a record gets one. A new name appears in the caller's chats."""
     caller = router.caller
@@ -50,15 +40,11 @@ def change_me(change: OwnChange) -> Myself:
 
 
 @router.get(
-    "/v1/me/messages",
-    summary="Search the messages of the caller's chats",
-    tags=["me"],
-    responses=documented(200, FoundMessages, 503),
-    middlewares=unaudited(CONVERSATION),
+    "/v1/me/messages", "Search the messages of the caller's chats", audit=Unaudited(CONVERSATION)
 )
 def search_messages(q: SearchText, limit: MessageLimit = DEFAULT_FOUND) -> FoundMessages:
     """Finds messages by meaning, words, names and time, in the caller's 50 newest chats."""
     caller = router.caller
     found = services().message_search.find(caller.tenant, caller.user_id, q, limit=limit)
-    items = (RecalledMessage.of(one.message, one.text, one.score) for one in found)
+    items = (RecalledMessage.from_parts(one.message, one.text, one.score) for one in found)
     return FoundMessages(items=tuple(items))

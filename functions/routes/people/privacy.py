@@ -5,8 +5,8 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
-from routes.app import ApiRouter, Limit, PageCursor, UserId, documented
-from routes.audited import deletes, reads
+from routes.app import Limit, PageCursor, UserId
+from routes.router import ApiRouter
 from skein.bootstrap.api import services
 from skein.models.api.base import MessageResource
 from skein.models.api.directory import UserDetail
@@ -21,19 +21,12 @@ from skein.models.api.privacy import (
 from skein.models.api.usage import PersonUsageResource
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter()
+router = ApiRouter("privacy", "erasure")
 
 ErasureId = Annotated[str, Path(min_length=1, max_length=128, description="The id of an erasure.")]
 
 
-@router.delete(
-    "/v1/users/<user_id>",
-    summary="Erase a user's data",
-    tags=["privacy"],
-    status_code=202,
-    responses=documented(202, ErasureResource, 404),
-    middlewares=deletes("user"),
-)
+@router.delete("/v1/users/<user_id>", "Erase a user's data", status=202, audit="user")
 def erase_user(user_id: UserId) -> ErasureResource:
     """The erasure starts at once and takes more than 15 minutes (idempotent)."""
     caller = router.caller
@@ -42,47 +35,27 @@ def erase_user(user_id: UserId) -> ErasureResource:
     )
 
 
-@router.get(
-    "/v1/erasures",
-    summary="List the erasures of users, newest first",
-    tags=["privacy"],
-    responses=documented(200, ErasurePage, 400),
-    middlewares=reads("erasure"),
-)
+@router.get("/v1/erasures", "List the erasures of users, newest first")
 def list_erasures(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ErasurePage:
     """Finished erasures have their reports. A page may be short."""
     page = services().erasures.list(router.caller.tenant, limit=limit, cursor=cursor)
-    return ErasurePage(
-        items=tuple(map(ErasureResource.of, page.items)), next_cursor=page.next_cursor
-    )
+    return ErasurePage.of(page)
 
 
-@router.get(
-    "/v1/erasures/<erasure_id>",
-    summary="Get the status and report of an erasure",
-    tags=["privacy"],
-    responses=documented(200, ErasureResource, 404),
-    middlewares=reads("erasure"),
-)
+@router.get("/v1/erasures/<erasure_id>", "Get the status and report of an erasure")
 def get_erasure(erasure_id: ErasureId) -> ErasureResource:
     """A finished erasure stays as a record of ids and numbers, without data of the user."""
     return ErasureResource.of(services().erasures.get(router.caller.tenant, erasure_id))
 
 
-@router.get(
-    "/v1/users/<user_id>/export",
-    summary="Export a user's data",
-    tags=["privacy"],
-    responses=documented(200, ExportResource, 400, 404),
-    middlewares=reads("export"),
-)
+@router.get("/v1/users/<user_id>/export", "Export a user's data", audit="export")
 def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     """The export comes in pages of one JSON document; a page may be short."""
     page = services().exports.page(router.caller.tenant, user_id, cursor=cursor)
     return ExportResource(
         user=UserDetail.detailed(page.user),
-        usage=tuple(starmap(PersonUsageResource.of, page.usage.items())),
-        chats=tuple(PlaceResource.of(own.chat, own.membership) for own in page.chats),
+        usage=tuple(starmap(PersonUsageResource.from_parts, page.usage.items())),
+        chats=tuple(PlaceResource.from_parts(own.chat, own.membership) for own in page.chats),
         messages=tuple(map(MessageResource.of, page.messages)),
         deliveries=tuple(map(DeliveryResource.of, page.deliveries)),
         kept=tuple(KeptResource(**kept._asdict()) for kept in page.kept),

@@ -6,20 +6,10 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BeforeValidator
 
-from routes.app import (
-    MAX_NAME,
-    ApiRouter,
-    Limit,
-    PageCursor,
-    UserId,
-    documented,
-    no_content,
-    with_plus,
-)
-from routes.audited import changes, creates, deletes, reads
+from routes.app import MAX_NAME, Limit, PageCursor, UserId, with_plus
+from routes.router import ApiRouter, no_content
 from skein.bootstrap.api import services
 from skein.errors import Invalid, Unprocessable
-from skein.models.api.base import EntityId
 from skein.models.api.directory import (
     DirectChatPage,
     DirectChatResource,
@@ -30,9 +20,10 @@ from skein.models.api.directory import (
     UserPage,
     UserResource,
 )
+from skein.models.common.base import EntityId
 from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN
 
-router = ApiRouter()
+router = ApiRouter("users", "user")
 
 OwnNumber = Annotated[Phone, Path(description="A number with its country code: +15005550100.")]
 ProfileChangeId = Annotated[EntityId, Path(description="The id of an agent's change.")]
@@ -54,26 +45,13 @@ SearchedName = Annotated[
 ]
 
 
-@router.post(
-    "/v1/users",
-    summary="Create a user",
-    tags=["users"],
-    status_code=201,
-    responses=documented(201, UserDetail, 400, 409, 413),
-    middlewares=creates("user"),
-)
+@router.post("/v1/users", "Create a user", 409)
 def create_user(new: NewUser) -> UserDetail:
     """The id is the `sub` of the user's token, if given."""
     return UserDetail.detailed(services().users.create(router.caller.tenant, new))
 
 
-@router.get(
-    "/v1/users",
-    summary="List users by id",
-    tags=["users"],
-    responses=documented(200, UserPage, 400),
-    middlewares=reads("user"),
-)
+@router.get("/v1/users", "List users by id")
 def list_users(
     limit: Limit = DEFAULT_PAGE,
     cursor: PageCursor = None,
@@ -97,28 +75,16 @@ def list_users(
         found = () if owner is None else (UserResource.of(owner),)
         return UserPage(items=found, next_cursor=None)
     page = users.list(tenant, limit=limit, cursor=cursor)
-    return UserPage(items=tuple(map(UserResource.of, page.items)), next_cursor=page.next_cursor)
+    return UserPage.of(page)
 
 
-@router.get(
-    "/v1/users/<user_id>",
-    summary="Get a user",
-    tags=["users"],
-    responses=documented(200, UserDetail, 404),
-    middlewares=reads("user"),
-)
+@router.get("/v1/users/<user_id>", "Get a user")
 def get_user(user_id: UserId) -> UserDetail:
     """The response has the source of each value that an agent set."""
     return UserDetail.detailed(services().users.get(router.caller.tenant, user_id))
 
 
-@router.get(
-    "/v1/users/<user_id>/chats",
-    summary="List a user's direct chats, newest first",
-    tags=["users"],
-    responses=documented(200, DirectChatPage, 400, 404),
-    middlewares=reads("chat"),
-)
+@router.get("/v1/users/<user_id>/chats", "List a user's direct chats, newest first", audit="chat")
 def list_direct_chats(
     user_id: UserId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> DirectChatPage:
@@ -126,17 +92,11 @@ def list_direct_chats(
     tenant = router.caller.tenant
     user = services().users.get(tenant, user_id)
     page = services().views.direct_chats(tenant, user.id, limit=limit, cursor=cursor)
-    items = tuple(DirectChatResource.of(own.chat, own.membership) for own in page.items)
+    items = tuple(DirectChatResource.from_parts(own.chat, own.membership) for own in page.items)
     return DirectChatPage(items=items, next_cursor=page.next_cursor)
 
 
-@router.patch(
-    "/v1/users/<user_id>",
-    summary="Update a user",
-    tags=["users"],
-    responses=documented(200, UserDetail, 400, 404, 409, 413),
-    middlewares=changes("user"),
-)
+@router.patch("/v1/users/<user_id>", "Update a user", 409)
 def change_user(user_id: UserId, change: UserChange) -> UserDetail:
     """Numbers that are omitted from `phones` are unlinked."""
     return UserDetail.detailed(services().users.change(router.caller.tenant, user_id, change))
@@ -144,10 +104,10 @@ def change_user(user_id: UserId, change: UserChange) -> UserDetail:
 
 @router.post(
     "/v1/users/<user_id>/profile-changes/<profile_change_id>/undo",
-    summary="Undo an agent's change of a user's profile",
-    tags=["users"],
-    responses=documented(200, UserDetail, 400, 404, 409, 413),
-    middlewares=changes("profile"),
+    "Undo an agent's change of a user's profile",
+    409,
+    status=200,
+    audit="profile",
 )
 def undo_profile_change(user_id: UserId, profile_change_id: ProfileChangeId) -> UserDetail:
     """Restores the previous value. Consolidation does not set the undone value again."""
@@ -156,11 +116,7 @@ def undo_profile_change(user_id: UserId, profile_change_id: ProfileChangeId) -> 
 
 
 @router.put(
-    "/v1/users/<user_id>/phones/<phone>",
-    summary="Link a phone number to a user",
-    tags=["users"],
-    responses=documented(200, UserDetail, 400, 404, 409, 413),
-    middlewares=changes("number"),
+    "/v1/users/<user_id>/phones/<phone>", "Link a phone number to a user", 409, audit="number"
 )
 def link_number(user_id: UserId, phone: OwnNumber) -> UserDetail:
     """A caller with this number is merged into the user, with all chats."""
@@ -168,12 +124,7 @@ def link_number(user_id: UserId, phone: OwnNumber) -> UserDetail:
 
 
 @router.delete(
-    "/v1/users/<user_id>/phones/<phone>",
-    summary="Unlink a phone number from a user",
-    tags=["users"],
-    status_code=204,
-    responses=documented(204, None, 404),
-    middlewares=deletes("number"),
+    "/v1/users/<user_id>/phones/<phone>", "Unlink a phone number from a user", audit="number"
 )
 def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
     """The user keeps their chats. The next SMS from the number creates a new caller."""

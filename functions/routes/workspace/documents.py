@@ -6,12 +6,11 @@ private chats, a request names the person or the chat.
 
 from typing import Annotated
 
-from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import StringConstraints
 
-from routes.app import AgentId, ApiRouter, ChatId, Limit, PageCursor, documented, no_content
-from routes.audited import changes, creates, deletes, reads
+from routes.app import AgentId, ChatId, Limit, PageCursor, Principal
+from routes.crud import Crud
 from routes.scope import OfChat, OfUser, reach_of
 from skein.bootstrap.api import services
 from skein.errors import Invalid
@@ -23,11 +22,9 @@ from skein.models.api.documents import (
     DocumentText,
     NewDocument,
 )
-from skein.models.workspace.document import DocumentReach, Folder
+from skein.models.workspace.document import Document, DocumentReach, Folder
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.workspace.document_edits import Revision
-
-router = ApiRouter()
 
 DocumentId = Annotated[
     str,
@@ -44,88 +41,99 @@ SearchText = Annotated[
 ]
 
 
-def _of_agent(agent_id: str, user_id: str | None = None, chat_id: str | None = None) -> Folder:
-    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+class FolderDocuments:
+    """The documents of one folder, as operators write them."""
+
+    def create(self, folder: Folder, new: NewDocument) -> Document:
+        """Create a document; see `Documents.write`."""
+        services().documents.write(
+            DocumentReach(folders=(folder,)),
+            new.name,
+            new.text,
+            new_in=folder,
+            only_new=True,
+            media_type=new.media_type,
+            pinned=new.pinned,
+        )
+        return self.get(folder, new.name)
+
+    def get(self, folder: Folder, document_id: str) -> Document:
+        """Return a document by id or name."""
+        return services().documents.get(DocumentReach(folders=(folder,)), document_id)
+
+    def change(self, folder: Folder, document_id: str, change: DocumentChange) -> Document:
+        """Edit a document; see `Documents.revise`."""
+        revision = Revision(**change.model_dump())
+        services().documents.revise(DocumentReach(folders=(folder,)), document_id, revision)
+        return self.get(folder, document_id)
+
+    def delete(self, folder: Folder, document_id: str) -> None:
+        """Delete a document."""
+        services().documents.delete(DocumentReach(folders=(folder,)), document_id)
+
+
+def _of_agent(
+    caller: Principal, agent_id: AgentId, user_id: OfUser = None, chat_id: OfChat = None
+) -> Folder:
+    reach = reach_of(caller.tenant, agent_id, user_id, chat_id)
     return Folder(tenant=reach.tenant, agent_id=reach.agent_id, scope=reach.scopes[0])
 
 
-def _of_chat(chat_id: str) -> Folder:
-    return services().documents.of_chat(router.caller.tenant, chat_id)
+def _open_of_agent(caller: Principal, agent_id: AgentId) -> Folder:
+    return _of_agent(caller, agent_id)
 
 
-def _create(folder: Folder, new: NewDocument) -> DocumentResource:
-    services().documents.write(
-        DocumentReach(folders=(folder,)),
-        new.name,
-        new.text,
-        new_in=folder,
-        only_new=True,
-        media_type=new.media_type,
-        pinned=new.pinned,
-    )
-    return _shown(folder, new.name)
+def _of_chat(caller: Principal, chat_id: ChatId) -> Folder:
+    return services().documents.of_chat(caller.tenant, chat_id)
 
 
-def _list(folder: Folder, q: str | None, limit: int, cursor: str | None) -> DocumentPage:
-    if q is not None:
-        if cursor is not None:
-            raise Invalid("a search has only one page")
-        reach = DocumentReach(folders=(folder,))
-        found = services().document_search.search(reach, q, limit=limit)
-        heads = (DocumentHead.of(each.document) for each in found.items)
-        return DocumentPage(items=tuple(heads), next_cursor=None)
-    page = services().documents.list(folder, limit=limit, cursor=cursor)
-    items = tuple(map(DocumentHead.of, page.items))
-    return DocumentPage(items=items, next_cursor=page.next_cursor)
-
-
-def _shown(folder: Folder, document_id: str) -> DocumentResource:
-    document = services().documents.get(DocumentReach(folders=(folder,)), document_id)
-    return DocumentResource.of(document)
-
-
-def _replace(folder: Folder, document_id: str, new: DocumentText) -> DocumentResource:
-    services().documents.write(
-        DocumentReach(folders=(folder,)),
-        document_id,
-        new.text,
-        media_type=new.media_type,
-        pinned=new.pinned,
-        version=new.version,
-    )
-    return _shown(folder, document_id)
-
-
-def _change(folder: Folder, document_id: str, change: DocumentChange) -> DocumentResource:
-    revision = Revision(**change.model_dump())
-    services().documents.revise(DocumentReach(folders=(folder,)), document_id, revision)
-    return _shown(folder, document_id)
-
-
-def _delete(folder: Folder, document_id: str) -> Response[None]:
-    services().documents.delete(DocumentReach(folders=(folder,)), document_id)
-    return no_content()
-
-
-@router.post(
-    "/v1/agents/<agent_id>/documents",
-    summary="Create an agent's document",
-    tags=["documents"],
-    status_code=201,
-    responses=documented(201, DocumentResource, 400, 404, 409, 413),
-    middlewares=creates("document"),
+of_agent = Crud(
+    "documents",
+    "document",
+    "/v1/agents/<agent_id>/documents/<document_id>",
+    DocumentId,
+    parent=_of_agent,
+    service=FolderDocuments,
+    shown=DocumentResource,
+    suffix="_of_agent",
 )
-def create_document_of_agent(agent_id: AgentId, new: NewDocument) -> DocumentResource:
-    """An agent has at most 5 global documents."""
-    return _create(_of_agent(agent_id), new)
+of_chat = Crud(
+    "documents",
+    "document",
+    "/v1/chats/<chat_id>/documents/<document_id>",
+    DocumentId,
+    parent=_of_chat,
+    service=FolderDocuments,
+    shown=DocumentResource,
+    suffix="_of_chat",
+)
+
+of_agent.creates(
+    NewDocument,
+    "Create an agent's document",
+    409,
+    about="An agent has at most 5 global documents.",
+    parent=_open_of_agent,
+)
+of_chat.creates(
+    NewDocument,
+    "Create a chat's document",
+    409,
+    about="A chat has at most 10 documents. Each agent in the chat is shown all of them.",
+)
+for documents, whose in ((of_agent, "an agent's"), (of_chat, "a chat's")):
+    documents.gets(f"Get {whose} document", about="The response contains the whole text.")
+    documents.changes(
+        DocumentChange,
+        f"Edit {whose} document",
+        409,
+        about="Skein first replaces `find` by `replace`, and then appends `append`.",
+    )
+    documents.deletes(f"Delete {whose} document", 409, about="Deletes the document permanently.")
 
 
-@router.get(
-    "/v1/agents/<agent_id>/documents",
-    summary="List or search an agent's documents, without their texts",
-    tags=["documents"],
-    responses=documented(200, DocumentPage, 400, 404),
-    middlewares=reads("document"),
+@of_agent.get(
+    "/v1/agents/<agent_id>/documents", "List or search an agent's documents, without their texts"
 )
 def list_documents_of_agent(
     agent_id: AgentId,
@@ -137,99 +145,11 @@ def list_documents_of_agent(
     cursor: PageCursor = None,
 ) -> DocumentPage:
     """Without `q`, the order is stable. With `q`, the best matches come first, in one page."""
-    return _list(_of_agent(agent_id, user_id, chat_id), q, limit, cursor)
+    return _list(_of_agent(of_agent.caller, agent_id, user_id, chat_id), q, limit, cursor)
 
 
-@router.get(
-    "/v1/agents/<agent_id>/documents/<document_id>",
-    summary="Get an agent's document",
-    tags=["documents"],
-    responses=documented(200, DocumentResource, 404),
-    middlewares=reads("document"),
-)
-def get_document_of_agent(
-    agent_id: AgentId,
-    document_id: DocumentId,
-    user_id: OfUser = None,
-    chat_id: OfChat = None,
-) -> DocumentResource:
-    """The response contains the whole text."""
-    return _shown(_of_agent(agent_id, user_id, chat_id), document_id)
-
-
-@router.put(
-    "/v1/agents/<agent_id>/documents/<document_id>",
-    summary="Replace the text of an agent's document",
-    tags=["documents"],
-    responses=documented(200, DocumentResource, 400, 404, 409, 413),
-    middlewares=changes("document"),
-)
-def replace_document_of_agent(
-    agent_id: AgentId,
-    document_id: DocumentId,
-    new: DocumentText,
-    user_id: OfUser = None,
-    chat_id: OfChat = None,
-) -> DocumentResource:
-    """The document must exist. With `version`, it must have this version."""
-    return _replace(_of_agent(agent_id, user_id, chat_id), document_id, new)
-
-
-@router.patch(
-    "/v1/agents/<agent_id>/documents/<document_id>",
-    summary="Edit an agent's document",
-    tags=["documents"],
-    responses=documented(200, DocumentResource, 400, 404, 409, 413),
-    middlewares=changes("document"),
-)
-def change_document_of_agent(
-    agent_id: AgentId,
-    document_id: DocumentId,
-    change: DocumentChange,
-    user_id: OfUser = None,
-    chat_id: OfChat = None,
-) -> DocumentResource:
-    """Skein first replaces `find` by `replace`, and then appends `append`."""
-    return _change(_of_agent(agent_id, user_id, chat_id), document_id, change)
-
-
-@router.delete(
-    "/v1/agents/<agent_id>/documents/<document_id>",
-    summary="Delete an agent's document",
-    tags=["documents"],
-    status_code=204,
-    responses=documented(204, None, 404, 409),
-    middlewares=deletes("document"),
-)
-def delete_document_of_agent(
-    agent_id: AgentId,
-    document_id: DocumentId,
-    user_id: OfUser = None,
-    chat_id: OfChat = None,
-) -> Response[None]:
-    """Deletes the document permanently."""
-    return _delete(_of_agent(agent_id, user_id, chat_id), document_id)
-
-
-@router.post(
-    "/v1/chats/<chat_id>/documents",
-    summary="Create a chat's document",
-    tags=["documents"],
-    status_code=201,
-    responses=documented(201, DocumentResource, 400, 404, 409, 413),
-    middlewares=creates("document"),
-)
-def create_document_of_chat(chat_id: ChatId, new: NewDocument) -> DocumentResource:
-    """A chat has at most 10 documents. Each agent in the chat is shown all of them."""
-    return _create(_of_chat(chat_id), new)
-
-
-@router.get(
-    "/v1/chats/<chat_id>/documents",
-    summary="List or search a chat's documents, without their texts",
-    tags=["documents"],
-    responses=documented(200, DocumentPage, 400, 404),
-    middlewares=reads("document"),
+@of_chat.get(
+    "/v1/chats/<chat_id>/documents", "List or search a chat's documents, without their texts"
 )
 def list_documents_of_chat(
     chat_id: ChatId,
@@ -239,67 +159,51 @@ def list_documents_of_chat(
     cursor: PageCursor = None,
 ) -> DocumentPage:
     """Without `q`, the order is stable. With `q`, the best matches come first, in one page."""
-    return _list(_of_chat(chat_id), q, limit, cursor)
+    return _list(_of_chat(of_chat.caller, chat_id), q, limit, cursor)
 
 
-@router.get(
-    "/v1/chats/<chat_id>/documents/<document_id>",
-    summary="Get a chat's document",
-    tags=["documents"],
-    responses=documented(200, DocumentResource, 404),
-    middlewares=reads("document"),
+@of_agent.put(
+    "/v1/agents/<agent_id>/documents/<document_id>", "Replace the text of an agent's document", 409
 )
-def get_document_of_chat(
-    chat_id: ChatId,
-    document_id: DocumentId,
-) -> DocumentResource:
-    """The response contains the whole text."""
-    return _shown(_of_chat(chat_id), document_id)
-
-
-@router.put(
-    "/v1/chats/<chat_id>/documents/<document_id>",
-    summary="Replace the text of a chat's document",
-    tags=["documents"],
-    responses=documented(200, DocumentResource, 400, 404, 409, 413),
-    middlewares=changes("document"),
-)
-def replace_document_of_chat(
-    chat_id: ChatId,
+def replace_document_of_agent(
+    agent_id: AgentId,
     document_id: DocumentId,
     new: DocumentText,
+    user_id: OfUser = None,
+    chat_id: OfChat = None,
 ) -> DocumentResource:
     """The document must exist. With `version`, it must have this version."""
-    return _replace(_of_chat(chat_id), document_id, new)
+    folder = _of_agent(of_agent.caller, agent_id, user_id, chat_id)
+    return _replace(folder, document_id, new)
 
 
-@router.patch(
-    "/v1/chats/<chat_id>/documents/<document_id>",
-    summary="Edit a chat's document",
-    tags=["documents"],
-    responses=documented(200, DocumentResource, 400, 404, 409, 413),
-    middlewares=changes("document"),
+@of_chat.put(
+    "/v1/chats/<chat_id>/documents/<document_id>", "Replace the text of a chat's document", 409
 )
-def change_document_of_chat(
-    chat_id: ChatId,
-    document_id: DocumentId,
-    change: DocumentChange,
+def replace_document_of_chat(
+    chat_id: ChatId, document_id: DocumentId, new: DocumentText
 ) -> DocumentResource:
-    """Skein first replaces `find` by `replace`, and then appends `append`."""
-    return _change(_of_chat(chat_id), document_id, change)
+    """The document must exist. With `version`, it must have this version."""
+    return _replace(_of_chat(of_chat.caller, chat_id), document_id, new)
 
 
-@router.delete(
-    "/v1/chats/<chat_id>/documents/<document_id>",
-    summary="Delete a chat's document",
-    tags=["documents"],
-    status_code=204,
-    responses=documented(204, None, 404, 409),
-    middlewares=deletes("document"),
-)
-def delete_document_of_chat(
-    chat_id: ChatId,
-    document_id: DocumentId,
-) -> Response[None]:
-    """Deletes the document permanently."""
-    return _delete(_of_chat(chat_id), document_id)
+def _list(folder: Folder, q: str | None, limit: int, cursor: str | None) -> DocumentPage:
+    if q is None:
+        return DocumentPage.of(services().documents.list(folder, limit=limit, cursor=cursor))
+    if cursor is not None:
+        raise Invalid("a search has only one page")
+    found = services().document_search.search(DocumentReach(folders=(folder,)), q, limit=limit)
+    heads = (DocumentHead.of(each.document) for each in found.items)
+    return DocumentPage(items=tuple(heads), next_cursor=None)
+
+
+def _replace(folder: Folder, document_id: str, new: DocumentText) -> DocumentResource:
+    services().documents.write(
+        DocumentReach(folders=(folder,)),
+        document_id,
+        new.text,
+        media_type=new.media_type,
+        pinned=new.pinned,
+        version=new.version,
+    )
+    return DocumentResource.of(FolderDocuments().get(folder, document_id))

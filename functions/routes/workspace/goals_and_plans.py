@@ -9,11 +9,10 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
-from routes.app import AgentId, ApiRouter, Limit, PageCursor, documented, no_content
-from routes.audited import changes, creates, deletes, reads
+from routes.app import AgentId, Limit, PageCursor
+from routes.router import ApiRouter, no_content
 from routes.scope import OfChat, OfUser, reach_of
 from skein.bootstrap.api import services
-from skein.models.api.base import EntityId
 from skein.models.api.goals_and_plans import (
     GoalChange,
     GoalPage,
@@ -23,12 +22,14 @@ from skein.models.api.goals_and_plans import (
     PlanPage,
     PlanResource,
 )
+from skein.models.common.base import EntityId
 from skein.models.common.ownership import Owner, Reach
 from skein.models.planning.goal import GoalStatus
 from skein.models.planning.plan import PlanStatus
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter()
+router = ApiRouter("goals", "goal")
+plans = ApiRouter("plans", "plan")
 
 GoalId = Annotated[EntityId, Path(description="The id of a goal.")]
 PlanId = Annotated[EntityId, Path(description="The id of a plan.")]
@@ -40,14 +41,7 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
     return reach_of(router.caller.tenant, agent_id, user_id, chat_id)
 
 
-@router.post(
-    "/v1/agents/<agent_id>/goals",
-    summary="Create a goal",
-    tags=["goals"],
-    status_code=201,
-    responses=documented(201, GoalResource, 400, 404, 409, 413),
-    middlewares=creates("goal"),
-)
+@router.post("/v1/agents/<agent_id>/goals", "Create a goal", 409)
 def create_goal(agent_id: AgentId, new: NewGoal) -> GoalResource:
     """An agent has at most 100 active goals."""
     agent = services().agents.get(router.caller.tenant, agent_id)
@@ -55,13 +49,7 @@ def create_goal(agent_id: AgentId, new: NewGoal) -> GoalResource:
     return GoalResource.of(services().goals.set(owner, **new.model_dump()))
 
 
-@router.get(
-    "/v1/agents/<agent_id>/goals",
-    summary="List an agent's goals, active first",
-    tags=["goals"],
-    responses=documented(200, GoalPage, 400, 404),
-    middlewares=reads("goal"),
-)
+@router.get("/v1/agents/<agent_id>/goals", "List an agent's goals, active first")
 def list_goals(
     agent_id: AgentId,
     *,
@@ -74,16 +62,10 @@ def list_goals(
     """Lists items of the open scope unless a user or a chat is given."""
     reach = _reach(agent_id, user_id, chat_id)
     page = services().goals.list(reach, status=status, limit=limit, cursor=cursor)
-    return GoalPage(items=tuple(map(GoalResource.of, page.items)), next_cursor=page.next_cursor)
+    return GoalPage.of(page)
 
 
-@router.get(
-    "/v1/agents/<agent_id>/goals/<goal_id>",
-    summary="Get a goal",
-    tags=["goals"],
-    responses=documented(200, GoalResource, 404),
-    middlewares=reads("goal"),
-)
+@router.get("/v1/agents/<agent_id>/goals/<goal_id>", "Get a goal")
 def get_goal(
     agent_id: AgentId, goal_id: GoalId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> GoalResource:
@@ -91,13 +73,7 @@ def get_goal(
     return GoalResource.of(services().goals.get(_reach(agent_id, user_id, chat_id), goal_id))
 
 
-@router.patch(
-    "/v1/agents/<agent_id>/goals/<goal_id>",
-    summary="Update or end a goal",
-    tags=["goals"],
-    responses=documented(200, GoalResource, 400, 404, 409, 413),
-    middlewares=changes("goal"),
-)
+@router.patch("/v1/agents/<agent_id>/goals/<goal_id>", "Update or end a goal", 409)
 def change_goal(
     agent_id: AgentId,
     goal_id: GoalId,
@@ -110,14 +86,7 @@ def change_goal(
     return GoalResource.of(services().goals.change(reach, goal_id, change.given))
 
 
-@router.delete(
-    "/v1/agents/<agent_id>/goals/<goal_id>",
-    summary="Delete a goal",
-    tags=["goals"],
-    status_code=204,
-    responses=documented(204, None, 404),
-    middlewares=deletes("goal"),
-)
+@router.delete("/v1/agents/<agent_id>/goals/<goal_id>", "Delete a goal")
 def delete_goal(
     agent_id: AgentId, goal_id: GoalId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
@@ -126,14 +95,7 @@ def delete_goal(
     return no_content()
 
 
-@router.post(
-    "/v1/agents/<agent_id>/plans",
-    summary="Create a plan",
-    tags=["plans"],
-    status_code=201,
-    responses=documented(201, PlanResource, 400, 404, 409, 413),
-    middlewares=creates("plan"),
-)
+@plans.post("/v1/agents/<agent_id>/plans", "Create a plan", 409)
 def create_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     """The runs of a plan belong to the chat that `chat_id` or `user_id` names.
 
@@ -148,13 +110,7 @@ def create_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     return PlanResource.of(services().plans.set(owner, **values))
 
 
-@router.get(
-    "/v1/agents/<agent_id>/plans",
-    summary="List an agent's plans, active first",
-    tags=["plans"],
-    responses=documented(200, PlanPage, 400, 404),
-    middlewares=reads("plan"),
-)
+@plans.get("/v1/agents/<agent_id>/plans", "List an agent's plans, active first")
 def list_plans(
     agent_id: AgentId,
     *,
@@ -167,16 +123,10 @@ def list_plans(
     """Lists items of the open scope unless a user or a chat is given."""
     reach = _reach(agent_id, user_id, chat_id)
     page = services().plans.list(reach, status=status, limit=limit, cursor=cursor)
-    return PlanPage(items=tuple(map(PlanResource.of, page.items)), next_cursor=page.next_cursor)
+    return PlanPage.of(page)
 
 
-@router.get(
-    "/v1/agents/<agent_id>/plans/<plan_id>",
-    summary="Get a plan",
-    tags=["plans"],
-    responses=documented(200, PlanResource, 404),
-    middlewares=reads("plan"),
-)
+@plans.get("/v1/agents/<agent_id>/plans/<plan_id>", "Get a plan")
 def get_plan(
     agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> PlanResource:
@@ -184,14 +134,7 @@ def get_plan(
     return PlanResource.of(services().plans.get(_reach(agent_id, user_id, chat_id), plan_id))
 
 
-@router.delete(
-    "/v1/agents/<agent_id>/plans/<plan_id>",
-    summary="Cancel a plan",
-    tags=["plans"],
-    status_code=204,
-    responses=documented(204, None, 404),
-    middlewares=deletes("plan"),
-)
+@plans.delete("/v1/agents/<agent_id>/plans/<plan_id>", "Cancel a plan")
 def cancel_plan(
     agent_id: AgentId, plan_id: PlanId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:

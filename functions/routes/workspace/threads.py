@@ -5,11 +5,10 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
-from routes.app import AgentId, ApiRouter, ChatId, Limit, PageCursor, documented, no_content
-from routes.audited import changes, creates, deletes, reads
+from routes.app import AgentId, ChatId, Limit, PageCursor
+from routes.router import ApiRouter, no_content
 from routes.scope import OfChat, OfUser, reach_of
 from skein.bootstrap.api import services
-from skein.models.api.base import EntityId
 from skein.models.api.threads import (
     AgentInChatResource,
     NewThread,
@@ -19,11 +18,12 @@ from skein.models.api.threads import (
     ThreadResource,
     TrainingUnit,
 )
+from skein.models.common.base import EntityId
 from skein.models.common.ownership import Owner, Reach
 from skein.models.workspace.thread import ThreadStatus
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter()
+router = ApiRouter("threads", "thread")
 
 JSON_LINES = "application/jsonl"
 
@@ -35,14 +35,7 @@ def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
     return reach_of(router.caller.tenant, agent_id, user_id, chat_id)
 
 
-@router.post(
-    "/v1/agents/<agent_id>/threads",
-    summary="Create a thread",
-    tags=["threads"],
-    status_code=201,
-    responses=documented(201, ThreadResource, 400, 404, 409, 413),
-    middlewares=creates("thread"),
-)
+@router.post("/v1/agents/<agent_id>/threads", "Create a thread", 409)
 def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
     """The thread does not become active. At most `SKEIN_MAX_OPEN_THREADS` may be open."""
     agent = services().agents.get(router.caller.tenant, agent_id)
@@ -50,13 +43,7 @@ def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
     return ThreadResource.of(services().threads.create(owner, new.model_dump()), None)
 
 
-@router.get(
-    "/v1/agents/<agent_id>/threads",
-    summary="List an agent's threads, open first",
-    tags=["threads"],
-    responses=documented(200, ThreadPage, 400, 404),
-    middlewares=reads("thread"),
-)
+@router.get("/v1/agents/<agent_id>/threads", "List an agent's threads, open first")
 def list_threads(
     agent_id: AgentId,
     *,
@@ -74,13 +61,7 @@ def list_threads(
     return ThreadPage(items=items, next_cursor=page.next_cursor)
 
 
-@router.get(
-    "/v1/agents/<agent_id>/threads/<thread_id>",
-    summary="Get a thread",
-    tags=["threads"],
-    responses=documented(200, ThreadResource, 404),
-    middlewares=reads("thread"),
-)
+@router.get("/v1/agents/<agent_id>/threads/<thread_id>", "Get a thread")
 def get_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> ThreadResource:
@@ -91,13 +72,7 @@ def get_thread(
     )
 
 
-@router.patch(
-    "/v1/agents/<agent_id>/threads/<thread_id>",
-    summary="Update, resume or end a thread",
-    tags=["threads"],
-    responses=documented(200, ThreadResource, 400, 404, 409, 413),
-    middlewares=changes("thread"),
-)
+@router.patch("/v1/agents/<agent_id>/threads/<thread_id>", "Update, resume or end a thread", 409)
 def change_thread(
     agent_id: AgentId,
     thread_id: ThreadId,
@@ -111,14 +86,7 @@ def change_thread(
     return ThreadResource.of(thread, services().threads.active_id(reach))
 
 
-@router.delete(
-    "/v1/agents/<agent_id>/threads/<thread_id>",
-    summary="Delete a thread",
-    tags=["threads"],
-    status_code=204,
-    responses=documented(204, None, 404),
-    middlewares=deletes("thread"),
-)
+@router.delete("/v1/agents/<agent_id>/threads/<thread_id>", "Delete a thread")
 def delete_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
@@ -129,10 +97,11 @@ def delete_thread(
 
 @router.get(
     "/v1/agents/<agent_id>/threads/<thread_id>/export",
-    summary="Export a completed thread as training data",
-    tags=["threads"],
-    responses=documented(200, TrainingUnit, 404, 409, media_type=JSON_LINES),
-    middlewares=reads("export"),
+    "Export a completed thread as training data",
+    409,
+    media_type=JSON_LINES,
+    model=TrainingUnit,
+    audit="export",
 )
 def export_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
@@ -142,13 +111,7 @@ def export_thread(
     return Response(200, JSON_LINES, f"{services().training_export.unit(thread)}\n")
 
 
-@router.put(
-    "/v1/chats/<chat_id>/agents/<agent_id>",
-    summary="Pin an agent's thread to a chat",
-    tags=["threads"],
-    responses=documented(200, AgentInChatResource, 400, 404, 409, 413),
-    middlewares=changes("thread"),
-)
+@router.put("/v1/chats/<chat_id>/agents/<agent_id>", "Pin an agent's thread to a chat", 409)
 def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInChatResource:
     """Runs that are triggered in the chat begin with this thread."""
     wanted = pinning.pinned_thread_id
@@ -157,11 +120,7 @@ def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInC
 
 
 @router.get(
-    "/v1/chats/<chat_id>/agents/<agent_id>",
-    summary="Get an agent's membership of a chat",
-    tags=["threads"],
-    responses=documented(200, AgentInChatResource, 404),
-    middlewares=reads("member"),
+    "/v1/chats/<chat_id>/agents/<agent_id>", "Get an agent's membership of a chat", audit="member"
 )
 def get_agent_in_chat(chat_id: ChatId, agent_id: AgentId) -> AgentInChatResource:
     """Shows the SEEN watermark, the agent summary and the pinned thread."""

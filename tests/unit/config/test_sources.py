@@ -60,7 +60,7 @@ def test_nearest_level_that_set_a_setting_wins() -> None:
 
 def test_effective_setting_has_the_type_and_the_bounds_of_its_definition() -> None:
     shown = {
-        name: EffectiveSettingResource.of(name, None, "environment")
+        name: EffectiveSettingResource.from_parts(name, None, "environment")
         for name in OverridableSettings.model_fields
     }
     described = {

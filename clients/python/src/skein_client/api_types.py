@@ -25,8 +25,8 @@ class Health(TypedDict):
     The API is up.
     """
 
-    status: NotRequired[Literal['ok']]
-    paused: NotRequired[list[str] | None]
+    status: Literal['ok']
+    paused: list[str] | None
 
 
 class ListedAgent(TypedDict):
@@ -422,9 +422,9 @@ class NewGoal(TypedDict):
     A new goal of an agent.
     """
 
-    text: str
     priority: NotRequired[int]
     long_term: NotRequired[bool]
+    text: str
 
 
 class NewLine(TypedDict):
@@ -490,11 +490,11 @@ class NewUser(TypedDict):
     A new user.
     """
 
-    id: NotRequired[str | None]
     name: str
-    phones: NotRequired[list[Phone]]
     time_zone: NotRequired[str | None]
     quiet_hours: NotRequired[QuietHours | None]
+    id: NotRequired[str | None]
+    phones: NotRequired[list[Phone]]
     profile: NotRequired[dict[str, Any]]
 
 
@@ -514,9 +514,9 @@ class PauseTimes(TypedDict):
     Since when each kind of work is paused. Null means that the work is not paused.
     """
 
-    runs: NotRequired[str | None]
-    texts: NotRequired[str | None]
-    background: NotRequired[str | None]
+    runs: str | None
+    texts: str | None
+    background: str | None
 
 
 class PausesResource(TypedDict):
@@ -603,8 +603,8 @@ class ServiceResource(TypedDict):
     A webhook service, whose signed webhooks start runs of agents.
     """
 
-    id: str
     name: str
+    id: str
     agent_ids: list[str]
     created_at: str
 
@@ -614,8 +614,8 @@ class ServiceWithSecret(TypedDict):
     A service with a new secret. The secret is shown only once.
     """
 
-    id: str
     name: str
+    id: str
     agent_ids: list[str]
     created_at: str
     secret: str
@@ -674,10 +674,10 @@ class SkillLine(TypedDict):
     A skill without its text.
     """
 
-    name: str
     description: str
     tags: list[str]
     modes: list[str]
+    name: str
     shipped: bool
 
 
@@ -687,7 +687,7 @@ class SkillList(TypedDict):
     """
 
     items: list[SkillLine]
-    next_cursor: NotRequired[str | None]
+    next_cursor: str | None
 
 
 class SkillResource(TypedDict):
@@ -695,10 +695,10 @@ class SkillResource(TypedDict):
     A skill with its text.
     """
 
-    name: str
     description: str
     tags: list[str]
     modes: list[str]
+    name: str
     shipped: bool
     text: str
     version: int
@@ -791,12 +791,12 @@ class UserResource(TypedDict):
     A user.
     """
 
-    id: str
     name: str
-    phones: list[str]
     time_zone: str | None
     quiet_hours: QuietHours | None
     strangers_may_add: bool
+    id: str
+    phones: list[str]
     profile: dict[str, Any]
 
 
@@ -1050,12 +1050,12 @@ class Myself(TypedDict):
     The user who is signed in.
     """
 
-    id: str
     name: str
-    phones: list[str]
     time_zone: str | None
     quiet_hours: QuietHours | None
     strangers_may_add: bool
+    id: str
+    phones: list[str]
     profile: dict[str, Any]
     tenant: str
     scopes: list[str]
@@ -1066,12 +1066,12 @@ class NewChat(TypedDict):
     A new chat. The caller becomes a member and need not be listed.
     """
 
-    client_id: NotRequired[str | None]
     title: NotRequired[str | None]
-    kind: ChatKind
-    visibility: NotRequired[Visibility | None]
     respond: NotRequired[RespondMode]
     consolidate: NotRequired[bool | None]
+    client_id: NotRequired[str | None]
+    kind: ChatKind
+    visibility: NotRequired[Visibility | None]
     members: NotRequired[list[MemberRequest]]
 
 
@@ -1082,10 +1082,10 @@ class OwnChange(TypedDict):
     Null leaves `name` and `strangers_may_add` unchanged.
     """
 
-    name: NotRequired[str | None]
     time_zone: NotRequired[str | None]
     quiet_hours: NotRequired[QuietHours | None]
     strangers_may_add: NotRequired[bool | None]
+    name: NotRequired[str | None]
 
 
 class ReadingMember(TypedDict):
@@ -1169,7 +1169,6 @@ class AgentChange(TypedDict):
     unchanged.
     """
 
-    name: NotRequired[str | None]
     system_prompt: NotRequired[str | None]
     model: NotRequired[str | None]
     reply_mode: NotRequired[ReplyMode | None]
@@ -1182,6 +1181,7 @@ class AgentChange(TypedDict):
     max_concurrent_runs: NotRequired[int | None]
     description: NotRequired[str | None]
     listed: NotRequired[bool | None]
+    name: NotRequired[str | None]
     settings: NotRequired[ChatOverridesChange | None]
 
 
@@ -1399,9 +1399,9 @@ class GoalChange(TypedDict):
     Changes to a goal. Omitted and null fields stay unchanged.
     """
 
-    text: NotRequired[str | None]
     priority: NotRequired[int | None]
     long_term: NotRequired[bool | None]
+    text: NotRequired[str | None]
     status: NotRequired[GoalStatus | None]
 
 
@@ -1410,10 +1410,10 @@ class GoalResource(TypedDict):
     A goal: an aim of an agent.
     """
 
-    id: str
-    text: str
     priority: int
     long_term: bool
+    id: str
+    text: str
     status: GoalStatus
     source_chat_id: str | None
     source_run_id: str | None
@@ -1499,7 +1499,6 @@ class NewThread(TypedDict):
     A new thread of an agent.
     """
 
-    concern: str
     goal: NotRequired[str | None]
     deliverable: NotRequired[str | None]
     kind: NotRequired[ThreadKind]
@@ -1509,6 +1508,7 @@ class NewThread(TypedDict):
     bound_skills: NotRequired[list[BoundSkill]]
     priority: NotRequired[int]
     approach: NotRequired[str | None]
+    concern: str
 
 
 class PlaceResource(TypedDict):
@@ -1613,9 +1613,10 @@ class ServicePage(TypedDict):
 class ThreadChange(TypedDict):
     """
     Changes to a thread. Omitted fields stay unchanged; null removes a text.
+
+    `evidence` and `learned` are given with `status` only.
     """
 
-    concern: NotRequired[str | None]
     goal: NotRequired[str | None]
     deliverable: NotRequired[str | None]
     kind: NotRequired[ThreadKind | None]
@@ -1627,6 +1628,7 @@ class ThreadChange(TypedDict):
     approach: NotRequired[str | None]
     progress: NotRequired[str | None]
     blocking: NotRequired[str | None]
+    concern: NotRequired[str | None]
     active: NotRequired[bool | None]
     status: NotRequired[EndedThreadStatus | None]
     evidence: NotRequired[str | None]
@@ -1638,8 +1640,6 @@ class ThreadResource(TypedDict):
     A thread: a unit of work of an agent.
     """
 
-    id: str
-    concern: str
     goal: str | None
     deliverable: str | None
     kind: ThreadKind
@@ -1651,6 +1651,8 @@ class ThreadResource(TypedDict):
     approach: str | None
     progress: str | None
     blocking: str | None
+    id: str
+    concern: str
     status: ThreadStatus
     active: bool
     evidence: str | None
@@ -1695,10 +1697,10 @@ class UserChange(TypedDict):
     null removes a field.
     """
 
-    name: NotRequired[str | None]
-    phones: NotRequired[list[Phone] | None]
     time_zone: NotRequired[str | None]
     quiet_hours: NotRequired[QuietHours | None]
+    name: NotRequired[str | None]
+    phones: NotRequired[list[Phone] | None]
     profile: NotRequired[UserChangeProfile | None]
 
 
@@ -1716,12 +1718,12 @@ class ChatResource(TypedDict):
     A chat.
     """
 
-    id: str
     title: str | None
-    kind: ChatKind
-    visibility: Visibility
     respond: RespondMode
     consolidate: bool | None
+    id: str
+    kind: ChatKind
+    visibility: Visibility
     summary: str | None
     last_seq: int
     last_message_at: str | None
@@ -1772,12 +1774,12 @@ class OwnChatResource(TypedDict):
     A chat as the caller sees it.
     """
 
-    id: str
     title: str | None
-    kind: ChatKind
-    visibility: Visibility
     respond: RespondMode
     consolidate: bool | None
+    id: str
+    kind: ChatKind
+    visibility: Visibility
     summary: str | None
     last_seq: int
     last_message_at: str | None
@@ -1908,7 +1910,7 @@ class EffectiveSettingPage(TypedDict):
     """
 
     items: list[EffectiveSettingResource]
-    next_cursor: NotRequired[str | None]
+    next_cursor: str | None
 
 
 class ErasurePage(TypedDict):
@@ -2018,12 +2020,12 @@ class UserDetail(TypedDict):
     A user, with the changes of the profile by agents and by the user.
     """
 
-    id: str
     name: str
-    phones: list[str]
     time_zone: str | None
     quiet_hours: QuietHours | None
     strangers_may_add: bool
+    id: str
+    phones: list[str]
     profile: dict[str, Any]
     profile_changes: list[ProfileChangeResource]
 

@@ -1,12 +1,12 @@
 """Resources of the HTTP API: the audit log."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import Field
 
-from skein.models.api.base import Resource
+from skein.models.api.base import Page, Resource
 from skein.models.common.base import Instant
-from skein.models.privacy.audit import AuditEntry, AuditKind, AuditScope, AuditVerb
+from skein.models.privacy.audit import AuditKind, AuditScope, AuditVerb
 
 
 class AuditResource(Resource):
@@ -25,14 +25,6 @@ class AuditResource(Resource):
     ]
     request_id: str | None
 
-    @classmethod
-    def of(cls, entry: AuditEntry) -> Self:
-        """Build the resource of an audit entry."""
-        return cls.model_validate(entry, from_attributes=True)
 
-
-class AuditPage(Resource):
+class AuditPage(Page[AuditResource]):
     """A page of the audit entries of one day, newest first."""
-
-    items: tuple[AuditResource, ...]
-    next_cursor: str | None

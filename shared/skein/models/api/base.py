@@ -4,32 +4,41 @@ Requests are strict: an unknown field is refused. Every field of a resource is a
 missing value is null.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Iterator
+from types import NoneType
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from skein.models.chats.chat import (
     MAX_TEXT,
     Chat,
+    ChatFields,
     ChatKind,
-    LastMessage,
     Media,
     Membership,
     Message,
     MessageKind,
-    RespondMode,
     Visibility,
 )
 from skein.models.common.audience import may_show
-from skein.models.common.base import Instant, MemberKind, MemberRef, Name, NamedMember
-from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
+from skein.models.common.base import EntityId, Instant, MemberKind, MemberRef, Name, PartialModel
+from skein.models.common.json_types import NUMBER, JsonTrue
 from skein.models.runs.run import Run
 
 MAX_SEQ = 999_999_999_998
 
-# Ids are printable ASCII without spaces, as OpenID Connect demands of a `sub`.
-EntityId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
 Seq = Annotated[int, Field(ge=0, le=MAX_SEQ), NUMBER]
+OptionalName = Annotated[Name | None, Field(description="The name.")]
 
 # The codes of `skein.errors`, and those of skein.http for errors that no caller caused.
 ErrorCode = Literal[
@@ -48,31 +57,110 @@ ErrorCode = Literal[
 
 
 class Request(BaseModel):
-    """The body of a request.
-
-    Attributes:
-        clearable: The fields of a change that null resets. Null leaves all other fields unchanged.
-    """
+    """The body of a request."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    clearable: ClassVar[frozenset[str]] = frozenset()
+
+class ChangeRequest(Request, PartialModel):
+    """Changes to a resource. Omitted fields stay unchanged, and have no value here: see `given`.
+
+    A subclass inherits the fields that have a default when the resource is created. Null resets
+    those of them that may be null. Null leaves all other fields unchanged, also those that the
+    subclass itself declares because a resource must have them.
+    """
 
     @property
     def given(self) -> dict[str, Any]:
         """Return the fields that the request changes, with their new values."""
-        values = {name: getattr(self, name) for name in sorted(self.model_fields_set)}
+        return {name: getattr(self, name) for name in sorted(self.model_fields_set)}
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _without_ignored_nulls(cls, given: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(given, dict):
+            return validate(given)
+        ignored = {name for name in cls.model_fields if given.get(name, cls) is None}
+        ignored -= cls._resettable()
+        made = validate({name: value for name, value in given.items() if name not in ignored})
+        for name in cls.model_fields.keys() - made.model_fields_set:
+            del vars(made)[name]  # the default of a new resource
+        return made
+
+    @classmethod
+    def _resettable(cls) -> set[str]:
+        """Return the names of the inherited fields that may be null."""
+        inherited = cls.model_fields.keys() - cls.__annotations__.keys()
         return {
-            name: value
-            for name, value in values.items()
-            if value is not None or name in self.clearable
+            name for name in inherited if NoneType in get_args(cls.model_fields[name].annotation)
         }
 
 
-class Resource(BaseModel):
-    """A response body of the API, or a part of one."""
+REQUEST_WORDS = frozenset(
+    {
+        "default",
+        "maximum",
+        "maxItems",
+        "maxLength",
+        "minimum",
+        "minItems",
+        "minLength",
+        "pattern",
+    }
+)
+"""The words of a JSON schema that limit or replace what a request gives."""
 
-    model_config = ConfigDict(frozen=True)
+
+def _parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a JSON schema, the types to choose from, and the types of items."""
+    yield schema
+    for part in [*schema.get("anyOf", ()), *filter(None, [schema.get("items")])]:
+        yield from _parts(part)
+
+
+class Resource(BaseModel):
+    """A response body of the API, or a part of one. All fields are always present."""
+
+    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)
+
+    @classmethod
+    def of(cls, source: Any, /) -> Self:
+        """Build the resource from an object that has its fields as attributes."""
+        return cls.model_validate(source, from_attributes=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema without limits and defaults, which belong to requests.
+
+        A client that checks responses then also accepts values of later limits.
+        """
+        made = handler(schema)
+        for field in handler.resolve_ref_schema(made).get("properties", {}).values():
+            for part in _parts(field):
+                for word in REQUEST_WORDS & part.keys():
+                    del part[word]
+        return made
+
+
+Shown = TypeVar("Shown", bound=Resource)
+
+
+class Page(Resource, Generic[Shown]):
+    """A page of a list."""
+
+    items: Annotated[tuple[Shown, ...], Field(description="The items of this page.")]
+    next_cursor: Annotated[
+        str | None,
+        Field(description="Pass it as `cursor` to get the next page; null on the last page."),
+    ]
+
+    @classmethod
+    def of(cls, source: Any, /) -> Self:
+        """Build the page from a listing of what `of` of the items' class takes."""
+        shown = get_args(cls.model_fields["items"].annotation)[0]
+        return cls(items=tuple(map(shown.of, source.items)), next_cursor=source.next_cursor)
 
 
 class ErrorDetail(Resource):
@@ -111,7 +199,7 @@ class MemberRequest(Request):
         return MemberRef(kind=self.kind, id=self.id)
 
 
-class NewChat(Request):
+class NewChat(ChatFields, Request):
     """A new chat. The caller becomes a member and need not be listed."""
 
     client_id: Annotated[
@@ -122,23 +210,11 @@ class NewChat(Request):
             description="Idempotency key of the caller: a repeated key returns the same chat.",
         ),
     ] = None
-    title: Annotated[Name | None, Field(description="1 to 200 characters.")] = None
     kind: Annotated[ChatKind, Field(description="A `direct` chat has exactly two members.")]
     visibility: Annotated[
         Visibility | None,
         Field(
             description="Cannot be changed. Default: `open` for groups, `private` for direct chats."
-        ),
-    ] = None
-    respond: Annotated[
-        RespondMode,
-        Field(description="Whether agents answer `every` message, a `mention`, or none."),
-    ] = "every"
-    consolidate: Annotated[
-        JsonBool | None,
-        Field(
-            description="Whether agents consolidate the chat into memories; "
-            "null inherits the value of the agent, the line or the tenant."
         ),
     ] = None
     members: Annotated[
@@ -147,14 +223,8 @@ class NewChat(Request):
     ] = ()
 
 
-class ChatChange(Request):
+class ChatChange(ChatFields, ChangeRequest):
     """Changes to a chat. Omitted fields stay; null removes `title` and `consolidate` only."""
-
-    clearable = frozenset({"title", "consolidate"})
-
-    title: Annotated[Name | None, Field(description="Null removes the title.")] = None
-    respond: RespondMode | None = None
-    consolidate: Annotated[JsonBool | None, Field(description="Null inherits the value.")] = None
 
 
 class NewChatMessage(Request):
@@ -202,23 +272,13 @@ class MemberResource(Resource):
     id: str
     name: str
 
-    @classmethod
-    def of(cls, member: NamedMember) -> Self:
-        """Build the resource of a member."""
-        return cls.model_validate(member, from_attributes=True)
 
-
-class ChatResource(Resource):
+class ChatResource(ChatFields, Resource):
     """A chat."""
 
     id: str
-    title: str | None
     kind: ChatKind
     visibility: Visibility
-    respond: RespondMode
-    consolidate: Annotated[
-        bool | None, Field(description="The chat's own value; null if the chat inherits one.")
-    ]
     summary: Annotated[
         str | None, Field(description="The chat summary; null if the chat has none.")
     ]
@@ -255,11 +315,6 @@ class LastMessageResource(Resource):
     sender: MemberResource
     created_at: Instant
 
-    @classmethod
-    def of(cls, last: LastMessage) -> Self:
-        """Build the resource of a preview."""
-        return cls.model_validate(last, from_attributes=True)
-
 
 class OwnChatResource(ChatResource):
     """A chat as the caller sees it."""
@@ -270,11 +325,8 @@ class OwnChatResource(ChatResource):
     last_message: LastMessageResource | None
 
 
-class ChatPage(Resource):
+class ChatPage(Page[OwnChatResource]):
     """A page of the caller's chats, newest first."""
-
-    items: tuple[OwnChatResource, ...]
-    next_cursor: str | None
 
 
 class AgentChatResource(Resource):
@@ -298,11 +350,8 @@ class AgentChatResource(Resource):
         return cls(members=len(chat.roster), **shared)
 
 
-class AgentChatPage(Resource):
+class AgentChatPage(Page[AgentChatResource]):
     """A page of an agent's chats, newest first."""
-
-    items: tuple[AgentChatResource, ...]
-    next_cursor: str | None
 
 
 class ListedChatResource(Resource):
@@ -324,11 +373,8 @@ class ListedChatResource(Resource):
         return cls(members=tuple(map(MemberResource.of, chat.roster)), **own)
 
 
-class ListedChatPage(Resource):
+class ListedChatPage(Page[ListedChatResource]):
     """A page of the tenant's chats, newest first."""
-
-    items: tuple[ListedChatResource, ...]
-    next_cursor: str | None
 
 
 class MessageResource(Resource):
@@ -376,11 +422,8 @@ class MessageResource(Resource):
         return cls(**made, **shared)
 
 
-class MessagePage(Resource):
+class MessagePage(Page[MessageResource]):
     """A page of messages, oldest first."""
-
-    items: tuple[MessageResource, ...]
-    next_cursor: str | None
 
 
 class TranscriptPage(MessagePage):
@@ -409,11 +452,8 @@ class ReadingMember(MemberResource):
         return cls(**membership.member.model_dump(), seen_seq=membership.seen_seq)
 
 
-class MemberPage(Resource):
+class MemberPage(Page[ReadingMember]):
     """A page of a chat's members, agents first."""
-
-    items: tuple[ReadingMember, ...]
-    next_cursor: str | None
 
 
 class ReadState(Resource):

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from skein.models.api.base import Resource
+from skein.models.api.base import Page, Resource
 from skein.models.common.base import Instant
 from skein.models.memory.consolidation import ConsolidationRecord
 from skein.models.runs.completion import TokenUsage
@@ -50,8 +50,5 @@ class ConsolidationResource(Resource):
         return cls(**{name: values[name] for name in cls.model_fields})
 
 
-class ConsolidationPage(Resource):
+class ConsolidationPage(Page[ConsolidationResource]):
     """A page of a chat's consolidations, newest first."""
-
-    items: tuple[ConsolidationResource, ...]
-    next_cursor: str | None

@@ -5,15 +5,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from skein.models.api.base import EntityId, Request, Resource
+from skein.models.api.base import ChangeRequest, OptionalName, Page, Request, Resource
 from skein.models.chats.chat import Chat, Membership
-from skein.models.common.base import Instant, Name
-from skein.models.common.free_fields import Profile, ProfileFieldNames
-from skein.models.common.json_types import NUMBER, JsonBool
-from skein.models.common.quiet_hours import QuietHours
-from skein.models.common.time_zone import TimeZone
+from skein.models.common.base import NULL, EntityId, Instant, NamedModel
+from skein.models.common.free_fields import Profile
 from skein.models.config.overrides import (
-    NULL,
     ChatOverridesChange,
     OverridableSettings,
     PartialSettings,
@@ -21,86 +17,35 @@ from skein.models.config.overrides import (
 )
 from skein.models.directory.agent import (
     DEFAULT_TOOLS,
-    PROFILE_FIELDS,
     Agent,
+    AgentFields,
     AgentVersion,
-    DirectoryEntry,
-    HistoryFormat,
-    ReplyMode,
     ToolName,
 )
-from skein.models.directory.line import Line
 from skein.models.directory.phone_number import e164
-from skein.models.directory.profile_change import ProfileChange, ProfileChangeMadeBy
-from skein.models.directory.user import MAX_PHONES, User
+from skein.models.directory.profile_change import ProfileChangeMadeBy
+from skein.models.directory.user import MAX_PHONES, OwnFields, User, UserFields
 
 Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterValidator(e164)]
-SystemPrompt = Annotated[str, Field(max_length=50_000)]
-ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-SummaryInstruction = Annotated[
-    str,
-    Field(
-        max_length=10_000,
-        description="Instruction for its agent summaries; null or blank: the default.",
-    ),
-]
-PromptTokens = Annotated[
-    int,
-    Field(ge=1_000, le=1_000_000),
-    NUMBER,
-]
 ToolNames = Annotated[
     tuple[ToolName, ...],
     Field(max_length=64),
     AfterValidator(lambda names: tuple(dict.fromkeys(names))),
 ]
-Description = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, max_length=500),
-    Field(description="What people read about the agent in the directory."),
-]
-Listed = Annotated[JsonBool, Field(description="Whether the directory lists the agent.")]
 Overridden = Annotated[
     ChatOverridesChange,
     Field(description="Settings of its own. Null in a field removes the setting."),
 ]
-ConcurrentRuns = Annotated[
-    int,
-    Field(
-        ge=1,
-        le=1_000,
-        description="Concurrency limit of the agent's runs; null: the deployment's limit.",
-    ),
-    NUMBER,
-]
 
 
-class NewAgent(Request):
+class NewAgent(AgentFields, NamedModel, Request):
     """A new agent."""
 
-    name: Name
-    system_prompt: SystemPrompt = ""
-    model: Annotated[
-        ModelName | None, Field(description="Null: the deployment's default model.")
-    ] = None
-    reply_mode: Annotated[
-        ReplyMode | None, Field(description="Null: depends on the kind of chat.")
-    ] = None
-    history_format: Annotated[
-        HistoryFormat | None, Field(description="Null: depends on the kind of chat.")
-    ] = None
     enabled_tools: ToolNames = DEFAULT_TOOLS
-    summary_instruction: SummaryInstruction | None = None
-    profile_fields: ProfileFieldNames = PROFILE_FIELDS
-    time_zone: Annotated[TimeZone, Field(description="IANA name.")] = "UTC"
-    max_prompt_tokens: PromptTokens | None = None
-    max_concurrent_runs: ConcurrentRuns | None = None
-    description: Description | None = None
-    listed: Listed = False
     settings: Overridden = ChatOverridesChange()
 
 
-class AgentChange(Request):
+class AgentChange(AgentFields, ChangeRequest):
     """Changes to an agent. Omitted fields stay unchanged.
 
     Null resets `model`, `reply_mode`, `history_format`, `summary_instruction`,
@@ -108,31 +53,8 @@ class AgentChange(Request):
     unchanged.
     """
 
-    clearable = frozenset(
-        {
-            "model",
-            "reply_mode",
-            "history_format",
-            "summary_instruction",
-            "max_prompt_tokens",
-            "max_concurrent_runs",
-            "description",
-        }
-    )
-
-    name: Name | None = None
-    system_prompt: SystemPrompt | None = None
-    model: ModelName | None = None
-    reply_mode: ReplyMode | None = None
-    history_format: HistoryFormat | None = None
-    enabled_tools: ToolNames | None = None
-    summary_instruction: SummaryInstruction | None = None
-    profile_fields: ProfileFieldNames | None = None
-    time_zone: TimeZone | None = None
-    max_prompt_tokens: PromptTokens | None = None
-    max_concurrent_runs: ConcurrentRuns | None = None
-    description: Description | None = None
-    listed: Listed | None = None
+    name: OptionalName = None
+    enabled_tools: ToolNames = DEFAULT_TOOLS
     settings: Overridden | None = None
 
 
@@ -142,22 +64,9 @@ class IdentifiedAgent(Resource):
     id: str
 
 
-class AgentConfiguration(Resource):
+class AgentConfiguration(AgentFields, NamedModel, Resource):
     """The fields of an agent that operators set."""
 
-    name: str
-    system_prompt: str
-    model: str | None
-    reply_mode: ReplyMode | None
-    history_format: HistoryFormat | None
-    enabled_tools: tuple[str, ...]
-    summary_instruction: str | None
-    profile_fields: tuple[str, ...]
-    time_zone: str
-    max_prompt_tokens: int | None
-    max_concurrent_runs: int | None
-    description: str | None
-    listed: bool
     settings: dict[str, Any]
 
 
@@ -165,12 +74,6 @@ class AgentResource(AgentConfiguration, IdentifiedAgent):
     """An agent."""
 
     created_at: Instant
-
-    @classmethod
-    def of(cls, agent: Agent) -> Self:
-        """Build the resource of an agent."""
-        values = {name: getattr(agent, name) for name in cls.model_fields}
-        return cls(**values)
 
 
 WarningCode = Literal["unlisted_model", "no_tool_called"]
@@ -220,11 +123,8 @@ class AgentVersionResource(Resource):
         )
 
 
-class AgentVersionPage(Resource):
+class AgentVersionPage(Page[AgentVersionResource]):
     """A page of an agent's versions, newest first."""
-
-    items: tuple[AgentVersionResource, ...]
-    next_cursor: str | None
 
 
 class ListedAgent(Resource):
@@ -234,100 +134,55 @@ class ListedAgent(Resource):
     name: str
     description: str | None
 
-    @classmethod
-    def of(cls, entry: DirectoryEntry) -> Self:
-        """Build the resource of an entry of the directory."""
-        return cls.model_validate(entry, from_attributes=True)
 
-
-class DirectoryPage(Resource):
+class DirectoryPage(Page[ListedAgent]):
     """A page of listed agents, oldest first."""
 
-    items: tuple[ListedAgent, ...]
-    next_cursor: str | None
 
-
-class AgentPage(Resource):
+class AgentPage(Page[AgentResource]):
     """A page of agents, oldest first."""
 
-    items: tuple[AgentResource, ...]
-    next_cursor: str | None
 
-
-OwnQuietHours = Annotated[
-    QuietHours | None,
-    Field(
-        description="Hours in which plans send the person no SMS, in the person's time zone; null: "
-        "the tenant's quiet hours."
-    ),
-]
-
-
-class NewUser(Request):
+class NewUser(UserFields, NamedModel, Request):
     """A new user."""
 
     id: Annotated[
         EntityId | None,
         Field(description="The `sub` of the user's token; null: Skein generates an id."),
     ] = None
-    name: Name
     phones: Annotated[
         tuple[Phone, ...],
         Field(description="Phone numbers with country codes.", max_length=MAX_PHONES),
     ] = ()
-    time_zone: Annotated[TimeZone | None, Field(description="IANA name.")] = None
-    quiet_hours: OwnQuietHours = None
     profile: Profile = Field(default_factory=dict)
 
 
-class UserChange(Request):
+class UserChange(UserFields, ChangeRequest):
     """Changes to a user. Omitted fields stay unchanged.
 
     Null removes the time zone and the quiet hours. The same holds for the fields of the profile:
     null removes a field.
     """
 
-    clearable = frozenset({"time_zone", "quiet_hours"})
-
-    name: Name | None = None
+    name: OptionalName = None
     phones: Annotated[tuple[Phone, ...], Field(max_length=MAX_PHONES)] | None = None
-    time_zone: TimeZone | None = None
-    quiet_hours: OwnQuietHours = None
     profile: Profile | None = None
 
 
-class OwnChange(Request):
+class OwnChange(OwnFields, ChangeRequest):
     """Changes to the caller's own record. Omitted fields stay; null removes a field.
 
     Null leaves `name` and `strangers_may_add` unchanged.
     """
 
-    clearable = frozenset({"time_zone", "quiet_hours"})
-
-    name: Name | None = None
-    time_zone: TimeZone | None = None
-    quiet_hours: OwnQuietHours = None
-    strangers_may_add: Annotated[
-        JsonBool | None,
-        Field(
-            description="If false, the caller counts as unknown for people who share no chat with "
-            "them and want to add them to one."
-        ),
-    ] = None
+    name: OptionalName = None
 
 
-class UserResource(Resource):
+class UserResource(OwnFields, NamedModel, Resource):
     """A user."""
 
     id: str
-    name: str
     phones: tuple[str, ...]
-    time_zone: str | None
-    quiet_hours: OwnQuietHours
-    strangers_may_add: Annotated[
-        bool,
-        Field(description="Whether people who share no chat with the user may add them to one."),
-    ]
     profile: dict[str, Any]
 
     @classmethod
@@ -369,11 +224,6 @@ class ProfileChangeResource(Resource):
         Instant | None, Field(description="When an operator undid the change; null if not undone.")
     ]
 
-    @classmethod
-    def of(cls, change: ProfileChange) -> Self:
-        """Build the resource of a change."""
-        return cls.model_validate(change, from_attributes=True)
-
 
 class UserDetail(UserResource):
     """A user, with the changes of the profile by agents and by the user."""
@@ -400,11 +250,8 @@ class Myself(UserResource):
     scopes: tuple[str, ...]
 
 
-class UserPage(Resource):
+class UserPage(Page[UserResource]):
     """A page of users, ordered by id."""
-
-    items: tuple[UserResource, ...]
-    next_cursor: str | None
 
 
 class DirectChatResource(Resource):
@@ -419,7 +266,7 @@ class DirectChatResource(Resource):
     last_seq: Annotated[int, Field(description="The `seq` of the newest message; 0 without one.")]
 
     @classmethod
-    def of(cls, chat: Chat, membership: Membership) -> Self:
+    def from_parts(cls, chat: Chat, membership: Membership) -> Self:
         """Build the resource of a direct chat from the chat and the user's membership."""
         agents = (member.id for member in chat.roster if member.kind == "agent")
         sms = membership.sms
@@ -432,11 +279,8 @@ class DirectChatResource(Resource):
         )
 
 
-class DirectChatPage(Resource):
+class DirectChatPage(Page[DirectChatResource]):
     """A page of a user's direct chats, the one with the newest message first."""
-
-    items: tuple[DirectChatResource, ...]
-    next_cursor: str | None
 
 
 class NewLine(Request):
@@ -447,7 +291,7 @@ class NewLine(Request):
     settings: Overridden = ChatOverridesChange()
 
 
-class LineChange(Request):
+class LineChange(ChangeRequest):
     """Changes to a line. Omitted and null fields stay unchanged."""
 
     agent_id: EntityId | None = None
@@ -461,17 +305,9 @@ class LineResource(Resource):
     agent_id: str
     settings: dict[str, Any]
 
-    @classmethod
-    def of(cls, line: Line) -> Self:
-        """Build the resource of a line."""
-        return cls(phone=line.phone, agent_id=line.agent_id, settings=line.settings)
 
-
-class LinePage(Resource):
+class LinePage(Page[LineResource]):
     """A page of lines, ordered by phone number."""
-
-    items: tuple[LineResource, ...]
-    next_cursor: str | None
 
 
 SettingType = Literal["boolean", "integer", "number", "string", "array", "object"]
@@ -492,7 +328,7 @@ class EffectiveSettingResource(Resource):
     ]
 
     @classmethod
-    def of(cls, name: str, value: Any, source: SettingSource) -> Self:
+    def from_parts(cls, name: str, value: Any, source: SettingSource) -> Self:
         """Build the resource of a setting."""
         field = _definitions()[name]
         kind = next(part for part in field.get("anyOf", [field]) if part != NULL)
@@ -514,11 +350,8 @@ def _definitions() -> dict[str, Any]:
     return properties
 
 
-class EffectiveSettingPage(Resource):
+class EffectiveSettingPage(Page[EffectiveSettingResource]):
     """All settings in force, in one page."""
-
-    items: tuple[EffectiveSettingResource, ...]
-    next_cursor: str | None = None
 
 
 class SettingsResource(PartialSettings, OverridableSettings):

@@ -4,15 +4,14 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from skein.models.api.base import Request, Resource
+from skein.models.api.base import Page, Request, Resource
 from skein.models.common.base import Instant
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.workspace.document import DEFAULT_MEDIA_TYPE, Document, DocumentName, MediaType
 from skein.models.workspace.skill import (
     Skill,
-    SkillDescription,
+    SkillFields,
     SkillHead,
-    SkillLabels,
     SkillName,
     SkillText,
 )
@@ -94,23 +93,13 @@ class DocumentResource(DocumentHead):
     text: str
 
 
-class DocumentPage(Resource):
+class DocumentPage(Page[DocumentHead]):
     """A page of documents, in a stable order."""
 
-    items: tuple[DocumentHead, ...]
-    next_cursor: str | None
 
-
-class SkillBody(Request):
+class SkillBody(SkillFields, Request):
     """The text of a skill, and the threads whose prompts include it."""
 
-    description: SkillDescription = ""
-    tags: Annotated[
-        SkillLabels, Field(description="Threads with one of these tags get the skill.")
-    ] = ()
-    modes: Annotated[
-        SkillLabels, Field(description="Threads in one of these modes get the skill.")
-    ] = ()
     text: SkillText
 
 
@@ -120,13 +109,10 @@ class NewSkill(SkillBody):
     name: Annotated[SkillName, Field(description="Replaces the shipped skill with the same name.")]
 
 
-class SkillLine(Resource):
+class SkillLine(SkillFields, Resource):
     """A skill without its text."""
 
     name: str
-    description: str
-    tags: tuple[str, ...]
-    modes: tuple[str, ...]
     shipped: Annotated[bool, Field(description="Whether the skill is part of Skein.")]
 
     @classmethod
@@ -152,8 +138,5 @@ class SkillResource(SkillLine):
         )
 
 
-class SkillList(Resource):
+class SkillList(Page[SkillLine]):
     """All skills, ordered by name, in one page; there are at most a few hundred."""
-
-    items: tuple[SkillLine, ...]
-    next_cursor: str | None = None

@@ -2,60 +2,55 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from skein.models.api.base import EntityId, Request, Resource
-from skein.models.common.base import Instant
+from skein.models.api.base import ChangeRequest, Page, Request, Resource
+from skein.models.common.base import EntityId, Instant
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.reason import Reason, meaning_of
 from skein.models.common.time_zone import TimeZone
-from skein.models.planning.goal import Goal, GoalPriority, GoalStatus, GoalText
+from skein.models.planning.goal import GoalPriority, GoalStatus, GoalText
 from skein.models.planning.plan import Plan, PlanInstruction, PlanName, PlanStatus
 
 SaidTime = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class NewGoal(Request):
+class GoalFields(BaseModel):
+    """The fields of a goal that have defaults."""
+
+    priority: Annotated[GoalPriority, Field(description="1 is the most important."), NUMBER] = 2
+    long_term: Annotated[JsonBool, Field(description="Whether the goal is a long-term one.")] = (
+        False
+    )
+
+
+class NewGoal(GoalFields, Request):
     """A new goal of an agent."""
 
     text: GoalText
-    priority: Annotated[GoalPriority, Field(description="1 is the most important."), NUMBER] = 2
-    long_term: JsonBool = False
 
 
-class GoalChange(Request):
+class GoalChange(GoalFields, ChangeRequest):
     """Changes to a goal. Omitted and null fields stay unchanged."""
 
     text: GoalText | None = None
-    priority: Annotated[GoalPriority, NUMBER] | None = None
-    long_term: JsonBool | None = None
     status: GoalStatus | None = None
 
 
-class GoalResource(Resource):
+class GoalResource(GoalFields, Resource):
     """A goal: an aim of an agent."""
 
     id: str
     text: str
-    priority: int
-    long_term: bool
     status: GoalStatus
     source_chat_id: Annotated[str | None, Field(description="The chat in which the goal was set.")]
     source_run_id: Annotated[str | None, Field(description="The run that set the goal.")]
     created_at: Instant
     ended_at: Instant | None
 
-    @classmethod
-    def of(cls, goal: Goal) -> Self:
-        """Build the resource of a goal."""
-        return cls.model_validate(goal, from_attributes=True)
 
-
-class GoalPage(Resource):
+class GoalPage(Page[GoalResource]):
     """A page of goals, active ones first."""
-
-    items: tuple[GoalResource, ...]
-    next_cursor: str | None
 
 
 class NewPlan(Request):
@@ -133,8 +128,5 @@ class PlanResource(Resource):
         return cls(**made, **shared)
 
 
-class PlanPage(Resource):
+class PlanPage(Page[PlanResource]):
     """A page of plans, active ones first."""
-
-    items: tuple[PlanResource, ...]
-    next_cursor: str | None

@@ -146,7 +146,7 @@ class SectionResource(Resource):
     ]
 
     @classmethod
-    def of(
+    def from_parts(
         cls,
         section: PromptSection,
         entries: Sequence[EntryProvenance],
@@ -185,7 +185,7 @@ class PromptResource(Resource):
     ]
 
     @classmethod
-    def of(cls, prompt: PromptRecord, first: TokenUsage | None) -> Self:
+    def from_parts(cls, prompt: PromptRecord, first: TokenUsage | None) -> Self:
         """Build the resource of a prompt.
 
         A cache serves the beginning of a request, which is the tools and then the sections.
@@ -202,7 +202,7 @@ class PromptResource(Resource):
         for section in prompt.sections:
             cached = None if left is None else min(section.tokens, left)
             left = None if left is None or cached is None else left - cached
-            sections.append(SectionResource.of(section, prompt.entries, cached))
+            sections.append(SectionResource.from_parts(section, prompt.entries, cached))
         share = None
         if first is not None and first.input_tokens:
             share = round(first.cached_tokens / first.input_tokens, 4)

@@ -4,15 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from skein.models.api.base import (
-    ChatResource,
-    EntityId,
-    MemberResource,
-    MessageResource,
-    Request,
-    Resource,
-)
-from skein.models.common.base import Instant
+from skein.models.api.base import ChatResource, MemberResource, MessageResource, Request, Resource
+from skein.models.common.base import EntityId, Instant
 from skein.models.common.reason import Reason
 from skein.models.runs.run import RunStatus
 

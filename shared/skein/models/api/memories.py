@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from skein.models.api.base import Request, Resource
+from skein.models.api.base import Page, Request, Resource
 from skein.models.common.base import Instant
 from skein.models.common.json_types import JsonBool
 from skein.models.memory.memory import MadeBy, Memory, MemoryKind, MemoryText
@@ -81,8 +81,5 @@ class MemoryResource(Resource):
         return cls(expires_at=memory.fades_at, source=source, deleted_at=deleted_at, **shared)
 
 
-class MemoryPage(Resource):
+class MemoryPage(Page[MemoryResource]):
     """A page of memories: active before ended ones; constitutional, core, then journal."""
-
-    items: tuple[MemoryResource, ...]
-    next_cursor: str | None

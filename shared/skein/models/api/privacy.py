@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from skein.models.api.base import MessageResource, Resource
+from skein.models.api.base import MessageResource, Page, Resource
 from skein.models.api.directory import UserDetail
 from skein.models.api.usage import PersonUsageResource
 from skein.models.chats.chat import Chat, ChatKind, Membership, Visibility
@@ -53,11 +53,8 @@ class ErasureResource(Resource):
         return cls(sweeps=sweeps, backups=BACKUPS, **own)
 
 
-class ErasurePage(Resource):
+class ErasurePage(Page[ErasureResource]):
     """A page of erasures of people, newest first."""
-
-    items: tuple[ErasureResource, ...]
-    next_cursor: str | None
 
 
 class PlaceResource(Resource):
@@ -77,7 +74,7 @@ class PlaceResource(Resource):
     line: str | None
 
     @classmethod
-    def of(cls, chat: Chat, membership: Membership) -> Self:
+    def from_parts(cls, chat: Chat, membership: Membership) -> Self:
         """Build the resource of a chat and a membership.
 
         The title of a private chat that the person has left is omitted, because the title may have

@@ -1,6 +1,6 @@
 """Reasons why a message has no answer, as the HTTP API shows them to operators."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import Field
 
@@ -75,8 +75,3 @@ class MessageReasonsResource(Resource):
             "those of its answers."
         ),
     ]
-
-    @classmethod
-    def of(cls, found: object) -> Self:
-        """The resource of a message's outcome (`services/chats/message_reasons.py`)."""
-        return cls.model_validate(found, from_attributes=True)

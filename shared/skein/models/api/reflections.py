@@ -1,12 +1,11 @@
 """Resources of the HTTP API: reflections of agents."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import Field
 
-from skein.models.api.base import Resource
+from skein.models.api.base import Page, Resource
 from skein.models.common.base import Instant
-from skein.models.memory.reflection import ReflectionRecord
 from skein.models.runs.completion import TokenUsage
 
 
@@ -27,14 +26,6 @@ class ReflectionResource(Resource):
     ]
     at: Instant
 
-    @classmethod
-    def of(cls, record: ReflectionRecord) -> Self:
-        """Build the resource of a record."""
-        return cls.model_validate(record, from_attributes=True)
 
-
-class ReflectionPage(Resource):
+class ReflectionPage(Page[ReflectionResource]):
     """A page of an agent's reflections, oldest first."""
-
-    items: tuple[ReflectionResource, ...]
-    next_cursor: str | None

@@ -4,7 +4,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
 
-from skein.models.api.base import Resource
+from skein.models.api.base import Page, Resource
 from skein.models.api.inspection import PromptResource, SectionResource
 from skein.models.common.base import Instant
 from skein.models.common.reason import Reason, RecordedReason, meaning_of
@@ -27,7 +27,9 @@ class ContextResource(Resource):
     @classmethod
     def of(cls, prompt: PromptRecord) -> Self:
         """Build the resource of a prompt."""
-        sections = tuple(SectionResource.of(each, prompt.entries) for each in prompt.sections)
+        sections = tuple(
+            SectionResource.from_parts(each, prompt.entries) for each in prompt.sections
+        )
         return cls(sections=sections, total_tokens=prompt.total_tokens, marks=prompt.marks)
 
 
@@ -155,8 +157,5 @@ class RunResource(Resource):
         return cls.of(run.model_copy(update={**hidden, "trigger": trigger}))
 
 
-class RunPage(Resource):
+class RunPage(Page[RunResource]):
     """A page of runs, newest first."""
-
-    items: tuple[RunResource, ...]
-    next_cursor: str | None

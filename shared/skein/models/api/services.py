@@ -1,55 +1,33 @@
 """Requests and resources of the HTTP API: webhook services."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from skein.models.api.base import EntityId, Request, Resource
-from skein.models.common.base import Instant, Name
-from skein.models.directory.webhook_service import MAX_SERVICE_AGENTS, WebhookService
-
-
-def _each_once(ids: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(ids))
+from skein.models.api.base import ChangeRequest, OptionalName, Page, Request, Resource
+from skein.models.common.base import Instant, NamedModel
+from skein.models.directory.webhook_service import AgentIds
 
 
-AgentIds = Annotated[
-    tuple[EntityId, ...],
-    Field(
-        min_length=1,
-        max_length=MAX_SERVICE_AGENTS,
-        description="The agents whose runs the service starts.",
-    ),
-    AfterValidator(_each_once),
-]
-
-
-class NewService(Request):
+class NewService(NamedModel, Request):
     """A new webhook service."""
 
-    name: Name
     agent_ids: AgentIds
 
 
-class ServiceChange(Request):
+class ServiceChange(ChangeRequest):
     """Changes to a service. Omitted and null fields stay unchanged."""
 
-    name: Name | None = None
+    name: OptionalName = None
     agent_ids: AgentIds | None = None
 
 
-class ServiceResource(Resource):
+class ServiceResource(NamedModel, Resource):
     """A webhook service, whose signed webhooks start runs of agents."""
 
     id: str
-    name: str
-    agent_ids: tuple[str, ...]
+    agent_ids: AgentIds
     created_at: Instant
-
-    @classmethod
-    def of(cls, service: WebhookService) -> Self:
-        """Build the resource of a service."""
-        return cls.model_validate(service, from_attributes=True)
 
 
 class ServiceWithSecret(ServiceResource):
@@ -61,8 +39,5 @@ class ServiceWithSecret(ServiceResource):
     ]
 
 
-class ServicePage(Resource):
+class ServicePage(Page[ServiceResource]):
     """A page of services, oldest first."""
-
-    items: tuple[ServiceResource, ...]
-    next_cursor: str | None

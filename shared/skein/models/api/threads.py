@@ -1,15 +1,16 @@
 """Requests and resources of the HTTP API: threads."""
 
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from skein.models.api.base import EntityId, Request, Resource
+from skein.models.api.base import ChangeRequest, Page, Request, Resource
 from skein.models.chats.chat import Membership
-from skein.models.common.base import Instant
+from skein.models.common.base import EntityId, Instant
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.workspace.skill import SkillLabel, SkillLabels
 from skein.models.workspace.thread import (
+    DEFAULT_PRIORITY,
     Aim,
     Blocking,
     BoundSkills,
@@ -24,49 +25,67 @@ from skein.models.workspace.thread import (
     ThreadStatus,
 )
 
-Priority = Annotated[ThreadPriority, Field(description="1 is the most important."), NUMBER]
-Documents = Annotated[ThreadDocuments, Field(description="Names of the agent's documents.")]
-Mode = Annotated[
-    SkillLabel, Field(description="The mode of work; prompts include the skills of this mode.")
-]
-Tags = Annotated[SkillLabels, Field(description="Prompts include the skills with these tags.")]
-Bound = Annotated[BoundSkills, Field(description="Names of skills that prompts always include.")]
+
+class ThreadFields(BaseModel):
+    """The fields of a thread that have defaults."""
+
+    goal: Annotated[Aim | None, Field(description="What the thread is to achieve.")] = None
+    deliverable: Annotated[Aim | None, Field(description="What the work produces.")] = None
+    kind: Annotated[
+        ThreadKind,
+        Field(
+            description="Whether the thread explores a subject or produces a deliverable.",
+        ),
+    ] = "exploratory"
+    documents: Annotated[
+        ThreadDocuments,
+        Field(description="Names of the agent's documents that belong to the thread."),
+    ] = ()
+    mode: Annotated[
+        SkillLabel | None,
+        Field(
+            description="The mode of work; prompts include the skills of this mode. Null in a new "
+            "thread: derived from the documents."
+        ),
+    ] = None
+    skill_tags: Annotated[
+        SkillLabels, Field(description="Prompts include the skills with these tags.")
+    ] = ()
+    bound_skills: Annotated[
+        BoundSkills, Field(description="Names of skills that prompts always include.")
+    ] = ()
+    priority: Annotated[ThreadPriority, Field(description="1 is the most important."), NUMBER] = (
+        DEFAULT_PRIORITY
+    )
+    approach: Annotated[
+        ThreadNote | None, Field(description="How the agent goes about the work.")
+    ] = None
 
 
-class NewThread(Request):
+class ThreadProgressFields(BaseModel):
+    """The fields of a thread that tell how far its work has come."""
+
+    progress: Annotated[ThreadNote | None, Field(description="How far the work has come.")] = None
+    blocking: Annotated[Blocking | None, Field(description="What the work waits for.")] = None
+
+
+Evidence = Annotated[Finding | None, Field(description="How to tell that the work is done.")]
+Learned = Annotated[Finding | None, Field(description="What the agent learned beyond the work.")]
+
+
+class NewThread(ThreadFields, Request):
     """A new thread of an agent."""
 
-    concern: Annotated[Concern, Field(description="What the thread is about.")]
-    goal: Aim | None = None
-    deliverable: Aim | None = None
-    kind: ThreadKind = "exploratory"
-    documents: Documents = ()
-    mode: Annotated[Mode | None, Field(description="Null: derived from the documents.")] = None
-    skill_tags: Tags = ()
-    bound_skills: Bound = ()
-    priority: Priority = 2
-    approach: ThreadNote | None = None
+    concern: Concern
 
 
-class ThreadChange(Request):
-    """Changes to a thread. Omitted fields stay unchanged; null removes a text."""
+class ThreadChange(ThreadProgressFields, ThreadFields, ChangeRequest):
+    """Changes to a thread. Omitted fields stay unchanged; null removes a text.
 
-    clearable: ClassVar[frozenset[str]] = frozenset(
-        {"goal", "deliverable", "mode", "approach", "progress", "blocking"}
-    )
+    `evidence` and `learned` are given with `status` only.
+    """
 
     concern: Concern | None = None
-    goal: Aim | None = None
-    deliverable: Aim | None = None
-    kind: ThreadKind | None = None
-    documents: Documents | None = None
-    mode: Mode | None = None
-    skill_tags: Tags | None = None
-    bound_skills: Bound | None = None
-    priority: Priority | None = None
-    approach: ThreadNote | None = None
-    progress: ThreadNote | None = None
-    blocking: Blocking | None = None
     active: Annotated[
         JsonBool | None, Field(description="Whether the thread is the active one.")
     ] = None
@@ -74,38 +93,22 @@ class ThreadChange(Request):
         EndedThreadStatus | None,
         Field(description="End the thread; this cannot be undone."),
     ] = None
-    evidence: Annotated[
-        Finding | None, Field(description="How to tell that the work is done; only with `status`.")
-    ] = None
-    learned: Annotated[
-        Finding | None,
-        Field(description="What the agent learned beyond the work; only with `status`."),
-    ] = None
+    evidence: Evidence = None
+    learned: Learned = None
 
 
-class ThreadResource(Resource):
+class ThreadResource(ThreadProgressFields, ThreadFields, Resource):
     """A thread: a unit of work of an agent."""
 
     id: str
     concern: str
-    goal: str | None
-    deliverable: str | None
-    kind: ThreadKind
-    documents: tuple[str, ...]
-    mode: str | None
-    skill_tags: tuple[str, ...]
-    bound_skills: tuple[str, ...]
-    priority: int
-    approach: str | None
-    progress: str | None
-    blocking: str | None
     status: ThreadStatus
     active: Annotated[
         bool,
         Field(description="Whether runs begin with this thread, unless the chat pins another."),
     ]
-    evidence: str | None
-    learned: str | None
+    evidence: Evidence
+    learned: Learned
     chat_ids: Annotated[tuple[str, ...], Field(description="The chats that the thread belongs to.")]
     source_chat_id: Annotated[
         str | None, Field(description="The chat in which the thread was created.")
@@ -115,10 +118,11 @@ class ThreadResource(Resource):
     archived_at: Instant | None
 
     @classmethod
-    def of(cls, thread: Thread, active_id: str | None) -> Self:
+    def of(cls, thread: Thread, active_id: str | None = None) -> Self:
         """Build the resource of a thread.
 
         Args:
+            thread: The thread.
             active_id: The id of the active thread of the same scope, if any.
         """
         stored = set(cls.model_fields) - {"active"}
@@ -126,15 +130,14 @@ class ThreadResource(Resource):
         return cls(**values, active=thread.status == "open" and thread.id == active_id)
 
 
-class ThreadPage(Resource):
+class ThreadPage(Page[ThreadResource]):
     """A page of threads, open ones first."""
-
-    items: tuple[ThreadResource, ...]
-    next_cursor: str | None
 
 
 class TrainingUnit(Resource):
     """A completed thread as one line of training data, in the format of fine-tuning APIs."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     messages: Annotated[
         tuple[dict[str, Any], ...],

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from skein.models.api.base import Resource
 from skein.models.quotas.prices import Money
-from skein.models.quotas.usage import DayUsage, ModelUsage, Usage
+from skein.models.quotas.usage import ModelUsage, Usage
 
 
 class UsageResource(Resource):
@@ -18,11 +18,6 @@ class UsageResource(Resource):
     input_tokens: int
     output_tokens: int
     cached_tokens: int
-
-    @classmethod
-    def of(cls, usage: DayUsage) -> Self:
-        """Build the resource of a day's usage."""
-        return cls.model_validate(usage, from_attributes=True)
 
 
 class UsageRowResource(Resource):
@@ -44,7 +39,7 @@ class UsageRowResource(Resource):
     ]
 
     @classmethod
-    def of(cls, key: str, usage: Usage, money: Money | None) -> Self:
+    def from_parts(cls, key: str, usage: Usage, money: Money | None) -> Self:
         """Build the resource of a row."""
         tokens = usage.of_all_models.model_dump()
         return cls(key=key, texts=usage.texts, segments=usage.segments, money=money, **tokens)
@@ -61,7 +56,7 @@ class PersonUsageResource(Resource):
     segments: Annotated[int, Field(description="The segments of these SMS.")]
 
     @classmethod
-    def of(cls, day: date, usage: Usage) -> Self:
+    def from_parts(cls, day: date, usage: Usage) -> Self:
         """Build the resource of a day."""
         return cls(day=day, models=usage.models, texts=usage.texts, segments=usage.segments)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from skein.errors import Unprocessable
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
@@ -15,6 +15,7 @@ from skein.models.common.base import (
     Identifier,
     Instant,
     MemberRef,
+    Name,
     NamedMember,
     Stored,
     Tenant,
@@ -23,6 +24,7 @@ from skein.models.common.base import (
     rfc3339,
     stable_hash,
 )
+from skein.models.common.json_types import JsonBool
 from skein.models.common.ownership import private_scope
 from skein.models.common.reason import Reason, StoredReason
 from skein.models.common.storage import META, Exists, Item, Key, SortKeyPrefix, Update
@@ -79,7 +81,29 @@ class LastMessage(Value):
     created_at: Instant
 
 
-class Chat(Stored):
+class ChatFields(BaseModel):
+    """The fields of a chat that its people change."""
+
+    title: Annotated[
+        Name | None, Field(description="1 to 200 characters; null: the chat has no title.")
+    ] = None
+    respond: Annotated[
+        RespondMode,
+        Field(
+            description="Which messages agents answer: `every` one, those that `mention` them, or "
+            "none."
+        ),
+    ] = "every"
+    consolidate: Annotated[
+        JsonBool | None,
+        Field(
+            description="Whether agents consolidate the chat into memories; null inherits the "
+            "value of the agent, the line or the tenant."
+        ),
+    ] = None
+
+
+class Chat(ChatFields, Stored):
     """A chat, stored as one item.
 
     Every write raises `version`. Posting a message is conditional on it (optimistic lock).
@@ -87,8 +111,6 @@ class Chat(Stored):
     Attributes:
         line: The line on which an SMS chat began, for its settings. SMS go over the line in
             `Membership.sms`, which follows the person's last message.
-        consolidate: Whether agents consolidate the chat; None inherits the value of the agent, the
-            line, the tenant or the deployment.
         roster: The current members, in order of joining.
         former_names: Names that keep their numbers after members left or were renamed.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
@@ -115,12 +137,9 @@ class Chat(Stored):
 
     tenant: Tenant
     id: Identifier
-    title: str | None = None
     line: E164 | None = None
     kind: ChatKind
     visibility: Visibility
-    respond: RespondMode = "every"
-    consolidate: bool | None = None
     summary: Summary | None = None
     summary_state: SummaryState | None = None
     pinned: PinnedSummary | None = None

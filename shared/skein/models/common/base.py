@@ -9,10 +9,13 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     PlainSerializer,
     StringConstraints,
     WithJsonSchema,
 )
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 
 def to_utc(moment: datetime) -> datetime:
@@ -41,16 +44,48 @@ Instant = Annotated[
 
 Tenant = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 Identifier = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+# An id that a client gives: printable ASCII without spaces, as OpenID Connect demands of a `sub`.
+EntityId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=r"^[!-~]+$")]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 E164 = Annotated[str, StringConstraints(pattern=r"^\+[1-9][0-9]{6,14}$")]
 
 MemberKind = Literal["user", "agent"]
+
+NULL = {"type": "null"}
+TEXTS = {"title", "description"}  # of a property in a JSON schema
+
+
+class NamedModel(BaseModel):
+    """What has a name."""
+
+    name: Annotated[Name, Field(description="The name.")]
 
 
 class Value(BaseModel):
     """A value object: immutable, without an identity, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PartialModel(BaseModel):
+    """A model whose fields have no default in its JSON schema; null stands for no value.
+
+    A subclass inherits the fields from another class, in which they have types and defaults.
+    """
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema, in which each field may be null and has no default."""
+        made = handler(schema)
+        properties = handler.resolve_ref_schema(made)["properties"]
+        for name, field in properties.items():
+            field.pop("default", None)
+            texts = {key: field.pop(key) for key in TEXTS & field.keys()}
+            parts = field.get("anyOf", [field])
+            properties[name] = {"anyOf": [*parts, *([] if NULL in parts else [NULL])], **texts}
+        return made
 
 
 class Stored(BaseModel):

@@ -15,16 +15,13 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
     PrivateAttr,
     StringConstraints,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
-from skein.models.common.base import Instant, Stored, Tenant, key_part, stable_hash
+from skein.models.common.base import Instant, PartialModel, Stored, Tenant, key_part, stable_hash
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
@@ -36,8 +33,6 @@ Overrides = Mapping[str, Any]
 NO_OVERRIDES: Overrides = {}
 SettingSource = Literal["agent", "line", "tenant", "stack", "environment"]
 """Which level set the value of a setting; `environment` is the deployment."""
-NULL = {"type": "null"}
-TEXTS = {"title", "description"}  # of a property in a JSON schema
 STACK_COPIES = 16  # copies of the stack's settings, since each run reads one (spreads the load)
 
 MAX_PHRASES = 50
@@ -283,7 +278,7 @@ class OverridableSettings(TenantOnlySettings, RolloutSettings, LimitSettings, Ch
     """All settings that a tenant may override."""
 
 
-class PartialSettings(BaseModel):
+class PartialSettings(PartialModel):
     """Base class of settings of which some have no value; null stands for no value.
 
     A subclass inherits the settings, too.
@@ -305,20 +300,6 @@ class PartialSettings(BaseModel):
         nulls = {name for name in cls.model_fields if given.get(name, cls) is None}
         made = validate({name: value for name, value in given.items() if name not in nulls})
         made._removed = frozenset(nulls)
-        return made
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Return the schema, in which each setting may be null and has no default."""
-        made = handler(schema)
-        properties = handler.resolve_ref_schema(made)["properties"]
-        for name, setting in properties.items():
-            setting.pop("default", None)
-            texts = {key: setting.pop(key) for key in TEXTS & setting.keys()}
-            parts = setting.get("anyOf", [setting])
-            properties[name] = {"anyOf": [*parts, *([] if NULL in parts else [NULL])], **texts}
         return made
 
 

@@ -2,23 +2,28 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field, StringConstraints
 
 from skein.models.common.base import (
     Identifier,
     Instant,
     Name,
     NamedMember,
+    NamedModel,
     Stored,
     Tenant,
     key_part,
 )
+from skein.models.common.free_fields import ProfileFieldNames
+from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import META, Item, Key, SortKeyPrefix
+from skein.models.common.time_zone import TimeZone
 from skein.models.config.overrides import NO_OVERRIDES, Overrides
 
 ReplyMode = Literal["tools", "text"]
-SystemPrompt = Annotated[str, Field(max_length=50_000)]
 HistoryFormat = Literal["timeline", "roles"]
+SystemPrompt = Annotated[str, Field(max_length=50_000)]
+ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 ToolName = Literal[
     "send_message",
@@ -65,24 +70,6 @@ DEFAULT_TOOLS: tuple[ToolName, ...] = (
 PROFILE_FIELDS: tuple[str, ...] = ("goals", "skill_level", "recent_topics", "preferences")
 """The default of `Agent.profile_fields`."""
 
-CONFIGURED: tuple[str, ...] = (
-    "name",
-    "system_prompt",
-    "model",
-    "reply_mode",
-    "history_format",
-    "enabled_tools",
-    "summary_instruction",
-    "profile_fields",
-    "time_zone",
-    "max_prompt_tokens",
-    "max_concurrent_runs",
-    "description",
-    "listed",
-    "settings",
-)
-"""The fields of an agent that operators set, and that its versions keep."""
-
 LAST_VERSION = 99_999_999
 PERMITS = "RUNNING"  # sorts after everything that a prompt's query reads
 
@@ -92,23 +79,83 @@ def agent_partition(tenant: str, agent_id: str) -> str:
     return f"{key_part(tenant)}#AGENT#{key_part(agent_id)}"
 
 
-class Agent(Stored):
+class AgentFields(BaseModel):
+    """The fields of an agent that operators set and that have defaults.
+
+    Versions of the agent keep them. An enabled tool that no longer exists is ignored.
+    """
+
+    system_prompt: Annotated[
+        SystemPrompt,
+        Field(description="The instructions for the agent, which each prompt contains."),
+    ] = ""
+    model: Annotated[
+        ModelName | None,
+        Field(description="The model; null: the deployment's default model."),
+    ] = None
+    reply_mode: Annotated[
+        ReplyMode | None,
+        Field(
+            description="Whether the agent answers by tools or text; null: by text in a direct "
+            "chat, otherwise by tools."
+        ),
+    ] = None
+    history_format: Annotated[
+        HistoryFormat | None,
+        Field(
+            description="How prompts show the history; null: as `roles` in a direct chat, "
+            "otherwise as `timeline`."
+        ),
+    ] = None
+    enabled_tools: Annotated[
+        tuple[str, ...], Field(description="The tools that the agent may call.")
+    ] = DEFAULT_TOOLS
+    summary_instruction: Annotated[
+        str | None,
+        Field(
+            description="The instruction for the agent's summaries; null or blank: the default.",
+            max_length=10_000,
+        ),
+    ] = None
+    profile_fields: ProfileFieldNames = PROFILE_FIELDS
+    time_zone: Annotated[
+        TimeZone,
+        Field(description="The IANA name of the time zone in which prompts give the time."),
+    ] = "UTC"
+    max_prompt_tokens: Annotated[
+        int | None,
+        Field(
+            description="Maximum tokens of a prompt; null: the deployment's limit.",
+            ge=1_000,
+            le=1_000_000,
+        ),
+        NUMBER,
+    ] = None
+    max_concurrent_runs: Annotated[
+        int | None,
+        Field(
+            description="Concurrency limit of the agent's runs; null: the deployment's limit.",
+            ge=1,
+            le=1_000,
+        ),
+        NUMBER,
+    ] = None
+    description: Annotated[
+        str | None,
+        StringConstraints(strip_whitespace=True, max_length=500),
+        Field(description="What people read about the agent in the directory."),
+    ] = None
+    listed: Annotated[JsonBool, Field(description="Whether the directory lists the agent.")] = False
+
+
+CONFIGURED = ("name", *AgentFields.model_fields, "settings")
+"""The fields of an agent that operators set, and that its versions keep."""
+
+
+class Agent(AgentFields, NamedModel, Stored):
     """An AI with a name, a system prompt, a model and tools.
 
     Attributes:
-        model: The name of the model; None for the deployment's default model.
-        reply_mode: How the agent answers; None follows the chat (direct: `text`, else `tools`).
-        history_format: How prompts show the history; None follows the chat (direct: `roles`, else
-            `timeline`).
-        enabled_tools: The names of the agent's tools. A tool that no longer exists is ignored.
-        profile_fields: The fields of a person's profile that `update_profile` and consolidation may
-            change.
-        time_zone: The IANA name of the time zone in which prompts give the time.
-        max_prompt_tokens: The maximum tokens of a prompt; None for the setting's value.
-        max_concurrent_runs: The concurrency limit of the agent's runs; None for the setting's
-            value.
-        description: What people read about the agent in the directory.
-        listed: Whether the directory lists the agent.
         settings: The agent's overrides of settings of its line, its tenant or the deployment.
         changed_at: When operators last changed the agent; None if never.
         changed_by: The operator who did.
@@ -117,19 +164,6 @@ class Agent(Stored):
 
     tenant: Tenant
     id: Identifier
-    name: Name
-    system_prompt: SystemPrompt = ""
-    model: str | None = None
-    reply_mode: ReplyMode | None = None
-    history_format: HistoryFormat | None = None
-    enabled_tools: tuple[str, ...] = DEFAULT_TOOLS
-    summary_instruction: Annotated[str, Field(max_length=10_000)] | None = None
-    profile_fields: tuple[str, ...] = PROFILE_FIELDS
-    time_zone: str = "UTC"
-    max_prompt_tokens: int | None = None
-    max_concurrent_runs: int | None = None
-    description: str | None = None
-    listed: Annotated[bool, Field(exclude_if=lambda listed: not listed)] = False
     settings: Overrides = NO_OVERRIDES
     version: int = 1
     created_at: Instant

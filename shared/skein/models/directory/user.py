@@ -3,34 +3,62 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from skein.models.common.base import (
     E164,
     Identifier,
     Instant,
-    Name,
     NamedMember,
+    NamedModel,
     Stored,
     Tenant,
     key_part,
 )
+from skein.models.common.json_types import JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
+from skein.models.common.time_zone import TimeZone
 from skein.models.directory.profile_change import ProfileChange
 from skein.models.outbox.due import due_pointer
 
 MAX_PHONES = 20
 
 
-class User(Stored):
+class UserFields(BaseModel):
+    """The fields of a user that operators, and the users themselves, set."""
+
+    time_zone: Annotated[
+        TimeZone | None,
+        Field(description="The IANA name of a time zone, such as `Europe/Paris`."),
+    ] = None
+    quiet_hours: Annotated[
+        QuietHours | None,
+        Field(
+            description="Hours in which plans send the person no SMS, in the person's time zone; "
+            "null: the tenant's quiet hours."
+        ),
+    ] = None
+
+
+class OwnFields(UserFields):
+    """The fields of a user that the users themselves set."""
+
+    strangers_may_add: Annotated[
+        JsonBool,
+        Field(
+            description="Whether people who share no chat with the user may add them to one. If "
+            "false, the user counts as unknown for these people."
+        ),
+    ] = True
+
+
+class User(OwnFields, NamedModel, Stored):
     """A person with a record.
 
     Attributes:
         phones: The phone numbers that are linked to this person.
         profile: Free fields about the person; name and time zone are fields of the user.
-        quiet_hours: The person's own quiet hours; None for the tenant's.
-        strangers_may_add: Whether people who share no chat with this person may add them to a chat.
         profile_changes: Changes of the profile, the name and the time zone by agents and by the
             person, oldest first.
         by_phone: Whether this is a caller, whose record was made by an SMS.
@@ -43,11 +71,7 @@ class User(Stored):
 
     tenant: Tenant
     id: Identifier
-    name: Name
     phones: tuple[E164, ...] = ()
-    time_zone: str | None = None
-    quiet_hours: QuietHours | None = None
-    strangers_may_add: Annotated[bool, Field(exclude_if=lambda may: may)] = True
     profile: dict[str, Any] = Field(default_factory=dict)
     profile_changes: Annotated[
         tuple[ProfileChange, ...], Field(exclude_if=lambda changes: not changes)

@@ -3,9 +3,17 @@
 import re
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from skein.models.common.base import Identifier, Instant, Name, Stored, Tenant, key_part
+from skein.models.common.base import (
+    EntityId,
+    Identifier,
+    Instant,
+    NamedModel,
+    Stored,
+    Tenant,
+    key_part,
+)
 from skein.models.common.storage import META, Item, Key
 
 SERVICE_ID = re.compile(r"svc_[0-9A-Za-z]{1,64}")
@@ -13,20 +21,33 @@ MAX_SERVICE_AGENTS = 20
 MAX_PAYLOAD_BYTES = 64 * 1024
 
 
-class WebhookService(Stored):
+def _each_once(ids: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids))
+
+
+AgentIds = Annotated[
+    tuple[EntityId, ...],
+    Field(
+        min_length=1,
+        max_length=MAX_SERVICE_AGENTS,
+        description="The agents whose runs the service starts.",
+    ),
+    AfterValidator(_each_once),
+]
+
+
+class WebhookService(NamedModel, Stored):
     """A webhook service.
 
     The code calls it a source, since `service` has another meaning there.
 
     Attributes:
-        agent_ids: The agents that each webhook triggers.
         secret: The secret that signs webhooks; shown once, when it is created.
     """
 
     tenant: Tenant
     id: Identifier
-    name: Name
-    agent_ids: Annotated[tuple[Identifier, ...], Field(min_length=1, max_length=MAX_SERVICE_AGENTS)]
+    agent_ids: AgentIds
     secret: Annotated[str, Field(min_length=32, repr=False)]
     version: int = 1
     created_at: Instant

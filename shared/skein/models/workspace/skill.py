@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 
 from skein.models.common.base import Instant, Stored, Tenant, Value, key_part
 from skein.models.common.storage import Item, Key
@@ -27,24 +27,31 @@ SkillLabels = Annotated[tuple[SkillLabel, ...], Field(max_length=MAX_SKILL_LABEL
 SkillText = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)
 ]
-SkillDescription = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200)]
 
 
-class SkillHead(Value):
-    """A skill without its text.
+class SkillFields(BaseModel):
+    """What a skill is for, and the threads whose prompts include it."""
 
-    Attributes:
-        tags: A thread with one of these tags gets the skill.
-        modes: A thread in one of these modes gets the skill, too.
-    """
+    description: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, max_length=200),
+        Field(description="What the skill is for, in a sentence."),
+    ] = ""
+    tags: Annotated[
+        SkillLabels, Field(description="Threads with one of these tags get the skill.")
+    ] = ()
+    modes: Annotated[
+        SkillLabels, Field(description="Threads in one of these modes get the skill.")
+    ] = ()
+
+
+class SkillHead(SkillFields, Value):
+    """A skill without its text."""
 
     name: SkillName
-    description: SkillDescription = ""
-    tags: SkillLabels = ()
-    modes: SkillLabels = ()
 
 
-class Skill(Stored):
+class Skill(SkillFields, Stored):
     """A skill of a tenant or, without a tenant, one of Skein's own.
 
     Attributes:
@@ -53,9 +60,6 @@ class Skill(Stored):
 
     tenant: Tenant | None = None
     name: SkillName
-    description: SkillDescription = ""
-    tags: SkillLabels = ()
-    modes: SkillLabels = ()
     text: SkillText
     version: int = 1
     updated_at: Instant | None = None

@@ -146,8 +146,8 @@ class Agents:
             if not change.given:
                 return agent
             given = change.given
-            if change.settings is not None:
-                given["settings"] = change.settings.applied_to(agent.settings)
+            if "settings" in given:
+                given["settings"] = given["settings"].applied_to(agent.settings)
             return self._revise(agent, given, by)
 
         return optimistic(self.clock, attempt)

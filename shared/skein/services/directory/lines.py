@@ -86,12 +86,12 @@ class Lines:
         if not change.given:
             return line
         given = change.given
-        if change.settings is not None:
-            given["settings"] = change.settings.applied_to(line.settings)
+        if "settings" in given:
+            given["settings"] = given["settings"].applied_to(line.settings)
         revised, write = revise(line, given)
         writes: list[Write] = [write]
-        if change.agent_id is not None:
-            writes.append(agent_is_there(tenant, change.agent_id))
+        if "agent_id" in given:
+            writes.append(agent_is_there(tenant, revised.agent_id))
         try:
             self.table.transact(writes)
         except ConditionFailed as failure:

@@ -155,7 +155,7 @@ class Users:
             Unprocessable: The profile as a whole would be too large.
         """
         user = optimistic(self.clock, lambda: self._change_once(tenant, user_id, change))
-        if change.phones is not None:
+        if "phones" in change.given:
             detach_elsewhere(self.table, user, set(user.former_phones).difference(user.phones))
         return user
 

@@ -116,7 +116,7 @@ class WebhookServices:
             if not change.given:
                 return webhook_service
             revised, write = revise(webhook_service, change.given)
-            self._write(write, tenant, change.agent_ids or ())
+            self._write(write, tenant, change.given.get("agent_ids", ()))
             return revised
 
         return optimistic(self.clock, attempt)

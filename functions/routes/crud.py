@@ -1,0 +1,228 @@
+"""The typed CRUD router: routes that create, list, get, change and delete one kind of resource.
+
+`Crud` makes the functions of these routes from the resource's service and models. A function that
+tells the parent (`in_tenant`, or one of `routes.scope`) gives each route more parameters: the ids
+in the path before the resource's own, and the scope in the query.
+"""
+
+from collections.abc import Callable
+from inspect import Parameter, Signature, signature
+from typing import Any, Generic, Protocol, TypeVar
+
+from aws_lambda_powertools.event_handler import Response
+
+from routes.app import Limit, PageCursor, Principal
+from routes.router import ApiRouter, Method, no_content
+from skein.models.api.base import Page, Request, Resource
+from skein.models.privacy.audit import AuditKind
+from skein.services.common.pagination import DEFAULT_PAGE, Listing
+
+Parent = TypeVar("Parent")
+Service_co = TypeVar("Service_co", covariant=True)
+Body = TypeVar("Body", bound=Request)
+Parent_contra = TypeVar("Parent_contra", contravariant=True)
+Given_contra = TypeVar("Given_contra", contravariant=True)
+
+
+class Creates(Protocol[Parent_contra, Given_contra]):
+    """A service that creates items."""
+
+    def create(self, parent: Parent_contra, new: Given_contra, /) -> object:
+        """Create an item and return it."""
+
+
+class Lists(Protocol[Parent_contra]):
+    """A service that lists items in pages."""
+
+    def list(self, parent: Parent_contra, /, *, limit: int, cursor: str | None) -> Listing[Any]:
+        """List a page of items."""
+
+
+class Gets(Protocol[Parent_contra]):
+    """A service that returns single items."""
+
+    def get(self, parent: Parent_contra, item_id: str, /) -> object:
+        """Return an item."""
+
+
+class Changes(Protocol[Parent_contra, Given_contra]):
+    """A service that changes items."""
+
+    def change(self, parent: Parent_contra, item_id: str, change: Given_contra, /) -> object:
+        """Change an item and return it."""
+
+
+class Deletes(Protocol[Parent_contra]):
+    """A service that deletes items."""
+
+    def delete(self, parent: Parent_contra, item_id: str, /) -> None:
+        """Delete an item."""
+
+
+class Crud(ApiRouter, Generic[Parent, Service_co]):
+    """A router whose methods make the routes of one kind of resource.
+
+    Args:
+        tag: The routes' tag in the OpenAPI document.
+        kind: The kind of resource, which names the functions: `create_goal`, `list_goals`.
+        path: The path of one resource. It ends with the parameter of the resource's id.
+        id_type: The annotation of this parameter.
+        parent: Returns the parent, from the caller and from further parameters.
+        service: Returns the service, which has the methods for the routes.
+        shown: The responses' model, which `of` builds from the service's result.
+        suffix: The end of the functions' names, if two parents have resources of one kind.
+        made: The field of a response that contains the id of a created resource.
+    """
+
+    def __init__(
+        self,
+        tag: str,
+        kind: AuditKind,
+        path: str,
+        id_type: Any,
+        *,
+        parent: Callable[..., Parent],
+        service: Callable[[], Service_co],
+        shown: type[Resource],
+        suffix: str = "",
+        made: str = "id",
+    ) -> None:
+        super().__init__(tag, kind, made=made)
+        self._path = path
+        self._collection, _, id_name = path.rpartition("/")
+        self._name = f"{kind}{suffix}"
+        self._plural = f"{self._collection.rpartition('/')[2]}{suffix}"
+        self._id = _parameter(id_name.strip("<>"), id_type)
+        self._parent = parent
+        self._service = service
+        self._shown = shown
+
+    def creates(
+        self: "Crud[Parent, Creates[Parent, Body]]",
+        new: type[Body],
+        summary: str,
+        *errors: int,
+        about: str,
+        parent: Callable[..., Parent] | None = None,
+        shown: type[Resource] | None = None,
+    ) -> None:
+        """Add the route that creates a resource.
+
+        Args:
+            new: The request.
+            summary: The call in a few words.
+            errors: Error statuses besides the usual ones.
+            about: The description of the call.
+            parent: Returns the parent, if it is another than that of the other routes.
+            shown: The response's model, if it is another than that of the other routes.
+        """
+        result = shown or self._shown
+
+        def create(parent: Parent, body: Body) -> Resource:
+            return result.of(self._service().create(parent, body))
+
+        own = (_parameter("body", new),)
+        name = f"create_{self._name}"
+        function = self._function(name, about, create, own, result, parent or self._parent)
+        self.route("POST", self._collection, summary, *errors)(function)
+
+    def lists(
+        self: "Crud[Parent, Lists[Parent]]", page: type[Page[Any]], summary: str, *, about: str
+    ) -> None:
+        """Add the route that lists a page of resources; see `creates`."""
+
+        def find(parent: Parent, limit: int, cursor: str | None) -> Page[Any]:
+            return page.of(self._service().list(parent, limit=limit, cursor=cursor))
+
+        own = (_parameter("limit", Limit, DEFAULT_PAGE), _parameter("cursor", PageCursor, None))
+        function = self._function(f"list_{self._plural}", about, find, own, page, self._parent)
+        self.route("GET", self._collection, summary)(function)
+
+    def gets(self: "Crud[Parent, Gets[Parent]]", summary: str, *, about: str) -> None:
+        """Add the route that returns a resource; see `creates`."""
+
+        def get(parent: Parent, item_id: str) -> Resource:
+            return self._shown.of(self._service().get(parent, item_id))
+
+        self._of_one("GET", "get", get, (), self._shown, summary, about)
+
+    def changes(
+        self: "Crud[Parent, Changes[Parent, Body]]",
+        change: type[Body],
+        summary: str,
+        *errors: int,
+        about: str,
+    ) -> None:
+        """Add the route that changes some fields of a resource; see `creates`."""
+
+        def revise(parent: Parent, item_id: str, body: Body) -> Resource:
+            return self._shown.of(self._service().change(parent, item_id, body))
+
+        body = (_parameter("body", change),)
+        self._of_one("PATCH", "change", revise, body, self._shown, summary, about, *errors)
+
+    def deletes(
+        self: "Crud[Parent, Deletes[Parent]]", summary: str, *errors: int, about: str
+    ) -> None:
+        """Add the route that deletes a resource; see `creates`."""
+
+        def delete(parent: Parent, item_id: str) -> Response[None]:
+            self._service().delete(parent, item_id)
+            return no_content()
+
+        self._of_one("DELETE", "delete", delete, (), Response[None], summary, about, *errors)
+
+    def _of_one(
+        self,
+        method: Method,
+        verb: str,
+        call: Callable[..., Any],
+        own: tuple[Parameter, ...],
+        returned: Any,
+        summary: str,
+        about: str,
+        *errors: int,
+    ) -> None:
+        """Add the route of a resource with its id; see `_function`."""
+        name, own = f"{verb}_{self._name}", (self._id, *own)
+        function = self._function(name, about, call, own, returned, self._parent)
+        self.route(method, self._path, summary, *errors)(function)
+
+    def _function(
+        self,
+        name: str,
+        about: str,
+        call: Callable[..., Any],
+        own: tuple[Parameter, ...],
+        returned: Any,
+        parent: Callable[..., Parent],
+    ) -> Callable[..., Any]:
+        """Return the function of a route, with the signature from which Powertools reads it.
+
+        Args:
+            name: The name of the function, which is the operation's id in the document.
+            about: The description of the call.
+            call: What the route does, in a parent and with the values of `own`.
+            own: The parameters besides those of the parent.
+            returned: The type that `call` returns.
+            parent: Returns the parent.
+        """
+        _, *inherited = signature(parent).parameters.values()
+
+        def function(**given: Any) -> Any:
+            found = parent(self.caller, **{each.name: given[each.name] for each in inherited})
+            return call(found, *(given[each.name] for each in own))
+
+        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*inherited, *own)]
+        function.__name__, function.__doc__ = name, about
+        vars(function)["__signature__"] = Signature(parameters, return_annotation=returned)
+        return function
+
+
+def in_tenant(caller: Principal) -> str:
+    """Return the parent of resources that belong to the whole tenant: the tenant."""
+    return caller.tenant
+
+
+def _parameter(name: str, annotation: Any, default: Any = Parameter.empty) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -1,0 +1,203 @@
+"""The router of the APIs, which audits and documents each route by default.
+
+A route says only how it differs from its method's and its router's defaults:
+
+| method | status | audited as | errors, besides 401, 403, 422, 429 and 503 |
+|---|---|---|---|
+| GET | 200 | read | 400 for a list with a cursor |
+| POST | 201 | create; change with another status | 400, 413 |
+| PUT, PATCH | 200 | change | 400, 413 |
+| DELETE | 204; 200 with a body | delete | |
+
+Each route with an id in its path has the error 404, too.
+"""
+
+from collections.abc import Callable
+from inspect import signature
+from types import UnionType
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, get_origin
+
+from aws_lambda_powertools.event_handler import Response, content_types
+from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
+
+from routes.app import LIST_FIELDS, NOT_MODIFIED, OK, STATUSES, Principal
+from routes.audited import Audited, Unaudited
+from skein.models.api.base import ErrorEnvelope
+from skein.models.privacy.audit import AuditKind, AuditVerb
+
+Route = TypeVar("Route", bound=Callable[..., Any])
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Audit = AuditKind | Audited | Unaudited
+
+CREATED, NO_CONTENT = 201, 204
+SUCCESSES: dict[int, str] = {
+    OK: "Success.",
+    CREATED: "Created.",
+    202: "Accepted. The work continues in the background.",
+    NO_CONTENT: "Success. The response has no body.",
+}
+UNCHANGED = "The list has not changed since the given `ETag`."
+VERBS: dict[Method, AuditVerb] = {
+    "GET": "read",
+    "POST": "create",
+    "PUT": "change",
+    "PATCH": "change",
+    "DELETE": "delete",
+}
+WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+class RouteOptions(TypedDict, total=False):
+    """How a route differs from the defaults.
+
+    Attributes:
+        status: The status of a successful response.
+        repeated: What the status 200 means, for a route that creates something unless it exists.
+        model: The body of a successful response; default: the type that the function returns.
+        media_type: The content type of a successful response.
+        tag: The route's tag in the OpenAPI document.
+        audit: How the route is audited: the kind of resource, or a middleware of its own.
+        public: Whether the route needs no token.
+    """
+
+    status: int
+    repeated: str
+    model: type
+    media_type: str
+    tag: str
+    audit: Audit
+    public: bool
+
+
+class ApiRouter:
+    """Routes of some resources, which an `Api` includes.
+
+    Args:
+        tag: The routes' tag in the OpenAPI document.
+        audit: The kind of resource that the routes read or change, or why they are not audited.
+        made: The field of a response that contains the id of a created resource.
+    """
+
+    def __init__(self, tag: str, audit: Audit, *, made: str = "id") -> None:
+        self.routes = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
+        self._tag = tag
+        self._audit = audit
+        self._made = made
+
+    @property
+    def caller(self) -> Principal:
+        """The caller of the current request."""
+        principal: Principal = self.routes.context["principal"]
+        return principal
+
+    def get(
+        self, rule: str, summary: str, *errors: int, **options: Unpack[RouteOptions]
+    ) -> Callable[[Route], Route]:
+        """Register a function for GET; see `route`."""
+        return self.route("GET", rule, summary, *errors, **options)
+
+    def post(
+        self, rule: str, summary: str, *errors: int, **options: Unpack[RouteOptions]
+    ) -> Callable[[Route], Route]:
+        """Register a function for POST; see `route`."""
+        return self.route("POST", rule, summary, *errors, **options)
+
+    def put(
+        self, rule: str, summary: str, *errors: int, **options: Unpack[RouteOptions]
+    ) -> Callable[[Route], Route]:
+        """Register a function for PUT; see `route`."""
+        return self.route("PUT", rule, summary, *errors, **options)
+
+    def patch(
+        self, rule: str, summary: str, *errors: int, **options: Unpack[RouteOptions]
+    ) -> Callable[[Route], Route]:
+        """Register a function for PATCH; see `route`."""
+        return self.route("PATCH", rule, summary, *errors, **options)
+
+    def delete(
+        self, rule: str, summary: str, *errors: int, **options: Unpack[RouteOptions]
+    ) -> Callable[[Route], Route]:
+        """Register a function for DELETE; see `route`."""
+        return self.route("DELETE", rule, summary, *errors, **options)
+
+    def route(
+        self,
+        method: Method,
+        rule: str,
+        summary: str,
+        *errors: int,
+        **options: Unpack[RouteOptions],
+    ) -> Callable[[Route], Route]:
+        """Register a function as a route. Its docstring describes the call in the document.
+
+        Args:
+            method: The method.
+            rule: The path, with `<name>` for each parameter.
+            summary: The call in a few words.
+            errors: Error statuses, from `STATUSES`, besides those that follow from the method.
+            options: How the route differs from the defaults.
+        """
+
+        def register(function: Route) -> Route:
+            returned = signature(function).return_annotation
+            empty = returned == Response[None]
+            status = options.get(
+                "status", NO_CONTENT if empty else CREATED if method == "POST" else OK
+            )
+            model = None if empty else options.get("model", _body(returned))
+            usual = {400, 413} if method in WITH_BODY else set()
+            if "<" in rule:
+                usual.add(404)
+            if "cursor" in signature(function).parameters:
+                usual.add(400)
+            media_type = options.get("media_type", content_types.APPLICATION_JSON)
+            responses = _responses(status, model, {*usual, *errors}, media_type)
+            if "repeated" in options:
+                responses[OK] = {**responses[status], "description": options["repeated"]}
+            if options.get("public"):
+                responses = {each: responses[each] for each in (status, 422)}
+            return self.routes.route(
+                rule,
+                method,
+                summary=summary,
+                tags=[options.get("tag", self._tag)],
+                status_code=status,
+                responses=responses,
+                middlewares=[self._audited(method, status, options.get("audit", self._audit))],
+            )(function)
+
+        return register
+
+    def _audited(self, method: Method, status: int, audit: Audit) -> Audited | Unaudited:
+        """Return the middleware of a route that is audited as said."""
+        if isinstance(audit, Audited | Unaudited):
+            return audit
+        verb = "change" if method == "POST" and status != CREATED else VERBS[method]
+        return Audited(verb, audit, made=self._made)
+
+
+def _body(returned: Any) -> Any:
+    """Return the model of a response's body: routes may return it with a status."""
+    return get_args(returned)[0] if get_origin(returned) is tuple else returned
+
+
+def _responses(
+    success: int, model: type | UnionType | None, errors: set[int], media_type: str
+) -> dict[int, Any]:
+    """Describe a route's responses for OpenAPI."""
+    answers: dict[int, Any] = {success: {"description": SUCCESSES[success]}}
+    if model is not None:
+        answers[success]["content"] = {media_type: {"model": model}}
+        if set(getattr(model, "model_fields", ())) >= LIST_FIELDS:
+            answers[NOT_MODIFIED] = {"description": UNCHANGED}
+    for status in sorted({401, 403, 422, 429, 503, *errors}):
+        answers[status] = {
+            "description": STATUSES[status],
+            "content": {content_types.APPLICATION_JSON: {"model": ErrorEnvelope}},
+        }
+    return answers
+
+
+def no_content() -> Response[None]:
+    """Return an empty 204 response."""
+    return Response(NO_CONTENT)
