@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from skein.models.common.base import rfc3339
+from skein.models.common.provenance import MadeFrom
 from skein.models.memory.memory import JOURNAL_DAYS
 from tests.handlers.test_admin_intents import ANN, TEAM
 from tests.support.api_client import Client, everything, operator
@@ -96,7 +97,9 @@ def test_lists_are_by_kind_and_state(world: World, admin: Client) -> None:
 
 def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin: Client) -> None:
     for owner, text in ((ANN, "Ann's"), (TEAM, "The team's")):
-        world.app.memories.add(owner, text, "core", made_by="consolidation", span=(3, 9))
+        made_from = MadeFrom.messages(owner.source_chat_id or "", 3, 9, ["usr_ann"])
+        told = owner.model_copy(update={"made_from": made_from})
+        world.app.memories.add(told, text, "core", made_by="consolidation")
     assert admin.get(MEMORIES).body["items"] == []
     [anns] = admin.get(MEMORIES, user_id="usr_ann").body["items"]
     assert (anns["text"], anns["made_by"]) == ("Ann's", "consolidation")

@@ -14,6 +14,7 @@ from skein.models.chats.chat import epoch_raised
 from skein.models.common.agent_item import revision_key
 from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.ownership import Owner
+from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
 from skein.models.directory.user import User
 from skein.models.memory.consolidation import Consolidation
@@ -389,7 +390,8 @@ def test_a_memory_knows_where_it_comes_from_and_a_journal_entry_when_it_fades() 
     core, note = world.memories()
     assert (core.kind, note.kind) == ("core", "journal")
     for memory in (core, note):
-        assert (memory.from_seq, memory.to_seq, memory.made_by) == (1, 2, "consolidation")
+        assert memory.made_from == MadeFrom.messages("chat_1", 1, 2, [HUSAM.id])
+        assert memory.made_by == "consolidation"
         assert (memory.source_chat_id, memory.audience.open) == ("chat_1", True)
     assert core.fades_at is None
     assert note.fades_at == note.created_at + timedelta(days=JOURNAL_DAYS)

@@ -10,6 +10,7 @@ from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner, Reach
+from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
 from skein.models.memory.memory import JOURNAL_DAYS, KEPT_DAYS, REFLECTION_LEAD, Memory
 from skein.services.memory.memories import memory_id_of
@@ -44,11 +45,13 @@ def keys(world: World) -> list[str]:
 
 def test_a_memory_says_where_it_comes_from() -> None:
     world = World()
-    owner = OWNER.model_copy(update={"source_chat_id": "chat_1", "source_run_id": "run_1_chat_1"})
-    memory = add(world, " Ann likes tea ", owner=owner, span=(2, 5))
+    made_from = MadeFrom.messages("chat_1", 2, 5, ["usr_ann"])
+    source = {"source_chat_id": "chat_1", "source_run_id": "run_1_chat_1", "made_from": made_from}
+    owner = OWNER.model_copy(update=source)
+    memory = add(world, " Ann likes tea ", owner=owner)
     assert world.app.memories.live(OWNER.reach) == [memory]
     assert (memory.text, memory.kind, memory.made_by) == ("Ann likes tea", "core", "tool")
-    assert (memory.source_chat_id, memory.from_seq, memory.to_seq) == ("chat_1", 2, 5)
+    assert (memory.source_chat_id, memory.made_from) == ("chat_1", made_from)
     assert (memory.audience, memory.created_at, memory.fades_at) == (OPEN, NOON, None)
 
 

@@ -10,6 +10,7 @@ from skein.errors import ModelRejected, Unavailable
 from skein.models.common.agent_item import revision_key
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
+from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Put
 from skein.models.memory.memory import JOURNAL_DAYS, Memory, MemoryKind
 from skein.models.memory.reflection import ReflectionRecord
@@ -22,6 +23,8 @@ JOB = ReflectionJob(tenant=TENANT, agent_id="agt_a")
 HUSAM = Audience(open=False, people=("usr_husam",))
 WEEK = JOURNAL_DAYS * 86_400
 DAY = 86_400
+
+MADE_FROM = MadeFrom.messages("chat_1", 3, 7, ["usr_husam"])
 
 
 def promotes(*numbers: object) -> str:
@@ -37,6 +40,7 @@ def remembered(
         agent_id="agt_a",
         scope=None if audience.open else "user:usr_husam",
         audience=audience,
+        made_from=MADE_FROM,
         source_chat_id="chat_1",
     )
     now = world.clock.now()
@@ -46,8 +50,6 @@ def remembered(
             id=f"mem_{world.ids.ulid()}",
             kind=kind,
             text=text,
-            from_seq=3,
-            to_seq=7,
             made_by="consolidation",
             fades_at=now + timedelta(days=JOURNAL_DAYS) if kind == "journal" else None,
             created_at=now,
@@ -225,7 +227,7 @@ def test_a_promoted_entry_becomes_a_core_memory_in_its_place() -> None:
     assert kept.promoted_from == ben.id
     assert kept.fades_at is None
     assert (kept.audience, kept.source_chat_id) == (HUSAM, "chat_1")
-    assert (kept.from_seq, kept.to_seq) == (3, 7)
+    assert kept.made_from == MADE_FROM.naming([ben.id])
     assert memories[ben.id].superseded_by == kept.id
     assert memories[ana.id].live
     assert world.table.get(revision_key(TENANT, "agt_a", "user:usr_husam")) is not None

@@ -9,6 +9,7 @@ import pytest
 from skein.models.common.agent_item import revision_key
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach
+from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Page, Put, Query
 from skein.models.memory.consolidation import KeptCounts
 from skein.models.memory.memory import JOURNAL_DAYS, Memory
@@ -20,7 +21,12 @@ from skein.services.memory.writes import MemoryDraft, MemoryWrites, remember
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, embeddings, tokens
 
-OWNER = Owner(tenant=TENANT, agent_id="agt_a", source_chat_id="chat_1")
+OWNER = Owner(
+    tenant=TENANT,
+    agent_id="agt_a",
+    made_from=MadeFrom.messages("chat_1", 3, 9, ["usr_ann"]),
+    source_chat_id="chat_1",
+)
 ANN = Audience(open=False, people=("usr_ann",))
 ANN_AND_BEN = Audience(open=False, people=("usr_ann", "usr_ben"))
 PRIVATE = OWNER.model_copy(update={"scope": "chat:chat_1", "audience": ANN_AND_BEN})
@@ -45,7 +51,6 @@ def keep(
         owner,
         entries,
         live(world, reach or owner.reach),
-        span=(3, 9),
         now=world.clock.now(),
         ids=world.ids,
     )
@@ -74,7 +79,7 @@ def test_stored_memory_names_its_source_messages() -> None:
         core=1, journal=1
     )
     tea, away = live(world)
-    assert (tea.kind, tea.text, tea.from_seq, tea.to_seq) == ("core", "Ann likes tea", 3, 9)
+    assert (tea.kind, tea.text, tea.made_from) == ("core", "Ann likes tea", OWNER.made_from)
     assert (tea.made_by, tea.source_chat_id, tea.fades_at) == ("consolidation", "chat_1", None)
     assert (away.kind, away.fades_at) == ("journal", NOON + timedelta(days=JOURNAL_DAYS))
 
@@ -239,9 +244,9 @@ def test_memories_beyond_one_page_are_known() -> None:
     assert "Core 0" not in texts(live(world))
     assert world.app.memories.add(OWNER, "core 0", "core", made_by="tool").known
     known = searchable_memories(table, OWNER.reach, now=world.clock.now())
-    assert remember(
-        OWNER, [core("CORE 1")], known, span=(3, 9), now=NOON, ids=world.ids
-    ) == MemoryWrites(kept=KeptCounts(doubles=1))
+    assert remember(OWNER, [core("CORE 1")], known, now=NOON, ids=world.ids) == MemoryWrites(
+        kept=KeptCounts(doubles=1)
+    )
     search = MemorySearch(table=table, clock=world.clock, meanings=EmbeddingCache(embeddings))
     found = search.search(OWNER.reach, "core 0", limit=1)
     assert texts(found) == ["Core 0"]

@@ -7,6 +7,7 @@ import pytest
 from skein.agent.prompt import builder
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
+from skein.models.common.provenance import MadeFrom
 from skein.models.runs.step import PromptRecord, Step
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.settings import Settings
@@ -36,9 +37,10 @@ def answered(settings: Settings | None = None, memories: int = 1) -> World:
             "scope": "chat:chat_own",
             "audience": Audience(open=False, people=(LENA.id,)),
             "source_chat_id": "chat_own",
+            "made_from": MadeFrom.messages("chat_own", 1, 3, [LENA.id]),
         }
     )
-    world.app.memories.add(own, "Lena likes lakes", "journal", made_by="tool", span=(1, 3))
+    world.app.memories.add(own, "Lena likes lakes", "journal", made_by="tool")
     folder = Folder(tenant=TENANT, agent_id=COACH.id)
     world.app.documents.write(
         DocumentReach(folders=(folder,)), "plan.md", "Ask for the keys", new_in=folder, pinned=True

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from skein.models.common.provenance import MadeFrom
 from skein.models.memory.memory import JOURNAL_DAYS, Memory
 from skein.models.runs.step import ToolResult
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage
@@ -61,7 +62,7 @@ def test_saved_memory_has_its_source_and_is_shown() -> None:
     [memory] = _remembered(world)
     assert told == f"remembered, id: {memory.id}"
     assert (memory.made_by, memory.source_chat_id) == ("tool", "chat_1")
-    assert (memory.from_seq, memory.to_seq) == (1, 1)
+    assert memory.made_from == MadeFrom.messages("chat_1", 1, 1, [HUSAM.id])
     [run] = world.runs()
     assert memory.source_run_id == run.id
     world.post("Again", HUSAM)

@@ -8,6 +8,7 @@ from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
 from skein.models.common.agent_item import revision_key
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner
+from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Check, Exists, Key, Missing, Query
 from skein.models.workspace.document import (
     MAX_DOCUMENT_BYTES,
@@ -489,13 +490,13 @@ def test_a_document_knows_every_chat_that_has_a_part_in_it_up_to_a_hundred() -> 
     world = World()
     write(world)
     for n in range(MAX_SOURCES):
-        author = Author(source_chat_id=f"chat_{n}")
+        author = Author(made_from=MadeFrom.messages(f"chat_{n:03}", 1, 1, ()))
         for _ in range(2):
             world.app.documents.revise(REACH, "plan", Revision(append="x"), author=author)
     document = world.app.documents.get(REACH, "plan")
-    assert document.chat_ids == tuple(f"chat_{n}" for n in range(MAX_SOURCES))
-    late = Author(source_chat_id="chat_late")
+    assert document.made_from.chats == tuple(f"chat_{n:03}" for n in range(MAX_SOURCES))
+    late = Author(made_from=MadeFrom.messages("chat_late", 1, 1, ()))
     with pytest.raises(Conflict, match="100 chats"):
         world.app.documents.revise(REACH, "plan", Revision(append="x"), author=late)
-    known = Author(source_chat_id="chat_5")
+    known = Author(made_from=MadeFrom.messages("chat_005", 1, 1, ()))
     world.app.documents.revise(REACH, "plan", Revision(append="x"), author=known)

@@ -23,13 +23,14 @@ def of_recalled(section: str, entry: RecalledEntry) -> EntryProvenance:
 
 def of_memory(section: str, memory: Memory) -> EntryProvenance:
     """Return the provenance of a memory."""
+    span = memory.made_from.span_in(memory.source_chat_id)
     return EntryProvenance(
         section=section,
         kind="memory",
         id=memory.id,
         chat_id=memory.source_chat_id,
-        from_seq=memory.from_seq,
-        to_seq=memory.to_seq,
+        from_seq=span.first_seq if span else None,
+        to_seq=span.last_seq if span else None,
         at=memory.created_at,
         open=memory.audience.open,
     )

@@ -4,7 +4,7 @@ from skein.agent.prompt.timeline import attached
 from skein.agent.tools.arguments import Id
 from skein.agent.tools.base import tool
 from skein.agent.tools.chats import own_chat
-from skein.agent.tools.context import ToolContext
+from skein.agent.tools.context import ToolContext, words_of
 from skein.errors import Correctable, Failed
 from skein.models.chats.borrowed import (
     MAX_CHARACTERS,
@@ -30,7 +30,7 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
     messages, audience = call.tool_services.own_chats.newest_messages(
         chat, MAX_MESSAGES, here=active, readers=destination_of(active)
     )
-    call.activation.add_held(audience)
+    call.activation.add_held(audience, words_of(messages))
     if not messages:
         raise Failed("that chat has no messages yet")
     borrowed = BorrowedContext(

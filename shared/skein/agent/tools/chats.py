@@ -9,7 +9,7 @@ from skein.agent.prompt.names import askers, legend, names_in, participants_of
 from skein.agent.prompt.timeline import EntryContext, timeline_entry
 from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import tool
-from skein.agent.tools.context import ToolContext
+from skein.agent.tools.context import ToolContext, words_of
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.services.common.quoting import quoted
 
@@ -68,7 +68,7 @@ def _shown(
     messages, audience = call.tool_services.own_chats.newest_messages(
         chat, limit, here=call.reading.chat, readers=call.reading.destination, before=before
     )
-    call.activation.add_held(audience)
+    call.activation.add_held(audience, words_of(messages))
     names = names_in(call.reading).joined([*chat.roster, *(each.sender for each in messages)])
     names = names.joined(askers(messages, names.agent, call.reading.destination))
     context = EntryContext(

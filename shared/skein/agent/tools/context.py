@@ -11,7 +11,8 @@ The first parameter of each tool is a `ToolContext`. It has everything that a to
   call if the agent failed to enter the chat it meant.
 - `call.tool_services` holds the services. The classes in `services/` say what each one returns.
 - `call.activation.claim` has the run, the agent, and the check that no other worker has the run.
-- `call.activation.add_held` records the audience of content that the tool shows from elsewhere.
+- `call.activation.add_held` records the audience of content that the tool shows from elsewhere,
+  and whose words it holds; `add_items` does so for items.
 
 The functions below the classes return the owner of an item that a tool makes, and the reach of the
 items that a tool may find or change.
@@ -22,13 +23,16 @@ each service checks changes against that audience. So in private an agent's tool
 items, and never narrow the audience of an item.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from skein.agent.reading.reading import Reading
 from skein.errors import Correctable, Failed
+from skein.models.chats.chat import Message
 from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner, Reach, scopes_at
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import Derived, Owner, Reach, scopes_at
+from skein.models.common.provenance import MANY, NOTHING, MadeFrom, People, Span
 from skein.models.runs.run import Run, SentMessage
 from skein.ports import Clock
 from skein.services.chats.own_chats import OwnChats
@@ -111,14 +115,21 @@ class Activation:
         self.sent.clear()
         self.enter_chat_failed = self.ended = False
 
-    def add_held(self, audience: Audience) -> None:
+    def add_held(self, audience: Audience, authors: People) -> None:
         """Add content that a tool has shown to the run's held content.
 
         Args:
             audience: The people who were present for all of that content.
+            authors: The people whose words it holds, by digest.
         """
         if self.run.held is not None:
-            self.claim = self.claim.with_run(held=self.run.held.with_shown(audience))
+            self.claim = self.claim.with_run(held=self.run.held.with_shown(audience, authors))
+
+    def add_items(self, items: Iterable[Derived | None]) -> None:
+        """Add items that a tool has shown, each with its audience, to the held content."""
+        for item in items:
+            if item is not None:
+                self.add_held(item.audience, item.authors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +189,65 @@ def own_scope(call: ToolContext) -> str | None:
     return scope
 
 
+def authors_of(call: ToolContext) -> People:
+    """Return the people whose words this activation was shown, tool results included."""
+    held = call.activation.run.held
+    return held.authors if held is not None else MANY
+
+
+def words_of(messages: Iterable[Message]) -> People:
+    """Return the people who wrote some messages, by digest."""
+    return People.in_digests(message.sender.person_id for message in messages)
+
+
+def material_of(call: ToolContext, *items: str) -> MadeFrom:
+    """Return the material of what is made now: the messages that the run answers.
+
+    A run that answers none works with what its prompt shows of the active chat.
+
+    Args:
+        items: The ids of the items that the call names.
+    """
+    run, reading, trigger = call.activation.run, call.reading, call.activation.run.trigger
+    made = trigger.plan.made_from if trigger.plan is not None else NOTHING
+    if run.chat_id is not None and trigger.seq is not None:
+        first = trigger.from_seq or trigger.seq
+        made = made.joined(_messages(reading, run.chat_id, first, trigger.seq, trigger.by))
+    if run.resumed is not None and run.resumed.seq is not None:
+        answer = run.resumed.seq
+        made = made.joined(_messages(reading, run.resumed.chat_id, answer, answer))
+    shown = reading.history.messages
+    if made.nothing and reading.chat is not None and shown:
+        made = _messages(reading, reading.chat.id, shown[0].seq, shown[-1].seq)
+    return made.naming(items)
+
+
+def _messages(
+    reading: Reading, chat_id: str, first: int, last: int, by: MemberRef | None = None
+) -> MadeFrom:
+    """Return the provenance of a span of messages, as far as the reading knows who wrote them."""
+    here = reading.chat is not None and reading.chat.id == chat_id
+    shown = {message.seq: message.sender.ref for message in reading.history.messages if here}
+    if by is not None:
+        shown.setdefault(last, by)
+    asked = range(first, last + 1)
+    people = People.of(shown[seq].person_id for seq in asked if seq in shown)
+    span = Span(chat_id=chat_id, first_seq=first, last_seq=last)
+    known = all(seq in shown for seq in asked)
+    return MadeFrom(spans=(span,), people=people if known else MANY)
+
+
 def readers_of(call: ToolContext) -> Audience:
     """Return the readers of the chat; without a chat, the audience of the trigger."""
     reading = call.reading
     return reading.destination if reading.chat is not None else content_of(call)
 
 
-def owner_at(call: ToolContext) -> Owner:
-    """Return the owner of items that are made now, with the audience of the content.
+def owner_at(call: ToolContext, *items: str) -> Owner:
+    """Return the owner of items that are made now, with the provenance of the content.
+
+    Args:
+        items: The ids of the items that the call names.
 
     Raises:
         Failed: There is no scope for the items; see `own_scope`.
@@ -196,6 +258,8 @@ def owner_at(call: ToolContext) -> Owner:
         agent_id=run.agent_id,
         scope=own_scope(call),
         audience=content_of(call),
+        authors=authors_of(call),
+        made_from=material_of(call, *items),
         source_chat_id=reading.chat.id if reading.chat else None,
         source_run_id=run.id,
     )

@@ -52,6 +52,7 @@ def list_documents(
     if query is not None:
         return _search(call, reach, query, limit, after)
     page = call.tool_services.documents.shown(reach, limit=limit, after=_position(reach, after))
+    call.activation.add_items(page.documents.values())
     lines: list[str] = []
     for folder, documents in groupby(page.documents.items(), key=lambda each: each[0].folder):
         lines.append(f"{_kept(reach, reach.folders[folder])}:")
@@ -71,6 +72,7 @@ def read_document(
 ) -> str:
     """Read a document, 10,000 characters at a time."""
     document = _found(call, name) if thread_id is None else _of_thread(call, thread_id, name)
+    call.activation.add_items([document])
     start = offset or 0
     if start > len(document.text):
         raise Correctable(f"it has {len(document.text):,} characters")
@@ -262,6 +264,7 @@ def _search(
     if after is not None:
         raise Correctable("after: a search has only one page")
     found = call.tool_services.document_search.search(reach, query, limit=limit)
+    call.activation.add_items(document for _, document, _ in found.items)
     lines = []
     for folder, document, offset in found.items:
         where = f"; from character {offset:,} on" if offset else ""

@@ -24,7 +24,7 @@ def save_memory(
     kind: Annotated[MemoryKind, Field(description="core: permanent; journal: 7 days.")],
 ) -> str:
     """Save a fact for later conversations, as one clear sentence."""
-    run, messages = call.activation.run, call.reading.history.messages
+    run = call.activation.run
     with refusals_as_tool_errors():
         memory, known = call.tool_services.memories.add(
             owner_at(call),
@@ -33,7 +33,6 @@ def save_memory(
             made_by="tool",
             reach=reach_at(call),
             memory_id=memory_id_of(call.effect, run.created_at),
-            span=(messages[0].seq, messages[-1].seq) if messages else None,
             guard=call.activation.claim.guard,
         )
     outcome = "this memory already exists" if known else "remembered"
@@ -59,6 +58,7 @@ def search_memories(
 ) -> str:
     """Search all your memories, beyond those shown."""
     found = call.tool_services.memory_search.search(reach_at(call), query, limit=limit)
+    call.activation.add_items(found)
     return "\n".join(map(_row, found)) or "no memories found"
 
 

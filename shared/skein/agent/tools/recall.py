@@ -8,7 +8,7 @@ from skein.agent.prompt.history import history_zone
 from skein.agent.prompt.names import names_in
 from skein.agent.tools.arguments import Id, Moment, Query
 from skein.agent.tools.base import tool
-from skein.agent.tools.context import ToolContext, readers_of
+from skein.agent.tools.context import ToolContext, readers_of, words_of
 from skein.errors import Correctable
 from skein.models.common.ownership import scopes_at
 from skein.services.chat_state.audience import scope_of
@@ -57,7 +57,7 @@ def recall(
         )
     )
     for entry in found.entries:
-        call.activation.add_held(entry.audience)
+        call.activation.add_held(entry.audience, words_of([entry.message]))
     names = names_in(reading).joined(entry.message.sender for entry in found.entries)
     here = reading.chat.id if reading.chat is not None else None
     lines = recalled_lines(found.entries, here, zone, names.__getitem__)

@@ -9,6 +9,7 @@ from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext
 from skein.errors import Conflict, Correctable, Failed, NotFound
 from skein.models.common.base import rfc3339
+from skein.models.common.provenance import NO_PEOPLE
 from skein.models.common.reason import Reason
 from skein.models.runs.run import Run, RunStatus
 from skein.services.common.quoting import quoted
@@ -38,9 +39,10 @@ def get_my_runs(
         limit=limit,
     )
     for other in runs:
-        call.activation.add_held(other.audience)
+        words = other.held.authors if other.held is not None else NO_PEOPLE
+        call.activation.add_held(other.audience, words)
         for sent in other.sent:
-            call.activation.add_held(sent.audience)
+            call.activation.add_held(sent.audience, words)
     return "\n".join(_row(other, this=run.id) for other in runs) or "there are no such runs"
 
 

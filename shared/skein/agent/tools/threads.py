@@ -19,6 +19,7 @@ from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.agent.tools.workspace import DocumentNames, SkillNames, author_of
 from skein.errors import Correctable, NotFound
 from skein.models.common.ownership import effect_id
+from skein.models.workspace.document import Document
 from skein.models.workspace.skill import CORE
 from skein.models.workspace.thread import EndedThreadStatus, Thread, ThreadKind
 from skein.services.workspace import thread_changes as changes
@@ -67,7 +68,8 @@ def create_thread(
         "priority": priority,
         "approach": approach,
     }
-    owner, author = owner_at(call), author_of(call)
+    named = [Document.id_of(name) for name in documents or ()]
+    owner, author = owner_at(call, *named), author_of(call)
     with refusals_as_tool_errors():
         thread = call.tool_services.threads.create(
             owner,
@@ -141,7 +143,8 @@ def update_thread(
     ]
     if not edits:
         raise Correctable("name at least one change")
-    thread = _changed(call, thread_id, changes.combined(edits))
+    named = [Document.id_of(name) for name in add_documents or ()]
+    thread = _changed(call, thread_id, changes.combined(edits), *named)
     shown = _added(call, thread, add_documents or (), add_skills or ())
     return "\n".join([f"thread {thread.id} updated", *shown])
 
@@ -181,11 +184,11 @@ def _chosen(call: ToolContext, thread_id: str | None) -> str:
     return chosen
 
 
-def _changed(call: ToolContext, thread_id: str | None, change: ThreadEdit) -> Thread:
+def _changed(call: ToolContext, thread_id: str | None, change: ThreadEdit, *named: str) -> Thread:
     chosen = _chosen(call, thread_id)
     with refusals_as_tool_errors():
         return call.tool_services.threads.change(
-            reach_at(call), chosen, change, author=author_of(call)
+            reach_at(call), chosen, change, author=author_of(call, *named)
         )
 
 
@@ -200,6 +203,7 @@ def _added(
     if not _is_active(call, thread):
         return []
     found = call.tool_services.threads.documents(reach_at(call), thread, documents)
+    call.activation.add_items(found.values())
     shown = [ShownDocument(name, found[name]) for name in documents]
     texts = _within(SHOWN_BYTES, lambda characters: "\n".join(texts_of(shown, characters)))
     return [
@@ -211,6 +215,7 @@ def _added(
 def _whole(call: ToolContext, thread: Thread) -> str:
     """Render a thread with documents as in a prompt, cut to 40,000 bytes if possible."""
     found = call.tool_services.threads.documents(reach_at(call), thread, thread.documents)
+    call.activation.add_items([thread, *found.values()])
     render = thread_text(thread, [ShownDocument(name, found[name]) for name in thread.documents])
     return _within(SHOWN_BYTES, render)
 

@@ -5,7 +5,13 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from skein.agent.tools.arguments import LINE
-from skein.agent.tools.context import ToolContext, content_of, readers_of
+from skein.agent.tools.context import (
+    ToolContext,
+    authors_of,
+    content_of,
+    material_of,
+    readers_of,
+)
 from skein.models.common.ownership import effect_id
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.workspace.document_edits import Author
@@ -20,11 +26,17 @@ SkillName = Annotated[
 SkillNames = Annotated[list[SkillName], Field(max_length=10)]
 
 
-def author_of(call: ToolContext) -> Author:
-    """Return the author of a change to a document or a thread."""
+def author_of(call: ToolContext, *items: str) -> Author:
+    """Return the author of a change to a document or a thread.
+
+    Args:
+        items: The ids of the items that the call names.
+    """
     reading, run = call.reading, call.activation.run
     return Author(
         audience=content_of(call),
+        authors=authors_of(call),
+        made_from=material_of(call, *items),
         source_chat_id=reading.chat.id if reading.chat else None,
         source_run_id=run.id,
         activation=run.activation,

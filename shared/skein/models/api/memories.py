@@ -70,11 +70,12 @@ class MemoryResource(Resource):
     def of(cls, memory: Memory) -> Self:
         """The resource of a memory."""
         apart = {"expires_at", "source", "deleted_at"}
+        span = memory.made_from.span_in(memory.source_chat_id)
         shared = {name: getattr(memory, name) for name in cls.model_fields if name not in apart}
         source = MemorySource(
             chat_id=memory.source_chat_id,
-            from_seq=memory.from_seq,
-            to_seq=memory.to_seq,
+            from_seq=span.first_seq if span else None,
+            to_seq=span.last_seq if span else None,
             run_id=memory.source_run_id,
         )
         deleted_at = memory.ended_at if memory.status == "removed" else None

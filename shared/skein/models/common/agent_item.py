@@ -89,7 +89,7 @@ class AgentItem(OwnedItem):
 
     def to_item(self) -> Item:
         """Return the item as table attributes, with its due pointer if it has one."""
-        return self.attributes()
+        return self.indexed()
 
 
 def touched(tenant: str, agent_id: str, scope: str | None, counter: str = "revision") -> Update:

@@ -112,6 +112,11 @@ class MemberRef(Value):
     def __str__(self) -> str:
         return f"{self.kind}#{key_part(self.id)}"
 
+    @property
+    def person_id(self) -> str | None:
+        """The id of a person; None for an agent."""
+        return self.id if self.kind == "user" else None
+
 
 class NamedMember(MemberRef):
     """A member, with the name that the other members see."""

@@ -2,11 +2,17 @@
 
 import hashlib
 from datetime import datetime, timedelta
-from typing import Protocol, Self
+from typing import Annotated, ClassVar, Protocol, Self
+
+from pydantic import Field
 
 from skein.models.common.audience import OPEN, Audience, may_change, may_show
-from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
-from skein.models.common.storage import Key, SortKeyPrefix
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
+from skein.models.common.provenance import NO_PEOPLE, NOTHING, MadeFrom, People, made_keys
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+
+Authors = Annotated[People, Field(exclude_if=lambda people: people == NO_PEOPLE)]
+ItemSources = Annotated[MadeFrom, Field(exclude_if=lambda made: made == NOTHING)]
 
 MAX_KEPT = 200  # active goals, and as many plans, per partition, including hidden ones
 EFFECT = SortKeyPrefix("EFFECT#")
@@ -49,15 +55,18 @@ def private_scope(*, user_id: str | None = None, chat_id: str | None = None) -> 
 
 
 class Owner(Value):
-    """The scope, audience and source of an item that an agent is about to make.
+    """The scope, audience and provenance of an item that an agent is about to make.
 
-    The fields are those of `OwnedItem`.
+    The fields are those of `OwnedItem`. Code sets them: consolidation from its chunk, a tool from
+    its run. An operator's item has no authors and no material.
     """
 
     tenant: Tenant
     agent_id: Identifier
     scope: str | None = None
     audience: Audience = OPEN
+    authors: Authors = NO_PEOPLE
+    made_from: ItemSources = NOTHING
     source_chat_id: Identifier | None = None
     source_run_id: Identifier | None = None
 
@@ -118,24 +127,58 @@ class Reach(Readers):
         return self.model_copy(update={"scopes": (scope,)})
 
 
-class OwnedItem(Stored):
-    """An item of an agent, with its scope, audience and source.
+class Derived(Stored):
+    """What an agent made, or an operator for it, with its provenance.
 
     Attributes:
-        scope: The scope of the item; see `owned_partition`.
+        TEXTS: The attributes with free text, in which people may be named.
+        agent_id: The agent that owns the item; None for a document of a chat.
         audience: The people who were present when the item was made, and so may be shown it.
+        authors: The people whose words the model's call was shown, by digest; see `provenance`.
+        made_from: The messages and items that were the material.
         source_chat_id: The chat in which the item was made; None if an API call or a run without a
             chat made it.
         source_run_id: The run that made the item.
+        updated_at: The last change, for kinds that record it.
     """
 
+    TEXTS: ClassVar[tuple[str, ...]] = ()
+
     tenant: Tenant
-    agent_id: Identifier
-    scope: str | None = None
+    agent_id: Identifier | None = None
     audience: Audience
+    authors: Authors = NO_PEOPLE
+    made_from: ItemSources = NOTHING
     source_chat_id: Identifier | None = None
     source_run_id: Identifier | None = None
     created_at: Instant
+    updated_at: Instant | None = None
+
+    @property
+    def by_operator(self) -> bool:
+        """Whether an operator made the item."""
+        return self.source_run_id is None
+
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        """The free texts of the item; None for each that is not set."""
+        return tuple(getattr(self, name) for name in self.TEXTS)
+
+    def indexed(self) -> Item:
+        """Return the item as table attributes, in the index of its source chats."""
+        keys = made_keys(self.tenant, self.agent_id, self.made_from.chats, rfc3339(self.created_at))
+        return self.attributes() | keys
+
+
+class OwnedItem(Derived):
+    """An item of an agent, in one of its scopes.
+
+    Attributes:
+        scope: The scope of the item; see `owned_partition`.
+    """
+
+    agent_id: Identifier
+    scope: str | None = None
 
 
 def effect_id(*parts: str | int) -> str:

@@ -33,8 +33,6 @@ class Memory(AgentItem):
     Attributes:
         id: `mem_<ulid>`, with the time of creation.
         kind: `core` memories stay, `journal` entries fade.
-        from_seq: The first source message in the source chat; None if no messages are the source.
-        to_seq: The last source message.
         made_by: What created the memory: consolidation, a tool, the API or reflection.
         constitutional: Whether neither the agent nor consolidation can delete or supersede it.
         fades_at: When a journal entry fades; None for core memories.
@@ -51,11 +49,10 @@ class Memory(AgentItem):
     LIVE_STATUS: ClassVar = "live"
     COUNTER: ClassVar = "revision"
     CACHED: ClassVar = True
+    TEXTS: ClassVar = ("text",)
 
     kind: MemoryKind
     text: MemoryText
-    from_seq: int | None = None
-    to_seq: int | None = None
     made_by: MadeBy
     constitutional: bool = False
     fades_at: Instant | None = None
@@ -85,6 +82,11 @@ class Memory(AgentItem):
         )
 
     @property
+    def by_operator(self) -> bool:
+        """Whether an operator made the memory, or made it constitutional."""
+        return self.made_by == "api" or self.constitutional
+
+    @property
     def age(self) -> tuple[datetime, str]:
         """The sort key for lists with the oldest memory first."""
         return self.created_at, self.id
@@ -106,7 +108,7 @@ class Memory(AgentItem):
 
     def to_item(self) -> Item:
         """Return the memory as table attributes; a journal entry has a pointer for reflection."""
-        item = self.attributes()
+        item = super().to_item()
         if self.fades_at is None:
             return item
         item["expires_at"] = int((self.fades_at + timedelta(days=KEPT_DAYS)).timestamp())

@@ -23,6 +23,7 @@ class Goal(AgentItem):
 
     PREFIX: ClassVar = SortKeyPrefix("GOAL#")
     COUNTER: ClassVar = "goals"
+    TEXTS: ClassVar = ("text",)
 
     text: GoalText
     priority: GoalPriority = 2

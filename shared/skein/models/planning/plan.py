@@ -46,6 +46,7 @@ class Plan(AgentItem):
 
     PREFIX: ClassVar = SortKeyPrefix("PLAN#")
     COUNTER: ClassVar = "plans"
+    TEXTS: ClassVar = ("name", "instruction")
 
     name: PlanName
     generation: int = 0
@@ -61,11 +62,6 @@ class Plan(AgentItem):
     own_time: bool = False
     reason: Annotated[StoredReason | None, Field(exclude_if=lambda reason: reason is None)] = None
     status: PlanStatus = "active"
-
-    @property
-    def by_operator(self) -> bool:
-        """Whether an operator set the plan."""
-        return self.source_run_id is None
 
     @property
     def person(self) -> str | None:
@@ -90,4 +86,4 @@ class Plan(AgentItem):
     def to_item(self) -> Item:
         """Return the plan as table attributes; the tick fires it at its next time."""
         due = due_pointer("plan", self.key, self.next_at) if self.next_at is not None else {}
-        return self.attributes() | due
+        return super().to_item() | due

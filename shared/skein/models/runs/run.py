@@ -8,6 +8,8 @@ from pydantic import Field
 
 from skein.models.common.audience import NOBODY, OPEN, Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
+from skein.models.common.ownership import Authors
+from skein.models.common.provenance import NO_PEOPLE, People
 from skein.models.common.reason import Reason, RecordedReason, StoredReason, reason_attributes
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
@@ -74,21 +76,25 @@ class HeldContent(Value):
         chat_id: The chat that the prompt showed; None if it showed none.
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
+        authors: The people whose words the prompt and the tool results held, by digest.
         borrowed: The borrowed context that the prompt held.
     """
 
     chat_id: Identifier | None = None
     readers: Audience
     audience: Audience
+    authors: Authors = NO_PEOPLE
     borrowed: ShownStaging | None = None
 
-    def with_shown(self, audience: Audience) -> "HeldContent":
+    def with_shown(self, audience: Audience, authors: People) -> "HeldContent":
         """Return the held content after a tool has shown more content.
 
         Args:
             audience: The people who were present for all of that content.
+            authors: The people whose words that content holds, by digest.
         """
-        return self.model_copy(update={"audience": self.audience.narrowed(audience)})
+        narrowed, joined = self.audience.narrowed(audience), self.authors.joined(authors)
+        return self.model_copy(update={"audience": narrowed, "authors": joined})
 
 
 class Run(Stored):

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import Identifier, Instant, MemberRef, Value
+from skein.models.common.ownership import Authors, ItemSources
+from skein.models.common.provenance import NO_PEOPLE, NOTHING
 
 TriggerType = Literal["chat_message", "manual", "plan", "service"]
 ResumeStatus = Literal["reply", "timeout"]
@@ -17,6 +19,8 @@ class PlanTrigger(Value):
     Attributes:
         chat_id: The chat of the plan, in which it was set or which an operator named.
         by_operator: Whether an operator set the plan.
+        authors: The people whose words the run that set the plan was shown, by digest.
+        made_from: The material of the plan.
     """
 
     id: Identifier
@@ -25,6 +29,8 @@ class PlanTrigger(Value):
     scheduled_at: Instant
     chat_id: Identifier | None = None
     by_operator: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
+    authors: Authors = NO_PEOPLE
+    made_from: ItemSources = NOTHING
 
 
 class ServiceTrigger(Value):

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from skein.models.common.audience import Audience
 from skein.models.common.base import Instant, Value
+from skein.models.common.provenance import MANY, People
 
 MAX_AGENT_SUMMARY = 500
 MAX_CHAT_SUMMARY = 4_000
@@ -18,6 +19,7 @@ class Summary(Value):
         from_seq: The first message that the summary is based on, over all renewals.
         seq: The newest message that the summary covers.
         audience: The people who were present for all of these messages.
+        authors: The people who wrote these messages, by digest.
         at: When the summary was made.
         title: The chat's title at that time, which the whole audience knew; None if the chat had no
             title.
@@ -27,6 +29,7 @@ class Summary(Value):
     from_seq: int
     seq: int
     audience: Audience
+    authors: People = MANY
     at: Instant
     title: Annotated[str | None, Field(exclude_if=lambda title: title is None)] = None
 
@@ -66,3 +69,4 @@ class PinnedSummary(Value):
     start: int
     from_seq: int
     audience: Audience
+    authors: People = MANY

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from skein.models.chats.chat import chat_partition
 from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
-from skein.models.common.ownership import Readers, effect_key_in, owned_partition
+from skein.models.common.ownership import Derived, Readers, effect_key_in, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 
 MAX_DOCUMENT_BYTES = 256 * 1024
@@ -102,18 +102,17 @@ class Folder(Value):
         return effect_key_in(self.partition, effect)
 
 
-class Document(Stored):
+class Document(Derived):
     """A named text of an agent or a chat.
 
     Attributes:
-        agent_id: The agent that owns the document; None if a chat owns it.
         scope: The scope of the agent's document; see `owned_partition`.
         chat_id: The chat that owns the document, which is shown to every agent that looks at the
             chat.
         audience: The people who were present for all sources of the document.
+        made_from: The material of all writes together.
         source_chat_id: The chat in which the document was last written; None if an API call or a
             run without a chat wrote it.
-        chat_ids: All chats in which the document was written; an erasure finds it by these.
         name: One line, unique in the folder.
         text: At most 256 KiB of UTF-8.
         pinned: Whether this is a pinned document, which prompts always show; `global` in the API.
@@ -122,22 +121,16 @@ class Document(Stored):
     """
 
     PREFIX: ClassVar = SortKeyPrefix("DOC#")
+    TEXTS: ClassVar = ("name", "text")
 
-    tenant: Tenant
-    agent_id: Identifier | None = None
     scope: str | None = None
     chat_id: Identifier | None = None
-    audience: Audience
-    source_chat_id: Identifier | None = None
-    source_run_id: Identifier | None = None
-    chat_ids: tuple[Identifier, ...] = ()
     name: DocumentName
     media_type: MediaType = DEFAULT_MEDIA_TYPE
     text: str = ""
     pinned: bool = False
     version: Annotated[int, Field(ge=1)] = 1
     generation: str = ""
-    created_at: Instant
     updated_at: Instant
 
     @staticmethod
@@ -170,8 +163,8 @@ class Document(Stored):
         return self.pinned or self.chat_id is not None
 
     def to_item(self) -> Item:
-        """Return the document as table attributes."""
-        return self.attributes()
+        """Return the document as table attributes, in the index of its source chats."""
+        return self.indexed()
 
 
 class PinnedDocuments(Stored):

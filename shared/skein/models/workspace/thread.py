@@ -1,13 +1,14 @@
 """Threads: units of work that own documents and skills, and the index of open threads."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StringConstraints
 
 from skein.models.common.audience import Audience
-from skein.models.common.base import Identifier, Instant, Stored, key_part
+from skein.models.common.base import Identifier, Instant, Stored, key_part, rfc3339
 from skein.models.common.ownership import OwnedItem, owned_partition
+from skein.models.common.provenance import made_keys
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.workspace.document import LISTS, DocumentName, Folder
 from skein.models.workspace.skill import SkillLabel, SkillLabels, SkillName
@@ -60,6 +61,11 @@ class Thread(OwnedItem):
         version: A number that every change raises.
     """
 
+    TEXTS: ClassVar = (
+        *("concern", "goal", "deliverable", "approach", "progress"),
+        *("blocking", "evidence", "learned"),
+    )
+
     id: Identifier
     concern: Concern
     goal: Aim | None = None
@@ -82,6 +88,11 @@ class Thread(OwnedItem):
     updated_at: Instant
     completed_at: Instant | None = None
     archived_at: Instant | None = None
+
+    @property
+    def texts(self) -> tuple[str | None, ...]:
+        """The free texts of the thread, and the names of its documents."""
+        return (*super().texts, *self.documents)
 
     @staticmethod
     def ended_key_of(tenant: str, agent_id: str, scope: str | None, thread_id: str) -> Key:
@@ -145,6 +156,15 @@ class ThreadIndex(Stored):
     def from_optional(cls, item: Item | None) -> Self:
         """Return the thread index of an item, or an empty one."""
         return cls() if item is None else cls.from_item(item)
+
+    def to_item(self) -> Item:
+        """Return the thread index as table attributes, in the index of all its source chats."""
+        chats = [chat_id for thread in self.threads for chat_id in thread.made_from.chats]
+        one = next(iter(self.threads), None)
+        if one is None:
+            return self.attributes()
+        at = rfc3339(one.created_at)
+        return self.attributes() | made_keys(one.tenant, one.agent_id, chats, at)
 
     def find(self, thread_id: str | None) -> Thread | None:
         """Return the open thread with this id; None if there is none."""

@@ -263,13 +263,13 @@ def _index_moved(
     )
     writes: list[Write] = [
         Delete(key, Is("version", moving.version)),
-        Put(there, merged.attributes(), at_version(index.version)),
+        Put(there, merged.to_item(), at_version(index.version)),
     ]
     for thread in threads[free:]:
         archived = thread.model_copy(
             update={"status": "archived", "archived_at": thread.updated_at}
         )
-        writes.append(Put(archived.ended_key, archived.attributes(), Missing()))
+        writes.append(Put(archived.ended_key, archived.indexed(), Missing()))
     return writes
 
 
@@ -281,7 +281,7 @@ def _index_renamed(item: Item, old: str, new: str) -> Sequence[Write]:
         return ()
     renamed = index.model_copy(update={"threads": threads, "version": index.version + 1})
     key = Key(item["pk"], item["sk"])
-    return (Put(key, renamed.attributes(), Is("version", index.version)),)
+    return (Put(key, renamed.to_item(), Is("version", index.version)),)
 
 
 def _thread_renamed(thread: Thread, old: str, new: str, scope: str | None) -> Thread:

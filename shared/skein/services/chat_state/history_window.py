@@ -93,4 +93,5 @@ def pin_of(summary: Summary, start: int) -> PinnedSummary:
         start=start,
         from_seq=summary.from_seq,
         audience=summary.audience,
+        authors=summary.authors,
     )

@@ -194,6 +194,8 @@ class AgentConsolidation:
         extracted = self.extractor.extract(
             target.agent, target.chat, known, target.transcript(chunk), target.profile(chunk)
         )
+        authors = owner.authors.joined(*(memory.authors for memory in known.core))
+        owner = owner.model_copy(update={"authors": authors})
         self.committer.keep(target, since, chunk, owner, extracted, spent + extracted.usage)
 
     def _close_to(self, chunk: Chunk, live: Sequence[Memory]) -> list[Memory]:

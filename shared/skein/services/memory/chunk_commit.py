@@ -99,7 +99,6 @@ class ChunkCommitter:
                     owner,
                     extracted.entries,
                     live,
-                    span=(chunk.from_seq, chunk.to_seq),
                     now=self.clock.now(),
                     ids=self.ids,
                 )

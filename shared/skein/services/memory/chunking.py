@@ -63,6 +63,11 @@ class Chunk(NamedTuple):
         return self.pieces[-1].message.seq
 
     @property
+    def senders(self) -> tuple[str | None, ...]:
+        """The people who wrote the messages, by id; None for an agent."""
+        return tuple(piece.message.sender.person_id for piece in self.pieces)
+
+    @property
     def tokens(self) -> int:
         """The length of the chunk's transcript in tokens."""
         return sum(piece.tokens for piece in self.pieces)

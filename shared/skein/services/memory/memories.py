@@ -68,7 +68,6 @@ class Memories(OwnedStore[Memory]):
         reach: Reach | None = None,
         constitutional: bool = False,
         memory_id: str | None = None,
-        span: tuple[int, int] | None = None,
         guard: Check | None = None,
     ) -> AddedMemory:
         """Add a memory (idempotent with the same `memory_id`).
@@ -86,7 +85,6 @@ class Memories(OwnedStore[Memory]):
             constitutional: Whether only operators can remove the memory.
             memory_id: The memory's id. For a run's effect, an id that is the same on every attempt.
                 None generates an id.
-            span: The first and the last message of the source chat that the memory is based on.
             guard: A check on the run that adds the memory.
 
         Raises:
@@ -103,7 +101,6 @@ class Memories(OwnedStore[Memory]):
                 memory_id=memory_id or f"mem_{self.ids.ulid()}",
                 made_by=made_by,
                 now=self.clock.now(),
-                span=span,
                 constitutional=constitutional,
             )
         except ValidationError as error:

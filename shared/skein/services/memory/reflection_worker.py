@@ -16,6 +16,7 @@ from skein.errors import Ambiguous, ConditionFailed, ModelRejected, Transient
 from skein.models.common.agent_item import touched
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Reach, owned_partition, scopes_at
+from skein.models.common.provenance import NO_PEOPLE, People
 from skein.models.common.storage import Is, Missing, Put, Update, Write, all_of
 from skein.models.directory.agent import Agent
 from skein.models.memory.memory import REFLECTION_LEAD, Memory
@@ -192,7 +193,8 @@ class Reflection:
         # Chosen entries over the limit keep their due pointer; the next day's job asks again.
         wanted_later = {one.id for one in chosen[most:]}
         decided = [one for one in fading if one.id not in wanted_later]
-        return self._keep(job, decided, [one.id for one in chosen[:most]], answer.usage)
+        authors = NO_PEOPLE.joined(*(memory.authors for memory in (*shown, *fading)))
+        return self._keep(job, decided, [one.id for one in chosen[:most]], answer.usage, authors)
 
     def _core(self, job: ReflectionJob, audience: Audience) -> list[Memory]:
         """Read the agent's core memories that may be shown to the audience `audience`."""
@@ -208,6 +210,7 @@ class Reflection:
         fading: Sequence[Memory],
         chosen: Sequence[str],
         usage: TokenUsage,
+        authors: People,
     ) -> int:
         """Write core memories for the chosen entries; mark the others as considered.
 
@@ -230,7 +233,7 @@ class Reflection:
             promoted: list[str] = []
             for memory in (Memory.from_item(found[m.key]) for m in fading if m.key in found):
                 if memory.id in new_ids and double_of("core", memory.text, known) is None:
-                    kept = self._core_of(memory, new_ids[memory.id])
+                    kept = self._core_of(memory, new_ids[memory.id], authors)
                     known.append(kept)
                     promoted.append(kept.id)
                     writes.append(Put(kept.key, kept.to_item(), Missing()))
@@ -253,8 +256,12 @@ class Reflection:
         self.metrics.count("MemoriesPromoted", promoted)
         return promoted
 
-    def _core_of(self, memory: Memory, memory_id: str) -> Memory:
-        """Return a core memory with the audience and the source messages of `memory`."""
+    def _core_of(self, memory: Memory, memory_id: str, authors: People) -> Memory:
+        """Return a core memory with the audience and the material of `memory`.
+
+        Args:
+            authors: The people whose words the question held, by digest.
+        """
         return memory.model_copy(
             update={
                 "id": memory_id,
@@ -262,6 +269,8 @@ class Reflection:
                 "made_by": "reflection",
                 "fades_at": None,
                 "promoted_from": memory.id,
+                "authors": authors,
+                "made_from": memory.made_from.naming([memory.id]),
                 "created_at": self.clock.now(),
                 "version": 1,
             }

@@ -52,7 +52,6 @@ def made(
     memory_id: str,
     made_by: MadeBy,
     now: datetime,
-    span: tuple[int, int] | None = None,
     constitutional: bool = False,
 ) -> Memory:
     """Build a new memory; a journal entry fades 7 days after `now`.
@@ -65,8 +64,6 @@ def made(
         id=memory_id,
         kind=kind,
         text=text,
-        from_seq=span[0] if span else None,
-        to_seq=span[1] if span else None,
         made_by=made_by,
         constitutional=constitutional,
         fades_at=now + timedelta(days=JOURNAL_DAYS) if kind == "journal" else None,
@@ -102,7 +99,6 @@ def remember(
     entries: Sequence[MemoryDraft],
     live: Sequence[Memory],
     *,
-    span: tuple[int, int],
     now: datetime,
     ids: Ids,
     made_by: MadeBy = "consolidation",
@@ -116,7 +112,6 @@ def remember(
         owner: The agent, and the scope, audience and source of the memories.
         entries: The new content, 1 to 10,000 characters each.
         live: The agent's live memories that may be shown to the same audience.
-        span: The first and the last message that the memories are based on.
         made_by: The author's role.
 
     Returns:
@@ -142,7 +137,6 @@ def remember(
                 memory_id=memory_id,
                 made_by=made_by,
                 now=now,
-                span=span,
             )
             known[entry.kind, words] = memory
             new.append(memory)

@@ -84,6 +84,8 @@ class Firing:
             scheduled_at=plan.deferred_from or plan.next_at,
             chat_id=plan.source_chat_id,
             by_operator=plan.by_operator,
+            authors=plan.authors,
+            made_from=plan.made_from,
         )
         started = agent_run(
             tenant=plan.tenant,

@@ -1,13 +1,14 @@
 """Agent data of an erased person: memories, goals, plans, documents, threads and effects.
 
-The erasure deletes everything in the person's own scope. In a private chat's scope, the erasure
-deletes items that may hold content of the person. An open item is deleted if it comes from the
-person's words, was made in a chat in the person's presence, or names the person; an operator's item
-is never deleted for a name. Watermarks are set back before the first deleted span, so that agents
-consolidate those chats again.
+The erasure deletes everything in the person's own scope. In the other scopes, it follows each
+item's provenance (`models/common/provenance.py`): an item goes if it was made from the person's
+messages, or in private in the person's presence. The scopes are those of the person's chats, and
+those that the index of source chats names. Provenance does not know whom a text names, so agents'
+items that name the person go, too. Watermarks are set back before the first deleted span, so that
+agents consolidate those chats again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,14 +16,17 @@ from functools import partial
 from skein.errors import NotFound
 from skein.models.chats.chat import chat_partition, epoch_raised
 from skein.models.common.agent_item import REVISION, touched
-from skein.models.common.ownership import EFFECT, EFFECT_KEPT, owned_partition
+from skein.models.common.ownership import EFFECT, EFFECT_KEPT, Derived, OwnedItem, owned_partition
+from skein.models.common.provenance import made_relation, mixed_relation
 from skein.models.common.storage import (
     META,
     Delete,
     Is,
     Item,
     Key,
+    Page,
     Put,
+    Query,
     Update,
     key_kind,
 )
@@ -44,15 +48,16 @@ from skein.models.workspace.thread import (
     ENDED_THREAD,
     OPEN_THREADS,
     RUN_LINK,
+    Thread,
     ThreadIndex,
     ThreadRunLink,
 )
 from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic
-from skein.services.common.pagination import items_under
+from skein.services.common.pagination import items_under, pages, read_items
 from skein.services.items.store import replaced
 from skein.services.privacy.erasure_rewind import ConsolidationRewind
-from skein.services.privacy.erasure_sweep import Sweep
+from skein.services.privacy.erasure_sweep import ROWS, Sweep
 from skein.services.workspace.documents import Documents
 from skein.settings import Settings
 
@@ -60,16 +65,17 @@ MINUTE = timedelta(minutes=1)  # tolerance: effect records store their time in w
 
 # Items that hold no content: revision counters, and the ids of pinned documents.
 BOOKKEEPING = (REVISION, PINS)
-# Sort keys of an agent's open partition to skip: bookkeeping, or erased elsewhere.
+# Sort keys of an agent's partition to skip: bookkeeping, or erased elsewhere.
 NOT_KEPT = (*BOOKKEEPING, OPEN_THREADS, META, Run.PREFIX, LIVE_RUN, PERMITS)
 OF_CHATS = (Document.PREFIX, EFFECT)  # items that a chat itself owns
 
-# Attributes of memories, goals, plans, documents and threads in which people are named.
-FREE_TEXTS = (
-    *("text", "name", "instruction", "concern", "goal", "deliverable", "approach", "progress"),
-    *("blocking", "evidence", "learned"),
-)
-
+ENTITIES: Mapping[str, type[Derived]] = {
+    Document.PREFIX.kind: Document,
+    Memory.PREFIX.kind: Memory,
+    Goal.PREFIX.kind: Goal,
+    Plan.PREFIX.kind: Plan,
+    ENDED_THREAD.kind: Thread,
+}
 KINDS = {
     Document.PREFIX.kind: "documents",
     EFFECT.kind: "effects",
@@ -97,20 +103,40 @@ class KeptEraser:
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Erase the data of each agent, then of each chat; yield each position."""
-        agents = {agent for erased in sweep.chats.values() for agent in erased.agents}
-        for agent_id in sorted(agents):
+        agents = sorted({agent for erased in sweep.chats.values() for agent in erased.agents})
+        indexed = self._indexed(sweep, agents)
+        for agent_id in agents:
             if after is None or agent_id > after:
                 self._erase_own_scope(sweep, agent_id)
-                for erased in sweep.chats.values():
-                    if erased.private and agent_id in erased.agents:
-                        self._erase_private_chat(sweep, agent_id, erased)
-                self._erase_open_scope(sweep, agent_id)
+                for scope in _scopes(sweep, agent_id, indexed):
+                    self._erase_scope(sweep, agent_id, scope)
                 yield agent_id
-        for erased in sorted(sweep.chats.values(), key=lambda erased: erased.chat_id):
-            position = f"~{erased.chat_id}"  # sorts after every agent
+        of_documents = {thing.chat_id for thing in indexed if isinstance(thing, Document)} - {None}
+        for chat_id in sorted({*sweep.chats, *map(str, of_documents)}):
+            position = f"~{chat_id}"  # sorts after every agent
             if after is None or position > after:
-                self._erase_items_of_chat(sweep, erased)
+                self._erase_items_of_chat(sweep, chat_id)
                 yield position
+
+    def _indexed(self, sweep: Sweep, agents: Sequence[str]) -> list[Derived]:
+        """Return what the index of source chats names for the person's chats.
+
+        An item made from several chats counts, too, if it is of one of `agents` or of a chat.
+        """
+        relations = [made_relation(sweep.tenant, chat_id) for chat_id in sweep.chats]
+        relations += [mixed_relation(sweep.tenant, agent_id) for agent_id in (*agents, None)]
+        return [
+            thing
+            for relation in relations
+            for rows in pages(partial(self._rows, relation))
+            for item in read_items(
+                self._table, [Key(row["pk"], row["sk"]) for row in rows]
+            ).values()
+            for thing in _things(item)
+        ]
+
+    def _rows(self, relation: str, start: Item | None) -> Page:
+        return self._table.query(Query(relation, index="gsi1", limit=ROWS, start=start))
 
     def _erase_own_scope(self, sweep: Sweep, agent_id: str) -> None:
         """Delete the person's own scope of an agent, revision counters and postings included."""
@@ -124,84 +150,24 @@ class KeptEraser:
                     self._table.write(Delete(Key(item["pk"], item["sk"])))
                     sweep.unsaved.counts[_kind(item)] += item["sk"] not in BOOKKEEPING
 
-    def _erase_private_chat(self, sweep: Sweep, agent_id: str, erased: ErasedChat) -> None:
-        scope = f"chat:{erased.chat_id}"
+    def _erase_scope(self, sweep: Sweep, agent_id: str, scope: str | None) -> None:
+        """Erase the items of one scope that rest on the person's words."""
         pk = owned_partition(sweep.tenant, agent_id, scope)
-        rests = partial(self._was_there, sweep, erased)
-        self._threads.clear(sweep, agent_id, scope, rests)
-        own = (*BOOKKEEPING, OPEN_THREADS)
-        items = [item for item in items_under(self._table, pk, "") if item["sk"] not in own]
-        going = [item for item in items if rests(item)]
-        self._rewind.before_erasing(sweep, agent_id, going, [erased])
-        self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
-
-    def _erase_items_of_chat(self, sweep: Sweep, erased: ErasedChat) -> None:
-        """Erase items that the chat itself owns: documents and effects."""
-        pk = chat_partition(sweep.tenant, erased.chat_id)
-        items = [item for prefix in OF_CHATS for item in items_under(self._table, pk, prefix)]
-        rests = self._was_there if erased.private else self._is_derived_here
-        going = [item for item in items if rests(sweep, erased, item)]
-        self._erase(sweep, items, going, epoch_raised(sweep.tenant, erased.chat_id))
-
-    def _was_there(self, sweep: Sweep, erased: ErasedChat, item: Item) -> bool:
-        """Return whether an item of a private chat may hold content of the person."""
-        if EFFECT.holds(item):
-            return _is_spent(sweep, item, erased.since)
-        if _is_for_them(sweep, item) or _names_them(sweep, item):
-            return True
-        moment = _made_at(item)
-        if moment is None:  # the record of a reflection, which holds only ids
-            return False
-        return moment >= erased.since and (sweep.suspect(moment) or self._by_suspect(sweep, item))
-
-    def _erase_open_scope(self, sweep: Sweep, agent_id: str) -> None:
-        pk = owned_partition(sweep.tenant, agent_id, None)
-        self._threads.clear(sweep, agent_id, None, partial(self._is_derived, sweep))
         items = [
             item for item in items_under(self._table, pk, "") if not item["sk"].startswith(NOT_KEPT)
         ]
-        going = [item for item in items if self._is_derived(sweep, item)]
-        ids, keys = {item.get("id") for item in going}, {item["sk"] for item in going}
-        going.extend(
-            item
-            for item in items
-            if item["sk"] not in keys and item.get("promoted_from") in ids - {None}
-        )
-        erased_chats = [erased for erased in sweep.chats.values() if agent_id in erased.agents]
-        self._rewind.before_erasing(sweep, agent_id, going, erased_chats)
-        self._erase(sweep, items, going, touched(sweep.tenant, agent_id, None))
+        going = _going(sweep, items)
+        gone = {_id(thing) for item in going for thing in _things(item)}
+        self._threads.clear(sweep, agent_id, scope, partial(_rests, sweep, gone=gone))
+        sources = [thing.made_from for item in going for thing in _things(item)]
+        self._rewind.before_erasing(sweep, agent_id, sources, first=scope is None)
+        self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
 
-    def _is_derived_here(self, sweep: Sweep, erased: ErasedChat, item: Item) -> bool:
-        del erased  # the item itself holds its source chat
-        return self._is_derived(sweep, item)
-
-    def _is_derived(self, sweep: Sweep, item: Item) -> bool:
-        """Return whether an open item may rest on the person's words, or names the person."""
-        if EFFECT.holds(item):
-            since = min((erased.since for erased in sweep.chats.values()), default=sweep.now)
-            return _is_spent(sweep, item, since)
-        if _is_for_them(sweep, item) or _names_them(sweep, item):
-            return True
-        sources = [str(_source(item)), *item.get("chat_ids", ())]
-        erased_chats = [sweep.chats[source] for source in sources if source in sweep.chats]
-        return any(self._is_derived_there(sweep, erased, item) for erased in erased_chats)
-
-    def _is_derived_there(self, sweep: Sweep, erased: ErasedChat, item: Item) -> bool:
-        moment = _made_at(item)
-        if moment is None:
-            return False
-        if not (sweep.suspect(moment) or self._by_suspect(sweep, item)):
-            return False
-        if item.get("to_seq") is not None:
-            return erased.first_seq is not None and item["to_seq"] >= erased.first_seq
-        return erased.first_seq is not None and moment >= erased.since
-
-    def _by_suspect(self, sweep: Sweep, item: Item) -> bool:
-        """Return whether the item's run started before the end of the first sweep."""
-        run_id = item.get("source_run_id")
-        found = self._table.get(Run.key_of(sweep.tenant, run_id)) if run_id else None
-        run = Run.from_item(found) if found else None
-        return run is not None and run.started_at is not None and sweep.suspect(run.started_at)
+    def _erase_items_of_chat(self, sweep: Sweep, chat_id: str) -> None:
+        """Erase items that a chat itself owns: documents and effects."""
+        pk = chat_partition(sweep.tenant, chat_id)
+        items = [item for prefix in OF_CHATS for item in items_under(self._table, pk, prefix)]
+        self._erase(sweep, items, _going(sweep, items), epoch_raised(sweep.tenant, chat_id))
 
     # ------------------------------------------------------------------ erasing
 
@@ -235,60 +201,106 @@ class KeptEraser:
             self._table.write(Delete(document.key))
 
 
-def _is_spent(sweep: Sweep, effect: Item, since: datetime) -> bool:
+def _scopes(sweep: Sweep, agent_id: str, indexed: Sequence[Derived]) -> list[str | None]:
+    """Return the agent's scopes that may have items made from the person's words, open last."""
+    own = {f"user:{user_id}" for user_id in sweep.subject.ids}
+    theirs = {
+        f"chat:{erased.chat_id}"
+        for erased in sweep.chats.values()
+        if erased.private and agent_id in erased.agents
+    }
+    found = {
+        thing.scope
+        for thing in indexed
+        if isinstance(thing, OwnedItem | Document) and thing.agent_id == agent_id
+    }
+    return [*sorted({each for each in theirs | found if each is not None} - own), None]
+
+
+def _things(item: Item) -> tuple[Derived, ...]:
+    """Return what an item of the table holds: one thing, open threads, or nothing with words."""
+    if item["sk"] == OPEN_THREADS:
+        return ThreadIndex.from_item(item).threads
+    kind = ENTITIES.get(key_kind(item["sk"]))
+    return (kind.from_item(item),) if kind is not None else ()
+
+
+def _id(thing: Derived) -> str:
+    return str(getattr(thing, "id", ""))
+
+
+def _going(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
+    """Return the items that rest on the person's words, and those made from such items."""
+    going = [item for item in items if _is_to_go(sweep, item)]
+    gone = {_id(thing) for item in going for thing in _things(item)}
+    keys = {item["sk"] for item in going}
+    going += [
+        item
+        for item in items
+        if item["sk"] not in keys
+        and any(not gone.isdisjoint(thing.made_from.items) for thing in _things(item))
+    ]
+    return going
+
+
+def _is_to_go(sweep: Sweep, item: Item) -> bool:
+    """Return whether an item rests on the person's words, or only the person may be shown it."""
+    if EFFECT.holds(item):
+        return _is_spent(sweep, item)
+    present = (item.get("audience") or {}).get("people", ())
+    if not set(present).isdisjoint(sweep.subject.ids):
+        return True
+    return any(_rests(sweep, thing, gone=()) for thing in _things(item))
+
+
+def _rests(sweep: Sweep, thing: Derived, *, gone: Collection[str]) -> bool:
+    """Return whether a thing rests on the person's words, or names the person.
+
+    An operator's thing never goes for a name. `gone` holds the ids of things that go anyway.
+    """
+    ids = sweep.subject.ids
+    if thing.audience.counts(ids) or (isinstance(thing, Plan) and thing.set_by in ids):
+        return True
+    if any(_is_made_there(sweep, erased, thing) for erased in sweep.chats.values()):
+        return True
+    if not set(gone).isdisjoint(thing.made_from.items):
+        return True
+    return not thing.by_operator and sweep.names_them(*thing.texts)
+
+
+def _is_made_there(sweep: Sweep, erased: ErasedChat, thing: Derived) -> bool:
+    """Return whether a thing was made from a chat's messages that the erasure takes.
+
+    These are the person's own, and in private all since the person joined. Words of agents alone
+    count if they were said after the person's. Where it is not certain that a message of the
+    person's was among them, only things from before the end of the first sweep count.
+    """
+    made = thing.made_from
+    if made.reaches(erased.chat_id, erased.first_seq) and made.wrote(sweep.subject.ids):
+        certain = made.people.includes(sweep.subject.ids)
+    elif erased.private and made.reaches(erased.chat_id, erased.present_seq or 1):
+        certain = False
+    else:
+        return False
+    return certain or sweep.suspect(thing.updated_at or thing.created_at)
+
+
+def _is_spent(sweep: Sweep, effect: Item) -> bool:
     """Return whether an effect's record may concern the person and is no longer needed.
 
-    Only records written between `since` and the end of the first sweep count. While the first
-    sweep is at work, a run may still need its records.
+    Only records written since the person joined a chat and up to the end of the first sweep count.
+    While the first sweep is at work, a run may still need its records.
     """
+    since = min((erased.since for erased in sweep.chats.values()), default=sweep.now)
     made_at = datetime.fromtimestamp(int(effect["expires_at"]), UTC) - EFFECT_KEPT
     swept_at = sweep.erasure.swept_at
     return swept_at is not None and since <= made_at + MINUTE and made_at <= swept_at
-
-
-def _source(item: Item) -> str | None:
-    """Return an item's source chat; without one, the home chat of its run."""
-    if item.get("chat_id") or item.get("source_chat_id"):
-        return str(item.get("chat_id") or item["source_chat_id"])
-    try:
-        return Run.home_of(str(item.get("source_run_id")))
-    except ValueError:
-        return None
-
-
-def _is_for_them(sweep: Sweep, item: Item) -> bool:
-    """Return whether the person is in an item's audience, or had the item made."""
-    people = (item.get("audience") or {}).get("people", ())
-    return not {*people, item.get("set_by")}.isdisjoint(sweep.subject.ids)
-
-
-def _names_them(sweep: Sweep, item: Item) -> bool:
-    """Return whether an agent named the person in an item's free text; see `Sweep.names_them`.
-
-    An operator's item is never erased for a name in it.
-    """
-    if _is_of_operator(item):
-        return False
-    return sweep.names_them(*map(item.get, FREE_TEXTS), *item.get("documents", ()))
-
-
-def _is_of_operator(item: Item) -> bool:
-    """Return whether an operator made an item, last changed it, or made it constitutional."""
-    if item.get("made_by") is not None:  # a memory
-        return item["made_by"] == "api" or bool(item.get("constitutional"))
-    return item.get("source_run_id") is None
 
 
 def _kind(item: Item) -> str:
     """Return the kind of an item for the report, from its sort key."""
     kind = key_kind(item["sk"])
     return KINDS.get(kind, kind.lower())
-
-
-def _made_at(item: Item) -> datetime | None:
-    """Return the time of the last update, or else of creation; None without either."""
-    written_at = item.get("updated_at") or item.get("created_at")
-    return datetime.fromisoformat(str(written_at)) if written_at else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,20 +311,20 @@ class ThreadEraser:
     clock: Clock
 
     def clear(
-        self, sweep: Sweep, agent_id: str, scope: str | None, going: Callable[[Item], bool]
+        self, sweep: Sweep, agent_id: str, scope: str | None, going: Callable[[Derived], bool]
     ) -> None:
         """Remove the open threads that `going` selects from their thread index."""
 
         def attempt() -> None:
             index = ThreadIndex.from_optional(self.table.get(key))
-            gone = [each for each in index.threads if going({"sk": "", **each.attributes()})]
+            gone = [each for each in index.threads if going(each)]
             if not gone:
                 return
             after = index
             for thread in gone:
                 after = after.without(thread.id)
             after = after.model_copy(update={"version": index.version + 1})
-            self.table.write(Put(key, after.attributes(), Is("version", index.version)))
+            self.table.write(Put(key, after.to_item(), Is("version", index.version)))
             sweep.unsaved.counts["threads"] += len(gone)
             for thread in gone:
                 self.drop_run_links(sweep, key.pk, thread.id)

@@ -1,5 +1,6 @@
 """Set back the watermarks of consolidation, so that agents process a chat again."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -7,15 +8,14 @@ from typing import Any
 from skein.errors import NotFound
 from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef
+from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import (
     Absent,
     Is,
-    Item,
     Update,
     Write,
     all_of,
 )
-from skein.models.privacy.erasure import ErasedChat
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
@@ -33,29 +33,26 @@ class ConsolidationRewind:
     settings: Settings
 
     def before_erasing(
-        self, sweep: Sweep, agent_id: str, going: list[Item], erased_chats: list[ErasedChat]
+        self, sweep: Sweep, agent_id: str, going: Sequence[MadeFrom], *, first: bool
     ) -> None:
-        """Set watermarks back before the first span of messages that `going` was made from.
+        """Set an agent's watermarks back before the first span of messages of deleted items.
 
-        Call this before `going` is deleted: after a crash, the same items give the same watermarks.
+        Call this before the items are deleted: after a crash, the same items give the same
+        watermarks.
+
+        Args:
+            going: The material of the items.
+            first: Whether, in the first sweep, the person's first message counts, too.
         """
-        for erased in erased_chats:
-            self._set_back(sweep, agent_id, erased, going)
-
-    def _set_back(self, sweep: Sweep, agent_id: str, erased: ErasedChat, going: list[Item]) -> None:
-        """Set one chat's watermark back before the first span that is deleted.
-
-        In the first sweep, the person's first message counts, too.
-        """
-        spans = [
-            item["from_seq"]
-            for item in going
-            if item.get("source_chat_id") == erased.chat_id and item.get("from_seq") is not None
-        ]
-        if spans or (erased.first_seq is not None and sweep.erasure.swept_at is None):
-            first = min([*spans, *([erased.first_seq] if erased.first_seq is not None else [])])
-            attempt = partial(self._set_back_once, sweep, agent_id, erased.chat_id, first - 1)
-            optimistic(self.clock, attempt)
+        for erased in sweep.chats.values():
+            spans = [made.span_in(erased.chat_id) for made in going]
+            seqs = [span.first_seq for span in spans if span is not None]
+            if first and erased.first_seq is not None and sweep.erasure.swept_at is None:
+                seqs.append(erased.first_seq)
+            if seqs and agent_id in erased.agents:
+                seq = min(seqs) - 1
+                attempt = partial(self._set_back_once, sweep, agent_id, erased.chat_id, seq)
+                optimistic(self.clock, attempt)
 
     def _set_back_once(self, sweep: Sweep, agent_id: str, chat_id: str, seq: int) -> None:
         try:

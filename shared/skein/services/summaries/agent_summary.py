@@ -5,12 +5,13 @@ long as a summary is stale, so a crash delays the renewal by at most one cooldow
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from skein.errors import ConditionFailed, NotFound
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.base import MemberRef
+from skein.models.common.provenance import NO_PEOPLE, People
 from skein.models.common.storage import Absent, Is, Item, Query, Update, all_of
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import SummaryJob
@@ -73,7 +74,7 @@ class AgentSummaries:
         question = texts.ask_agent(agent, chat, earlier.text if earlier else None, messages)
         text = self.summarizer.ask(job, question, texts.AGENT_SCHEMA, texts.two_lines)
         from_seq = earlier.from_seq if earlier else messages[0].seq
-        self._keep(chat, member, claimed, text, from_seq)
+        self._keep(chat, member, claimed, text, from_seq, authors_of(earlier, messages))
 
     def _agent(self, tenant: str, ref: MemberRef) -> Agent | None:
         item = self.table.get(Agent.key_of(tenant, ref.id))
@@ -124,6 +125,7 @@ class AgentSummaries:
         claimed: SummaryState,
         text: str | None,
         from_seq: int,
+        authors: People,
     ) -> None:
         """Store the new summary, or count the failure if there is no text.
 
@@ -137,6 +139,7 @@ class AgentSummaries:
                 from_seq=from_seq,
                 seq=chat.last_seq,
                 audience=audience_of(chat, since_seq=from_seq),
+                authors=authors,
                 at=self.clock.now(),
                 title=chat.title,
             )
@@ -154,6 +157,12 @@ def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:
     """Select the messages with text of people and agents among a chat's items."""
     messages = (chat.as_now(Message.from_item(item)) for item in items)
     return [message for message in messages if message.kind == "text" and message.text]
+
+
+def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> People:
+    """Return the people whose words a new summary holds, by digest."""
+    known = earlier.authors if earlier is not None else NO_PEOPLE
+    return known.joined(People.in_digests(message.sender.person_id for message in messages))
 
 
 def stored_state(state: SummaryState | None) -> dict[str, object] | None:

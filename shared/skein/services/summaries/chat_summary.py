@@ -20,7 +20,7 @@ from skein.services.chat_state.sessions import first_to_summarize
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic
 from skein.services.summaries import model as texts
-from skein.services.summaries.agent_summary import stored_state, text_messages
+from skein.services.summaries.agent_summary import authors_of, stored_state, text_messages
 from skein.services.summaries.model import Summarizer
 from skein.services.summaries.staleness import chat_renewal_at
 from skein.settings import Settings
@@ -81,6 +81,7 @@ class ChatSummaries:
             from_seq=from_seq,
             seq=seq,
             audience=audience_of(chat, since_seq=from_seq),
+            authors=authors_of(earlier, messages),
             at=self.clock.now(),
         )
         self._settle(chat, summary or None)

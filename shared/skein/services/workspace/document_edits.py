@@ -10,6 +10,8 @@ from pydantic import ValidationError
 from skein.errors import Conflict, NotFound, TooLarge, Unprocessable
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Derived
+from skein.models.common.provenance import NO_PEOPLE, NOTHING, MadeFrom, People
 from skein.models.common.storage import (
     Check,
     Condition,
@@ -46,6 +48,8 @@ class Author:
     Attributes:
         audience: Audience of everything that the change is made from. A new document gets this
             audience.
+        authors: The people whose words the run was shown, by digest.
+        made_from: The material of the change.
         source_chat_id: The chat in which the change is made.
         source_run_id: The run that makes the change.
         activation: The number of the run's activation.
@@ -54,6 +58,8 @@ class Author:
     """
 
     audience: Audience = OPEN
+    authors: People = NO_PEOPLE
+    made_from: MadeFrom = NOTHING
     source_chat_id: str | None = None
     source_run_id: str | None = None
     activation: int | None = None
@@ -108,9 +114,10 @@ def new_document(
         return Document(
             **dict(folder),
             audience=author.audience,
+            authors=author.authors,
+            made_from=author.made_from,
             source_chat_id=author.source_chat_id,
             source_run_id=author.source_run_id,
-            chat_ids=chats_of((), author),
             name=name,
             media_type=revision.media_type or DEFAULT_MEDIA_TYPE,
             text=text,
@@ -141,7 +148,8 @@ def changed_document(
         "pinned": before.pinned if revision.pinned is None else revision.pinned,
         "source_chat_id": author.source_chat_id or before.source_chat_id,
         "source_run_id": author.source_run_id or before.source_run_id,
-        "chat_ids": chats_of(before.chat_ids, author),
+        "authors": before.authors.joined(author.authors),
+        "made_from": material_of(before, author),
         "version": before.version + 1,
         "updated_at": stamp.now,
     }
@@ -151,19 +159,17 @@ def changed_document(
         raise invalid_arguments(error) from None
 
 
-def chats_of(before: tuple[str, ...], author: Author) -> tuple[str, ...]:
-    """Return the chats that contributed to a document, including the chat of `author`.
+def material_of(before: Derived, author: Author) -> MadeFrom:
+    """Return the material of an item together with that of a change.
 
     Raises:
-        Conflict: 100 other chats already contributed. An erasure finds the document by this list,
-            so the list is bounded.
+        Conflict: 100 other chats already contributed. An erasure checks each of them, so the list
+            is bounded.
     """
-    chat_id = author.source_chat_id
-    if chat_id is None or chat_id in before:
-        return before
-    if len(before) >= MAX_SOURCES:
-        raise Conflict(f"{MAX_SOURCES} chats already contribute to this document; create a new one")
-    return (*before, chat_id)
+    made_from = before.made_from.joined(author.made_from)
+    if len(made_from.chats) > MAX_SOURCES:
+        raise Conflict(f"{MAX_SOURCES} chats already contribute to this; create a new one")
+    return made_from
 
 
 def revised_text(text: str, revision: Revision) -> str:

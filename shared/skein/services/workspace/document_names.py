@@ -64,4 +64,4 @@ def threads_renamed(
     if threads == index.threads:
         return []
     changed = index.model_copy(update={"threads": threads, "version": index.version + 1})
-    return [Put(key, changed.attributes(), Is("version", index.version))]
+    return [Put(key, changed.to_item(), Is("version", index.version))]

@@ -125,7 +125,7 @@ def moved(there: Reach, found: ThreadSnapshot, after: Thread) -> list[Write]:
     if after.status == "open":
         return [put(there, index, index.with_thread(after))]
     return [
-        Put(after.ended_key, after.attributes(), Missing()),
+        Put(after.ended_key, after.indexed(), Missing()),
         put(there, index, index.without(after.id)),
     ]
 
@@ -149,7 +149,7 @@ def put(there: Reach, before: ThreadIndex, after: ThreadIndex) -> Write:
     Raises:
         TooLarge: The threads hold too much text.
     """
-    item = after.model_copy(update={"version": before.version + 1}).attributes()
+    item = after.model_copy(update={"version": before.version + 1}).to_item()
     most_shown = MAX_INDEX_BYTES if there.readers is None else MAX_INDEX_BYTES // 2
     size = _size(there, after)
     if size > max(most_shown, _size(there, before)):

@@ -23,7 +23,7 @@ from skein.ports import Clock, Ids, Table
 from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor, list_partition
 from skein.services.items.store import FULL, check_change
-from skein.services.workspace.document_edits import OPERATOR, Author
+from skein.services.workspace.document_edits import OPERATOR, Author, material_of
 from skein.services.workspace.thread_changes import (
     ThreadEdit,
     ThreadResources,
@@ -226,6 +226,8 @@ class Threads:
                 update={
                     "version": before.version + 1,
                     "updated_at": self.clock.now(),
+                    "authors": before.authors.joined(author.authors),
+                    "made_from": material_of(before, author),
                     "source_run_id": author.source_run_id or before.source_run_id,
                 }
             )

@@ -1,0 +1,192 @@
+"""Provenance: whose words an item holds, and which messages it was made from.
+
+Code records both (docs/security.md, "Provenance"). `authors` says whose words the model's call was
+shown, so that secrecy and rights can follow it. `made_from` says which messages were the material,
+so that erasure and rewinds can follow it. What a model says about its sources is for display only.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from itertools import groupby
+
+from skein.models.common.base import Identifier, Value, key_part
+
+MAX_PEOPLE = 20  # of one item or call; more are "many"
+MAX_SPANS = 20  # of one item; more widen to one span for each chat
+MARK_CHARACTERS = 16  # of a digest, 64 bits
+
+
+class People(Value):
+    """Some people, or many: more than 20, or not known exactly.
+
+    Attributes:
+        ids: At most 20 ids or digests, sorted.
+        many: Whether there may be others. Rights fail closed then.
+    """
+
+    ids: tuple[Identifier, ...] = ()
+    many: bool = False
+
+    @classmethod
+    def of(cls, ids: Iterable[str | None]) -> "People":
+        """Return the people with these ids, without None; many if there are more than 20."""
+        known = sorted({each for each in ids if each is not None})
+        return cls(ids=tuple(known)) if len(known) <= MAX_PEOPLE else MANY
+
+    @classmethod
+    def in_digests(cls, ids: Iterable[str | None]) -> "People":
+        """Return the people by digest, so that the result names nobody and is never erased."""
+        return cls.of(digest_of(each) for each in ids if each is not None)
+
+    @property
+    def none(self) -> bool:
+        """Whether there is nobody."""
+        return not self.ids and not self.many
+
+    def joined(self, *others: "People") -> "People":
+        """Return the people of all."""
+        everyone = (self, *others)
+        if any(each.many for each in everyone):
+            return MANY
+        return People.of(known for each in everyone for known in each.ids)
+
+    def includes(self, ids: Iterable[str]) -> bool:
+        """Tell whether one of `ids` is known to be among the people."""
+        return not set(self.ids).isdisjoint(ids)
+
+    def may_include(self, ids: Iterable[str]) -> bool:
+        """Tell whether one of `ids` may be among the people."""
+        return self.many or self.includes(ids)
+
+
+NO_PEOPLE = People()
+MANY = People(many=True)
+
+
+class Span(Value):
+    """Consecutive messages of one chat, both ends included."""
+
+    chat_id: Identifier
+    first_seq: int
+    last_seq: int
+
+
+class MadeFrom(Value):
+    """The material of an item, besides what the model knows.
+
+    Attributes:
+        spans: The messages, by chat and number, without overlaps.
+        people: The people who wrote these messages, by id.
+        items: The ids of the agent's items that the call named, sorted.
+    """
+
+    spans: tuple[Span, ...] = ()
+    people: People = NO_PEOPLE
+    items: tuple[Identifier, ...] = ()
+
+    @classmethod
+    def messages(
+        cls, chat_id: str, first_seq: int, last_seq: int, people: Iterable[str | None]
+    ) -> "MadeFrom":
+        """Return the provenance of what is made from a span of messages.
+
+        Args:
+            people: The ids of the people who wrote them; None stands for an agent.
+        """
+        span = Span(chat_id=chat_id, first_seq=first_seq, last_seq=last_seq)
+        return cls(spans=(span,), people=People.of(people))
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no message and no item was the material."""
+        return not self.spans and not self.items
+
+    @property
+    def chats(self) -> tuple[str, ...]:
+        """The ids of the chats of the messages, sorted."""
+        return tuple(dict.fromkeys(span.chat_id for span in self.spans))
+
+    def joined(self, *others: "MadeFrom") -> "MadeFrom":
+        """Return the material of all; too many spans widen, and none is dropped."""
+        parts = (self, *others)
+        return MadeFrom(
+            spans=_narrowed([span for part in parts for span in part.spans]),
+            people=self.people.joined(*(part.people for part in others)),
+            items=tuple(sorted({each for part in parts for each in part.items})),
+        )
+
+    def naming(self, ids: Iterable[str]) -> "MadeFrom":
+        """Return the material with further items that the call names."""
+        return self.model_copy(update={"items": tuple(sorted({*self.items, *ids}))})
+
+    def span_in(self, chat_id: str | None) -> Span | None:
+        """Return one span that holds all messages of a chat; None if there is none."""
+        return next((s for s in _widened(self.spans) if s.chat_id == chat_id), None)
+
+    def reaches(self, chat_id: str, seq: int | None) -> bool:
+        """Tell whether a message of a chat from number `seq` on was material; None is no number."""
+        return seq is not None and any(
+            span.chat_id == chat_id and span.last_seq >= seq for span in self.spans
+        )
+
+    def wrote(self, ids: Iterable[str]) -> bool:
+        """Tell whether one of these people may have written the messages.
+
+        Words of agents alone may repeat those of everybody in their chat.
+        """
+        return self.people.none or self.people.may_include(ids)
+
+
+NOTHING = MadeFrom()
+
+
+def digest_of(user_id: str) -> str:
+    """Return a person's digest, by which `authors` names the person."""
+    return hashlib.sha256(user_id.encode()).hexdigest()[:MARK_CHARACTERS]
+
+
+def made_relation(tenant: str, chat_id: str) -> str:
+    """Return the `gsi1` partition of the items that were made from one chat alone."""
+    return f"{key_part(tenant)}#MADE#{key_part(chat_id)}"
+
+
+def mixed_relation(tenant: str, agent_id: str | None) -> str:
+    """Return the `gsi1` partition of an agent's items that were made from several chats.
+
+    Documents of a chat belong to no agent, and have one partition for all.
+    """
+    return f"{key_part(tenant)}#MIXED#{key_part(agent_id or '')}"
+
+
+def made_keys(tenant: str, agent_id: str | None, chats: Iterable[str], at: str) -> dict[str, str]:
+    """Return the `gsi1` keys of an item made from these chats; none for no chat.
+
+    An item has one index entry, so the index adds no write.
+    """
+    known = sorted(set(chats))
+    if not known:
+        return {}
+    alone = len(known) == 1
+    relation = made_relation(tenant, known[0]) if alone else mixed_relation(tenant, agent_id)
+    return {"gsi1pk": relation, "gsi1sk": at}
+
+
+def _narrowed(spans: list[Span]) -> tuple[Span, ...]:
+    """Join spans that touch; if more than 20 are left, each chat gets one span."""
+    joined: list[Span] = []
+    for span in sorted(spans, key=lambda each: (each.chat_id, each.first_seq, each.last_seq)):
+        last = joined[-1] if joined else None
+        if last is None or last.chat_id != span.chat_id or span.first_seq > last.last_seq + 1:
+            joined.append(span)
+        elif span.last_seq > last.last_seq:
+            joined[-1] = last.model_copy(update={"last_seq": span.last_seq})
+    return tuple(joined) if len(joined) <= MAX_SPANS else _widened(joined)
+
+
+def _widened(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Return one span for each chat, which holds all spans of the chat; `spans` are sorted."""
+    groups = (list(group) for _, group in groupby(spans, key=lambda span: span.chat_id))
+    return tuple(
+        group[0].model_copy(update={"last_seq": max(span.last_seq for span in group)})
+        for group in groups
+    )
