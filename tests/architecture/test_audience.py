@@ -182,6 +182,7 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
     }
     assert showing == {
         "agent/prompt/other_chats.py",
+        "agent/reading/held_content.py",
         "agent/reading/history.py",
         "agent/reading/other_chats.py",
     }

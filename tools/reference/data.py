@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
 from skein.models.chats import borrowed, chat, idempotency
-from skein.models.common import agent_item, ownership
+from skein.models.common import agent_item, ownership, provenance
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef, Stored
 from skein.models.common.storage import Key
@@ -303,6 +303,8 @@ RELATIONS: Mapping[str, Any] = {
     run.runs_relation(TENANT, AGENT, date(2026, 2, 18)).replace("2026-02-18", "{day}"): (
         run.runs_relation
     ),
+    provenance.made_relation(TENANT, CHAT): provenance.made_relation,
+    provenance.mixed_relation(TENANT, AGENT): provenance.mixed_relation,
     agent.agents_relation(TENANT): agent.agents_relation,
     user.users_relation(TENANT): user.users_relation,
     line.lines_relation(TENANT): line.lines_relation,

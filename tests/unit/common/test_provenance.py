@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 
 from skein.models.common.provenance import (
     MANY,
-    MAX_PEOPLE,
+    MAX_AUTHORS,
     MAX_SPANS,
-    NO_PEOPLE,
+    NO_AUTHORS,
     NOTHING,
+    Authors,
     MadeFrom,
-    People,
     made_keys,
 )
 
@@ -31,7 +31,7 @@ def test_no_message_and_no_person_is_dropped_when_material_is_joined(parts: list
     whole = NOTHING.joined(*parts)
     assert len(whole.spans) <= MAX_SPANS
     for part in parts:
-        assert part.people.may_include(whole.people.ids) or whole.people.many
+        assert part.writers.may_include(whole.writers.ids) or whole.writers.many
         [span] = part.spans
         assert any(
             each.chat_id == span.chat_id
@@ -47,7 +47,7 @@ def test_joined_material_does_not_depend_on_the_order(
 ) -> None:
     whole = NOTHING.joined(*some, *others)
     again = NOTHING.joined(*others, *some)
-    assert (whole.chats, whole.people) == (again.chats, again.people)
+    assert (whole.chats, whole.writers) == (again.chats, again.writers)
     assert whole.joined(whole) == whole
 
 
@@ -70,20 +70,20 @@ def test_more_spans_than_fit_widen_to_one_for_each_chat() -> None:
 
 
 def test_more_people_than_fit_are_many_and_may_be_anybody() -> None:
-    known = People.of(f"usr_{number:02}" for number in range(MAX_PEOPLE))
+    known = Authors.of(f"usr_{number:02}" for number in range(MAX_AUTHORS))
     assert not known.many
     assert known.joined(known) == known
-    assert known.joined(People.of(["usr_new"])) == MANY
+    assert known.joined(Authors.of(["usr_new"])) == MANY
     assert MANY.joined(known).may_include(["usr_never_seen"])
     assert not known.may_include(["usr_never_seen"])
 
 
 def test_people_in_digests_names_nobody_and_still_compares() -> None:
-    people = People.in_digests(["usr_ann", None, "usr_ben"])
+    people = Authors.in_digests(["usr_ann", None, "usr_ben"])
     assert len(people.ids) == 2
     assert not any("usr" in each for each in people.ids)
-    assert people == People.in_digests(["usr_ben", "usr_ann", "usr_ann"])
-    assert People.in_digests([None]) == NO_PEOPLE
+    assert people == Authors.in_digests(["usr_ben", "usr_ann", "usr_ann"])
+    assert Authors.in_digests([None]) == NO_AUTHORS
 
 
 def test_reaches_only_messages_from_a_number_on() -> None:

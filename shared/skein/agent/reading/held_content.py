@@ -2,8 +2,8 @@
 
 from skein.agent.reading.reading import Reading
 from skein.models.common.audience import may_show
-from skein.models.common.ownership import Derived
-from skein.models.common.provenance import People
+from skein.models.common.ownership import DerivedItem
+from skein.models.common.provenance import Authors
 from skein.models.runs.run import HeldContent, Run
 from skein.models.summaries.summary import PinnedSummary, Summary
 
@@ -20,7 +20,7 @@ def held_by(reading: Reading, run: Run) -> HeldContent:
     )
 
 
-def _authors_in(reading: Reading, run: Run) -> People:
+def _authors_in(reading: Reading, run: Run) -> Authors:
     """Return the people whose words a reading holds; the prompt may leave out some of them."""
     history, others, items = reading.history, reading.other_chats, reading.items
     workspace, threads = reading.workspace, reading.workspace.threads
@@ -41,10 +41,15 @@ def _authors_in(reading: Reading, run: Run) -> People:
         if own.member.summary and may_show(own.member.summary.audience, reading.destination)
     ]
     documents = [*workspace.documents, *workspace.thread_documents]
-    owned: list[Derived | None] = [*items.memories, *items.goals, *items.plans, *threads.pending]
+    owned: list[DerivedItem | None] = [
+        *items.memories,
+        *items.goals,
+        *items.plans,
+        *threads.pending,
+    ]
     owned += [threads.active, *(shown.document for shown in documents)]
     plan = run.trigger.plan
-    return People.in_digests(senders).joined(
+    return Authors.in_digests(senders).joined(
         *(summary.authors for summary in summaries if summary is not None),
         *(each.authors for each in owned if each is not None),
         *([plan.authors] if plan is not None else []),

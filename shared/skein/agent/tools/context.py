@@ -31,8 +31,8 @@ from skein.errors import Correctable, Failed
 from skein.models.chats.chat import Message
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import Derived, Owner, Reach, scopes_at
-from skein.models.common.provenance import MANY, NOTHING, MadeFrom, People, Span
+from skein.models.common.ownership import DerivedItem, Owner, Reach, scopes_at
+from skein.models.common.provenance import MANY, NOTHING, Authors, MadeFrom, Span
 from skein.models.runs.run import Run, SentMessage
 from skein.ports import Clock
 from skein.services.chats.own_chats import OwnChats
@@ -115,7 +115,7 @@ class Activation:
         self.sent.clear()
         self.enter_chat_failed = self.ended = False
 
-    def add_held(self, audience: Audience, authors: People) -> None:
+    def add_held(self, audience: Audience, authors: Authors) -> None:
         """Add content that a tool has shown to the run's held content.
 
         Args:
@@ -125,7 +125,7 @@ class Activation:
         if self.run.held is not None:
             self.claim = self.claim.with_run(held=self.run.held.with_shown(audience, authors))
 
-    def add_items(self, items: Iterable[Derived | None]) -> None:
+    def add_items(self, items: Iterable[DerivedItem | None]) -> None:
         """Add items that a tool has shown, each with its audience, to the held content."""
         for item in items:
             if item is not None:
@@ -189,15 +189,15 @@ def own_scope(call: ToolContext) -> str | None:
     return scope
 
 
-def authors_of(call: ToolContext) -> People:
+def authors_of(call: ToolContext) -> Authors:
     """Return the people whose words this activation was shown, tool results included."""
     held = call.activation.run.held
     return held.authors if held is not None else MANY
 
 
-def words_of(messages: Iterable[Message]) -> People:
+def words_of(messages: Iterable[Message]) -> Authors:
     """Return the people who wrote some messages, by digest."""
-    return People.in_digests(message.sender.person_id for message in messages)
+    return Authors.in_digests(message.sender.person_id for message in messages)
 
 
 def material_of(call: ToolContext, *items: str) -> MadeFrom:
@@ -231,10 +231,10 @@ def _messages(
     if by is not None:
         shown.setdefault(last, by)
     asked = range(first, last + 1)
-    people = People.of(shown[seq].person_id for seq in asked if seq in shown)
+    writers = Authors.of(shown[seq].person_id for seq in asked if seq in shown)
     span = Span(chat_id=chat_id, first_seq=first, last_seq=last)
     known = all(seq in shown for seq in asked)
-    return MadeFrom(spans=(span,), people=people if known else MANY)
+    return MadeFrom(spans=(span,), writers=writers if known else MANY)
 
 
 def readers_of(call: ToolContext) -> Audience:

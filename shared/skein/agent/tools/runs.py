@@ -9,7 +9,7 @@ from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext
 from skein.errors import Conflict, Correctable, Failed, NotFound
 from skein.models.common.base import rfc3339
-from skein.models.common.provenance import NO_PEOPLE
+from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.reason import Reason
 from skein.models.runs.run import Run, RunStatus
 from skein.services.common.quoting import quoted
@@ -39,7 +39,7 @@ def get_my_runs(
         limit=limit,
     )
     for other in runs:
-        words = other.held.authors if other.held is not None else NO_PEOPLE
+        words = other.held.authors if other.held is not None else NO_AUTHORS
         call.activation.add_held(other.audience, words)
         for sent in other.sent:
             call.activation.add_held(sent.audience, words)

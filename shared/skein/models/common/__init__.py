@@ -1,4 +1,4 @@
-"""Define base classes, keys, audiences and owners that all models use."""
+"""Define base classes, keys, audiences, provenance and owners that all models use."""
 
 __all__ = [
     "agent_item",
@@ -8,6 +8,7 @@ __all__ = [
     "free_fields",
     "json_types",
     "ownership",
+    "provenance",
     "quiet_hours",
     "reason",
     "storage",

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from skein.models.common.audience import OPEN, Audience, may_change, may_show
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
-from skein.models.common.provenance import NO_PEOPLE, NOTHING, MadeFrom, People, made_keys
+from skein.models.common.provenance import NO_AUTHORS, NOTHING, Authors, MadeFrom, made_keys
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 
-Authors = Annotated[People, Field(exclude_if=lambda people: people == NO_PEOPLE)]
-ItemSources = Annotated[MadeFrom, Field(exclude_if=lambda made: made == NOTHING)]
+StoredAuthors = Annotated[Authors, Field(exclude_if=lambda people: people == NO_AUTHORS)]
+StoredMadeFrom = Annotated[MadeFrom, Field(exclude_if=lambda made: made == NOTHING)]
 
 MAX_KEPT = 200  # active goals, and as many plans, per partition, including hidden ones
 EFFECT = SortKeyPrefix("EFFECT#")
@@ -65,8 +65,8 @@ class Owner(Value):
     agent_id: Identifier
     scope: str | None = None
     audience: Audience = OPEN
-    authors: Authors = NO_PEOPLE
-    made_from: ItemSources = NOTHING
+    authors: StoredAuthors = NO_AUTHORS
+    made_from: StoredMadeFrom = NOTHING
     source_chat_id: Identifier | None = None
     source_run_id: Identifier | None = None
 
@@ -127,7 +127,7 @@ class Reach(Readers):
         return self.model_copy(update={"scopes": (scope,)})
 
 
-class Derived(Stored):
+class DerivedItem(Stored):
     """What an agent made, or an operator for it, with its provenance.
 
     Attributes:
@@ -147,8 +147,8 @@ class Derived(Stored):
     tenant: Tenant
     agent_id: Identifier | None = None
     audience: Audience
-    authors: Authors = NO_PEOPLE
-    made_from: ItemSources = NOTHING
+    authors: StoredAuthors = NO_AUTHORS
+    made_from: StoredMadeFrom = NOTHING
     source_chat_id: Identifier | None = None
     source_run_id: Identifier | None = None
     created_at: Instant
@@ -170,7 +170,7 @@ class Derived(Stored):
         return self.attributes() | keys
 
 
-class OwnedItem(Derived):
+class OwnedItem(DerivedItem):
     """An item of an agent, in one of its scopes.
 
     Attributes:

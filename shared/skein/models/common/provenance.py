@@ -11,12 +11,12 @@ from itertools import groupby
 
 from skein.models.common.base import Identifier, Value, key_part
 
-MAX_PEOPLE = 20  # of one item or call; more are "many"
+MAX_AUTHORS = 20  # of one item or call; more are "many"
 MAX_SPANS = 20  # of one item; more widen to one span for each chat
-MARK_CHARACTERS = 16  # of a digest, 64 bits
+DIGEST_CHARACTERS = 16  # of a digest, 64 bits
 
 
-class People(Value):
+class Authors(Value):
     """Some people, or many: more than 20, or not known exactly.
 
     Attributes:
@@ -28,13 +28,13 @@ class People(Value):
     many: bool = False
 
     @classmethod
-    def of(cls, ids: Iterable[str | None]) -> "People":
+    def of(cls, ids: Iterable[str | None]) -> "Authors":
         """Return the people with these ids, without None; many if there are more than 20."""
         known = sorted({each for each in ids if each is not None})
-        return cls(ids=tuple(known)) if len(known) <= MAX_PEOPLE else MANY
+        return cls(ids=tuple(known)) if len(known) <= MAX_AUTHORS else MANY
 
     @classmethod
-    def in_digests(cls, ids: Iterable[str | None]) -> "People":
+    def in_digests(cls, ids: Iterable[str | None]) -> "Authors":
         """Return the people by digest, so that the result names nobody and is never erased."""
         return cls.of(digest_of(each) for each in ids if each is not None)
 
@@ -43,12 +43,12 @@ class People(Value):
         """Whether there is nobody."""
         return not self.ids and not self.many
 
-    def joined(self, *others: "People") -> "People":
+    def joined(self, *others: "Authors") -> "Authors":
         """Return the people of all."""
         everyone = (self, *others)
         if any(each.many for each in everyone):
             return MANY
-        return People.of(known for each in everyone for known in each.ids)
+        return Authors.of(known for each in everyone for known in each.ids)
 
     def includes(self, ids: Iterable[str]) -> bool:
         """Tell whether one of `ids` is known to be among the people."""
@@ -59,8 +59,8 @@ class People(Value):
         return self.many or self.includes(ids)
 
 
-NO_PEOPLE = People()
-MANY = People(many=True)
+NO_AUTHORS = Authors()
+MANY = Authors(many=True)
 
 
 class Span(Value):
@@ -76,12 +76,12 @@ class MadeFrom(Value):
 
     Attributes:
         spans: The messages, by chat and number, without overlaps.
-        people: The people who wrote these messages, by id.
+        writers: The people who wrote these messages, by id.
         items: The ids of the agent's items that the call named, sorted.
     """
 
     spans: tuple[Span, ...] = ()
-    people: People = NO_PEOPLE
+    writers: Authors = NO_AUTHORS
     items: tuple[Identifier, ...] = ()
 
     @classmethod
@@ -94,7 +94,7 @@ class MadeFrom(Value):
             people: The ids of the people who wrote them; None stands for an agent.
         """
         span = Span(chat_id=chat_id, first_seq=first_seq, last_seq=last_seq)
-        return cls(spans=(span,), people=People.of(people))
+        return cls(spans=(span,), writers=Authors.of(people))
 
     @property
     def nothing(self) -> bool:
@@ -111,7 +111,7 @@ class MadeFrom(Value):
         parts = (self, *others)
         return MadeFrom(
             spans=_narrowed([span for part in parts for span in part.spans]),
-            people=self.people.joined(*(part.people for part in others)),
+            writers=self.writers.joined(*(part.writers for part in others)),
             items=tuple(sorted({each for part in parts for each in part.items})),
         )
 
@@ -134,7 +134,7 @@ class MadeFrom(Value):
 
         Words of agents alone may repeat those of everybody in their chat.
         """
-        return self.people.none or self.people.may_include(ids)
+        return self.writers.none or self.writers.may_include(ids)
 
 
 NOTHING = MadeFrom()
@@ -142,7 +142,7 @@ NOTHING = MadeFrom()
 
 def digest_of(user_id: str) -> str:
     """Return a person's digest, by which `authors` names the person."""
-    return hashlib.sha256(user_id.encode()).hexdigest()[:MARK_CHARACTERS]
+    return hashlib.sha256(user_id.encode()).hexdigest()[:DIGEST_CHARACTERS]
 
 
 def made_relation(tenant: str, chat_id: str) -> str:

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from skein.models.common.audience import NOBODY, OPEN, Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
-from skein.models.common.ownership import Authors
-from skein.models.common.provenance import NO_PEOPLE, People
+from skein.models.common.ownership import StoredAuthors
+from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.reason import Reason, RecordedReason, StoredReason, reason_attributes
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
@@ -83,10 +83,10 @@ class HeldContent(Value):
     chat_id: Identifier | None = None
     readers: Audience
     audience: Audience
-    authors: Authors = NO_PEOPLE
+    authors: StoredAuthors = NO_AUTHORS
     borrowed: ShownStaging | None = None
 
-    def with_shown(self, audience: Audience, authors: People) -> "HeldContent":
+    def with_shown(self, audience: Audience, authors: Authors) -> "HeldContent":
         """Return the held content after a tool has shown more content.
 
         Args:

@@ -6,8 +6,8 @@ from pydantic import Field
 
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import Identifier, Instant, MemberRef, Value
-from skein.models.common.ownership import Authors, ItemSources
-from skein.models.common.provenance import NO_PEOPLE, NOTHING
+from skein.models.common.ownership import StoredAuthors, StoredMadeFrom
+from skein.models.common.provenance import NO_AUTHORS, NOTHING
 
 TriggerType = Literal["chat_message", "manual", "plan", "service"]
 ResumeStatus = Literal["reply", "timeout"]
@@ -29,8 +29,8 @@ class PlanTrigger(Value):
     scheduled_at: Instant
     chat_id: Identifier | None = None
     by_operator: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
-    authors: Authors = NO_PEOPLE
-    made_from: ItemSources = NOTHING
+    authors: StoredAuthors = NO_AUTHORS
+    made_from: StoredMadeFrom = NOTHING
 
 
 class ServiceTrigger(Value):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from skein.models.common.audience import Audience
 from skein.models.common.base import Instant, Value
-from skein.models.common.provenance import MANY, People
+from skein.models.common.provenance import MANY, Authors
 
 MAX_AGENT_SUMMARY = 500
 MAX_CHAT_SUMMARY = 4_000
@@ -29,7 +29,7 @@ class Summary(Value):
     from_seq: int
     seq: int
     audience: Audience
-    authors: People = MANY
+    authors: Authors = MANY
     at: Instant
     title: Annotated[str | None, Field(exclude_if=lambda title: title is None)] = None
 
@@ -69,4 +69,4 @@ class PinnedSummary(Value):
     start: int
     from_seq: int
     audience: Audience
-    authors: People = MANY
+    authors: Authors = MANY

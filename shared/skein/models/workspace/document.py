@@ -7,9 +7,8 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from skein.models.chats.chat import chat_partition
-from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
-from skein.models.common.ownership import Derived, Readers, effect_key_in, owned_partition
+from skein.models.common.ownership import DerivedItem, Readers, effect_key_in, owned_partition
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 
 MAX_DOCUMENT_BYTES = 256 * 1024
@@ -102,7 +101,7 @@ class Folder(Value):
         return effect_key_in(self.partition, effect)
 
 
-class Document(Derived):
+class Document(DerivedItem):
     """A named text of an agent or a chat.
 
     Attributes:

@@ -16,7 +16,7 @@ from skein.errors import Ambiguous, ConditionFailed, ModelRejected, Transient
 from skein.models.common.agent_item import touched
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Reach, owned_partition, scopes_at
-from skein.models.common.provenance import NO_PEOPLE, People
+from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Is, Missing, Put, Update, Write, all_of
 from skein.models.directory.agent import Agent
 from skein.models.memory.memory import REFLECTION_LEAD, Memory
@@ -193,7 +193,7 @@ class Reflection:
         # Chosen entries over the limit keep their due pointer; the next day's job asks again.
         wanted_later = {one.id for one in chosen[most:]}
         decided = [one for one in fading if one.id not in wanted_later]
-        authors = NO_PEOPLE.joined(*(memory.authors for memory in (*shown, *fading)))
+        authors = NO_AUTHORS.joined(*(memory.authors for memory in (*shown, *fading)))
         return self._keep(job, decided, [one.id for one in chosen[:most]], answer.usage, authors)
 
     def _core(self, job: ReflectionJob, audience: Audience) -> list[Memory]:
@@ -210,7 +210,7 @@ class Reflection:
         fading: Sequence[Memory],
         chosen: Sequence[str],
         usage: TokenUsage,
-        authors: People,
+        authors: Authors,
     ) -> int:
         """Write core memories for the chosen entries; mark the others as considered.
 
@@ -256,7 +256,7 @@ class Reflection:
         self.metrics.count("MemoriesPromoted", promoted)
         return promoted
 
-    def _core_of(self, memory: Memory, memory_id: str, authors: People) -> Memory:
+    def _core_of(self, memory: Memory, memory_id: str, authors: Authors) -> Memory:
         """Return a core memory with the audience and the material of `memory`.
 
         Args:

@@ -12,7 +12,7 @@ from skein.errors import Unprocessable
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Owner, Reach, scopes_at
-from skein.models.common.provenance import MadeFrom, People
+from skein.models.common.provenance import Authors, MadeFrom
 from skein.models.common.storage import MAX_BATCH_GET_KEYS
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
@@ -132,7 +132,7 @@ class ConsolidationTarget:
             agent_id=self.agent.id,
             scope=scope_of(self.chat),
             audience=audience_of(self.chat, since_seq=chunk.from_seq),
-            authors=People.in_digests(chunk.senders),
+            authors=Authors.in_digests(chunk.senders),
             made_from=MadeFrom.messages(self.chat.id, chunk.from_seq, chunk.to_seq, chunk.senders),
             source_chat_id=self.chat.id,
         )

@@ -16,7 +16,14 @@ from functools import partial
 from skein.errors import NotFound
 from skein.models.chats.chat import chat_partition, epoch_raised
 from skein.models.common.agent_item import REVISION, touched
-from skein.models.common.ownership import EFFECT, EFFECT_KEPT, Derived, OwnedItem, owned_partition
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import (
+    EFFECT,
+    EFFECT_KEPT,
+    DerivedItem,
+    OwnedItem,
+    owned_partition,
+)
 from skein.models.common.provenance import made_relation, mixed_relation
 from skein.models.common.storage import (
     META,
@@ -69,7 +76,7 @@ BOOKKEEPING = (REVISION, PINS)
 NOT_KEPT = (*BOOKKEEPING, OPEN_THREADS, META, Run.PREFIX, LIVE_RUN, PERMITS)
 OF_CHATS = (Document.PREFIX, EFFECT)  # items that a chat itself owns
 
-ENTITIES: Mapping[str, type[Derived]] = {
+ENTITIES: Mapping[str, type[DerivedItem]] = {
     Document.PREFIX.kind: Document,
     Memory.PREFIX.kind: Memory,
     Goal.PREFIX.kind: Goal,
@@ -118,7 +125,7 @@ class KeptEraser:
                 self._erase_items_of_chat(sweep, chat_id)
                 yield position
 
-    def _indexed(self, sweep: Sweep, agents: Sequence[str]) -> list[Derived]:
+    def _indexed(self, sweep: Sweep, agents: Sequence[str]) -> list[DerivedItem]:
         """Return what the index of source chats names for the person's chats.
 
         An item made from several chats counts, too, if it is of one of `agents` or of a chat.
@@ -201,7 +208,7 @@ class KeptEraser:
             self._table.write(Delete(document.key))
 
 
-def _scopes(sweep: Sweep, agent_id: str, indexed: Sequence[Derived]) -> list[str | None]:
+def _scopes(sweep: Sweep, agent_id: str, indexed: Sequence[DerivedItem]) -> list[str | None]:
     """Return the agent's scopes that may have items made from the person's words, open last."""
     own = {f"user:{user_id}" for user_id in sweep.subject.ids}
     theirs = {
@@ -217,7 +224,7 @@ def _scopes(sweep: Sweep, agent_id: str, indexed: Sequence[Derived]) -> list[str
     return [*sorted({each for each in theirs | found if each is not None} - own), None]
 
 
-def _things(item: Item) -> tuple[Derived, ...]:
+def _things(item: Item) -> tuple[DerivedItem, ...]:
     """Return what an item of the table holds: one thing, open threads, or nothing with words."""
     if item["sk"] == OPEN_THREADS:
         return ThreadIndex.from_item(item).threads
@@ -225,7 +232,7 @@ def _things(item: Item) -> tuple[Derived, ...]:
     return (kind.from_item(item),) if kind is not None else ()
 
 
-def _id(thing: Derived) -> str:
+def _id(thing: DerivedItem) -> str:
     return str(getattr(thing, "id", ""))
 
 
@@ -244,16 +251,16 @@ def _going(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
 
 
 def _is_to_go(sweep: Sweep, item: Item) -> bool:
-    """Return whether an item rests on the person's words, or only the person may be shown it."""
+    """Return whether an item rests on the person's words, or may be shown to the person."""
     if EFFECT.holds(item):
         return _is_spent(sweep, item)
-    present = (item.get("audience") or {}).get("people", ())
-    if not set(present).isdisjoint(sweep.subject.ids):
+    audience = item.get("audience")
+    if audience and Audience.model_validate(audience).counts(sweep.subject.ids):
         return True
     return any(_rests(sweep, thing, gone=()) for thing in _things(item))
 
 
-def _rests(sweep: Sweep, thing: Derived, *, gone: Collection[str]) -> bool:
+def _rests(sweep: Sweep, thing: DerivedItem, *, gone: Collection[str]) -> bool:
     """Return whether a thing rests on the person's words, or names the person.
 
     An operator's thing never goes for a name. `gone` holds the ids of things that go anyway.
@@ -268,7 +275,7 @@ def _rests(sweep: Sweep, thing: Derived, *, gone: Collection[str]) -> bool:
     return not thing.by_operator and sweep.names_them(*thing.texts)
 
 
-def _is_made_there(sweep: Sweep, erased: ErasedChat, thing: Derived) -> bool:
+def _is_made_there(sweep: Sweep, erased: ErasedChat, thing: DerivedItem) -> bool:
     """Return whether a thing was made from a chat's messages that the erasure takes.
 
     These are the person's own, and in private all since the person joined. Words of agents alone
@@ -277,7 +284,7 @@ def _is_made_there(sweep: Sweep, erased: ErasedChat, thing: Derived) -> bool:
     """
     made = thing.made_from
     if made.reaches(erased.chat_id, erased.first_seq) and made.wrote(sweep.subject.ids):
-        certain = made.people.includes(sweep.subject.ids)
+        certain = made.writers.includes(sweep.subject.ids)
     elif erased.private and made.reaches(erased.chat_id, erased.present_seq or 1):
         certain = False
     else:
@@ -311,7 +318,7 @@ class ThreadEraser:
     clock: Clock
 
     def clear(
-        self, sweep: Sweep, agent_id: str, scope: str | None, going: Callable[[Derived], bool]
+        self, sweep: Sweep, agent_id: str, scope: str | None, going: Callable[[DerivedItem], bool]
     ) -> None:
         """Remove the open threads that `going` selects from their thread index."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from skein.errors import ConditionFailed, NotFound
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.base import MemberRef
-from skein.models.common.provenance import NO_PEOPLE, People
+from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Absent, Is, Item, Query, Update, all_of
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import SummaryJob
@@ -125,7 +125,7 @@ class AgentSummaries:
         claimed: SummaryState,
         text: str | None,
         from_seq: int,
-        authors: People,
+        authors: Authors,
     ) -> None:
         """Store the new summary, or count the failure if there is no text.
 
@@ -159,10 +159,10 @@ def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:
     return [message for message in messages if message.kind == "text" and message.text]
 
 
-def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> People:
+def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> Authors:
     """Return the people whose words a new summary holds, by digest."""
-    known = earlier.authors if earlier is not None else NO_PEOPLE
-    return known.joined(People.in_digests(message.sender.person_id for message in messages))
+    known = earlier.authors if earlier is not None else NO_AUTHORS
+    return known.joined(Authors.in_digests(message.sender.person_id for message in messages))
 
 
 def stored_state(state: SummaryState | None) -> dict[str, object] | None:

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from skein.errors import Conflict, NotFound, TooLarge, Unprocessable
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import OPEN, Audience
-from skein.models.common.ownership import Derived
-from skein.models.common.provenance import NO_PEOPLE, NOTHING, MadeFrom, People
+from skein.models.common.ownership import DerivedItem
+from skein.models.common.provenance import NO_AUTHORS, NOTHING, Authors, MadeFrom
 from skein.models.common.storage import (
     Check,
     Condition,
@@ -58,7 +58,7 @@ class Author:
     """
 
     audience: Audience = OPEN
-    authors: People = NO_PEOPLE
+    authors: Authors = NO_AUTHORS
     made_from: MadeFrom = NOTHING
     source_chat_id: str | None = None
     source_run_id: str | None = None
@@ -159,7 +159,7 @@ def changed_document(
         raise invalid_arguments(error) from None
 
 
-def material_of(before: Derived, author: Author) -> MadeFrom:
+def material_of(before: DerivedItem, author: Author) -> MadeFrom:
     """Return the material of an item together with that of a change.
 
     Raises:
