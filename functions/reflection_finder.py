@@ -6,14 +6,16 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
-from skein.bootstrap.memory_finders import build_reflection_finder
+from skein.bootstrap.background_scanner import build_background_scanner
 from skein.bootstrap.ports import load_adapters
 from skein.invocations import deadline_of
 from skein.logs import logged
+from skein.models.outbox.due import DueKind
 from skein.services.outbox.due_scanner import shards_of
 
 load_adapters()
 
+KINDS: tuple[DueKind, ...] = ("fading",)
 MARGIN = timedelta(seconds=5)
 
 
@@ -21,4 +23,5 @@ MARGIN = timedelta(seconds=5)
 def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
     """Queue the due reflections of the event's shards, until 5 seconds before the time-out."""
     until = deadline_of(context, app().ports.clock) - MARGIN
-    return {"sent": app().get(build_reflection_finder).run(until=until, shards=shards_of(event))}
+    scanner = app().get(build_background_scanner)
+    return {"sent": scanner.run(KINDS, until=until, shards=shards_of(event))}

@@ -6,6 +6,7 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
+from skein.bootstrap.background import build_engine
 from skein.bootstrap.ports import load_adapters
 from skein.bootstrap.reflection_worker import build_reflection
 from skein.invocations import deadline_of
@@ -21,6 +22,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     """Run the reflection of each job until the function's deadline."""
 
     def reflect(job: ReflectionJob) -> None:
-        app().get(build_reflection).reflect(job, deadline=deadline_of(context, app().ports.clock))
+        task, deadline = app().get(build_reflection), deadline_of(context, app().ports.clock)
+        app().get(build_engine).run(task, job, deadline=deadline)
 
     return process(event, context, ReflectionJob, reflect)

@@ -1,4 +1,4 @@
-"""Handler of the queue of summary jobs, for agent summaries and chat summaries."""
+"""Handler of the queue of summary jobs, for agent summaries, chat summaries and titles."""
 
 from typing import Any
 
@@ -6,8 +6,10 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
+from skein.bootstrap.background import build_engine
 from skein.bootstrap.ports import load_adapters
-from skein.bootstrap.summary_worker import build_summary_renewal
+from skein.bootstrap.summary_worker import build_summary_tasks
+from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.models.outbox.jobs import SummaryJob
 from skein.sqs_events import process
@@ -18,4 +20,9 @@ load_adapters()
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Renew each job's summary, if the summary is behind and its cooldown is over."""
-    return process(event, context, SummaryJob, app().get(build_summary_renewal).renew)
+
+    def renew(job: SummaryJob) -> None:
+        task = app().get(build_summary_tasks).of(job)
+        app().get(build_engine).run(task, job, deadline=deadline_of(context, app().ports.clock))
+
+    return process(event, context, SummaryJob, renew)

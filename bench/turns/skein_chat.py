@@ -232,4 +232,5 @@ class SkeinChat:
                 stand.app.upkeep.keep(upkeep)
         for summary in stand.queues.ready("summaries"):
             if isinstance(summary, SummaryJob):
-                stand.app.summary_renewal.renew(summary)
+                task, deadline = stand.app.summary_tasks.of(summary), stand.clock.now() + INVOCATION
+                stand.app.background_engine.run(task, summary, deadline=deadline)

@@ -23,7 +23,7 @@ from local.timing.due_index import DueIndex, DuePart
 from skein.models.outbox.due import DueKind
 from skein.ports import Clock
 from skein.services.outbox.due_scanner import shards_of
-from skein.services.outbox.tick import BACKGROUND_JOBS, JOBS
+from skein.services.outbox.tick import BACKGROUND_KINDS, JOBS
 
 POLL_SECONDS = 0.5
 UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
@@ -31,7 +31,7 @@ UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": time
 # The kinds of due items that a function with a schedule looks for. A function that is not listed is
 # fired at each of its times.
 KINDS: Mapping[str, tuple[DueKind, ...]] = {
-    "Tick": (*JOBS, "plan", "merge", "pause", *BACKGROUND_JOBS),
+    "Tick": (*JOBS, "plan", "merge", "pause", *BACKGROUND_KINDS),
     "ConsolidationFinder": ("consolidation",),
     "ReflectionFinder": ("fading",),
 }

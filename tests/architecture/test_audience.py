@@ -109,17 +109,15 @@ OTHERS = {
     "services/summaries/chat_summary.py": (
         "the one chat whose summary is made, for those who were there"
     ),
-    "services/memory/reflection_worker.py": (
-        "what fades, asked about by the same people's entries alone"
-    ),
+    "services/memory/reflection.py": ("what fades, asked about by the same people's entries alone"),
     "services/runs/manual_trigger.py": "the run, for the person who asked for it",
     "services/runs/lease.py": "the run at work",
     "services/runs/activations.py": "the own steps of the run at work",
     "services/account_linking/chats.py": "what is staged for a person who turns out to be another",
-    "services/memory/agent_consolidation.py": (
+    "services/memory/consolidation.py": (
         "the one chat that an agent remembers, for those who were there"
     ),
-    "services/summaries/agent_summary.py": (
+    "services/summaries/summary_task.py": (
         "the one chat on which a note is made, for those who were there"
     ),
 }

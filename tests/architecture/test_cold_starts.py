@@ -42,10 +42,10 @@ LOADED_BY = {
     "skein.agent.turn": {"run_worker"},
     "skein.agent.prompt.builder": {"run_worker"},
     "skein.agent.tools": {"run_worker"},
-    "skein.services.memory.consolidation_worker": {"consolidation_worker"},
+    "skein.services.memory.consolidation": {"consolidation_worker"},
     "skein.services.privacy.erasure_worker": {"erasure_worker"},
     "skein.services.inbound.sms": {"sms_webhook"},
-    "skein.services.memory.reflection_worker": {"reflection_worker"},
+    "skein.services.memory.reflection": {"reflection_worker"},
     "skein.services.summaries.agent_summary": {"summary_worker"},
 }
 

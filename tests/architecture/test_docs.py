@@ -17,9 +17,11 @@ from skein.models.api.inspection import PROVENANCES
 from skein.models.runs import run, step
 from skein.models.runs.completion import AnswerFault
 from skein.services.delivery.policy import RETRY_WAITS
-from skein.services.outbox.tick import BACKGROUND_BACKOFF_MINUTES, BACKOFF_MINUTES
+from skein.services.outbox.background_scanner import DUE_JOBS
+from skein.services.outbox.tick import BACKGROUND_KINDS, BACKOFF
 from skein.services.quotas.usage import COUNTS
 from skein.settings import PREFIX, Settings, variable
+from tests.support.background import DUE_TASKS
 from tests.support.template import deployed_template, ops_template
 from tools.reference.alarms import alarms_of, described
 from tools.reference.pages import PAGES as PAGES_OF_REFERENCE
@@ -175,6 +177,7 @@ def test_metrics_stand_in_their_document_with_unit_and_dimensions() -> None:
                 given = {keyword.arg: keyword.value for keyword in call.keywords}
                 found = (constant(given.get("unit")) or "Count", "reason" in given)
                 assert counted.setdefault(name, found) == found, name
+    counted |= {due.task.failures: ("Count", False) for due in DUE_TASKS}
     documented = [
         row for row in rows(part(page("alarms.md"), "## Metrics")) if row[0].startswith("`")
     ]
@@ -226,11 +229,12 @@ def test_retry_waits_of_deliveries_stand_in_operations() -> None:
 
 
 def test_backoff_of_the_tick_stands_in_operations() -> None:
-    *first, last = BACKOFF_MINUTES
+    *first, last = (wait.seconds // 60 for wait in BACKOFF.waits)
     assert f"after {', '.join(map(str, first))} and then every {last} minutes" in page(
         "operations.md"
     )
-    *first, last = BACKGROUND_BACKOFF_MINUTES
+    [kind] = BACKGROUND_KINDS
+    *first, last = (wait.seconds // 60 for wait in DUE_JOBS[kind].backoff.waits)
     assert f"background work: {', '.join(map(str, first))}, then every {last} minutes" in page(
         "operations.md"
     )

@@ -278,7 +278,7 @@ def test_messages_upkeep_and_summaries_at_once_lose_none_of_each_others_writes(
         world.app.upkeep.keep(UpkeepJob(**of))
 
     def renew(job: SummaryJob) -> None:
-        world.app.summary_renewal.renew(job)
+        world.renew(job)
 
     renewals = [partial(renew, record), partial(renew, note)]
     cooldown = world.settings.summary_cooldown_seconds

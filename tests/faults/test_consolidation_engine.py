@@ -10,7 +10,7 @@ import pytest
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
 from tests.faults.test_concurrency_engine import HUSAM, Rivals, at_once
-from tests.support.builders import LONG_INVOCATION, TENANT, person
+from tests.support.builders import TENANT, person
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -44,7 +44,7 @@ def world(engine_client: "DynamoDBClient") -> Rivals:
 
 def work(world: Rivals) -> None:
     job = ConsolidationJob(tenant=TENANT, chat_id=world.here)
-    world.app.consolidator.consolidate(job, deadline=world.clock.now() + LONG_INVOCATION)
+    world.work(world.app.consolidation, job)
 
 
 def remembered(world: Rivals) -> list[str]:

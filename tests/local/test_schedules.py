@@ -6,6 +6,8 @@ from typing import Any, cast, get_args
 
 import pytest
 
+import consolidation_finder
+import reflection_finder
 from local.__main__ import clock_line
 from local.errors import BadTemplateError
 from local.functions import Functions
@@ -13,12 +15,11 @@ from local.template import TEMPLATE, Function, Schedule, Template
 from local.timing.clock import TurnableClock
 from local.timing.due_index import DueIndex
 from local.timing.schedules import KINDS, Schedules, parse
-from skein.bootstrap.memory_finders import build_consolidation_finder, build_reflection_finder
 from skein.bootstrap.tick import build_tick
 from skein.models.common.storage import Key, Put
 from skein.models.outbox.due import DueKind, due_partition, due_pointer
 from skein.services.outbox.pause_scanner import HELD_BACK
-from skein.services.outbox.tick import BACKGROUND_JOBS, JOBS
+from skein.services.outbox.tick import BACKGROUND_KINDS, JOBS
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.builders import World
@@ -142,9 +143,9 @@ def test_error_of_a_function_is_logged_with_its_stack_and_other_rules_fire(
 
 def test_kinds_of_functions_are_those_that_they_look_for() -> None:
     ports = World().app.ports
-    assert set(KINDS["Tick"]) == {*JOBS, *BACKGROUND_JOBS, "pause", *build_tick(ports).firing}
-    assert KINDS["ConsolidationFinder"] == (build_consolidation_finder(ports).kind,)
-    assert KINDS["ReflectionFinder"] == (build_reflection_finder(ports).kind,)
+    assert set(KINDS["Tick"]) == {*JOBS, *BACKGROUND_KINDS, "pause", *build_tick(ports).firing}
+    assert KINDS["ConsolidationFinder"] == consolidation_finder.KINDS
+    assert KINDS["ReflectionFinder"] == reflection_finder.KINDS
     held_back = set(HELD_BACK)  # looked for only after the end of a pause
     assert {kind for kinds in KINDS.values() for kind in kinds} == {*get_args(DueKind)} - held_back
     scheduled = {each.logical_id for each in Template.load(TEMPLATE).functions if each.schedules}

@@ -6,7 +6,7 @@ from skein.models.api.base import ChatChange
 from skein.models.outbox.jobs import ConsolidationJob
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, direct, threaded
-from tests.support.builders import LONG_INVOCATION, TENANT, World
+from tests.support.builders import TENANT, World
 
 patterns = Patterns()
 
@@ -24,7 +24,7 @@ def spoken(*, hours: int) -> World:
 
 
 def consolidate(world: World) -> None:
-    world.app.consolidator.consolidate(JOB, deadline=world.clock.now() + LONG_INVOCATION)
+    world.work(world.app.consolidation, JOB)
 
 
 @patterns.named("post the first message after a consolidation")

@@ -55,7 +55,7 @@ def _post(meter: Meter) -> None:
 def _renew_agent_summary(meter: Meter) -> None:
     world = spoken(10)
     with meter(world):
-        world.app.summary_renewal.renew(NOTE)
+        world.renew(NOTE)
 
 
 @patterns.named("make a chat's title")
@@ -67,30 +67,30 @@ def _make_title(meter: Meter) -> None:
     for n in range(3):
         world.post(f"fact {n}", HUSAM)
     with meter(world):
-        world.app.summary_renewal.renew(TITLE)
+        world.renew(TITLE)
 
 
 @patterns.named("renew a chat summary")
 def _renew_chat_summary(meter: Meter) -> None:
     world = spoken(10)
     with meter(world):
-        world.app.summary_renewal.renew(RECORD)
+        world.renew(RECORD)
 
 
 @patterns.named("skip an agent summary within its cooldown")
 def _refuse_agent_summary(meter: Meter) -> None:
     world = spoken(10)
-    world.app.summary_renewal.renew(NOTE)
+    world.renew(NOTE)
     with meter(world):
-        world.app.summary_renewal.renew(NOTE)
+        world.renew(NOTE)
 
 
 @patterns.named("skip a chat summary within its cooldown")
 def _refuse_chat_summary(meter: Meter) -> None:
     world = spoken(10)
-    world.app.summary_renewal.renew(RECORD)
+    world.renew(RECORD)
     with meter(world):
-        world.app.summary_renewal.renew(RECORD)
+        world.renew(RECORD)
 
 
 @patterns.named("upkeep of a chat of two")

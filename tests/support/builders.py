@@ -26,6 +26,7 @@ from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import User
 from skein.models.memory.consolidation import ConsolidationRecord
 from skein.models.memory.memory import Memory
+from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
@@ -39,6 +40,7 @@ from skein.models.outbox.jobs import (
     UpkeepJob,
 )
 from skein.models.runs.run import Run
+from skein.services.background.engine import J, Task
 from skein.services.chat_state.closed_memberships import closing, read_membership
 from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.items.store import OwnedStore
@@ -207,6 +209,15 @@ class World:
     def take(self, job: RunJob) -> None:
         self.app.turns.take(job, deadline=self.clock.now() + INVOCATION)
 
+    def renew(self, job: SummaryJob) -> None:
+        """Play a job of the summary worker."""
+        self.work(self.app.summary_tasks.of(job), job)
+
+    def work(self, task: Task[J, Any, Any, Any], job: J, *, seconds: float = 900) -> None:
+        """Play a job of a background task."""
+        deadline = self.clock.now() + timedelta(seconds=seconds)
+        self.app.background_engine.run(task, job, deadline=deadline)
+
     def run_ready(self) -> int:
         """Play every job that is due now; returns how many there were."""
         played = self.feed.pump(self._forward) if self.feed else 0
@@ -224,16 +235,15 @@ class World:
             played += 1
         for summary in self.queues.ready("summaries"):
             assert isinstance(summary, SummaryJob)
-            self.app.summary_renewal.renew(summary)
+            self.renew(summary)
             played += 1
         for quiet in self.queues.ready("consolidations"):
             assert isinstance(quiet, ConsolidationJob)
-            deadline = self.clock.now() + LONG_INVOCATION
-            self.app.consolidator.consolidate(quiet, deadline=deadline)
+            self.work(self.app.consolidation, quiet)
             played += 1
         for fading in self.queues.ready("reflections"):
             assert isinstance(fading, ReflectionJob)
-            self.app.reflection.reflect(fading, deadline=self.clock.now() + LONG_INVOCATION)
+            self.work(self.app.reflection, fading)
             played += 1
         for erasure in self.queues.ready("erasures"):
             assert isinstance(erasure, ErasureJob)
@@ -268,11 +278,15 @@ class World:
 
     def find_quiet(self) -> int:
         """What the hourly finder of quiet chats does."""
-        return self.app.consolidation_finder.run(until=self.clock.now() + timedelta(seconds=45))
+        return self._find("consolidation")
 
     def find_fading(self) -> int:
         """What the daily finder of fading journal entries does."""
-        return self.app.reflection_finder.run(until=self.clock.now() + timedelta(seconds=45))
+        return self._find("fading")
+
+    def _find(self, kind: DueKind) -> int:
+        until = self.clock.now() + timedelta(seconds=45)
+        return self.app.background_scanner.run([kind], until=until)
 
     def hours_pass(self, hours: int) -> None:
         """Let hours go by, with a finder in each, and all that follows from it."""

@@ -8,20 +8,22 @@ from skein.agent.tools.context import ToolServices
 from skein.agent.turn import Turns
 from skein.bootstrap import App
 from skein.bootstrap.api import ApiServices
-from skein.bootstrap.consolidation_worker import build_consolidator
+from skein.bootstrap.background import build_engine
+from skein.bootstrap.background_scanner import build_background_scanner
+from skein.bootstrap.consolidation_worker import build_consolidation
 from skein.bootstrap.erasure_worker import build_eraser
 from skein.bootstrap.feed import build_feed
 from skein.bootstrap.live import build_client_frames, build_live_connections, build_pushes
-from skein.bootstrap.memory_finders import build_consolidation_finder, build_reflection_finder
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.recall_worker import build_recall_worker
 from skein.bootstrap.reflection_worker import build_reflection
 from skein.bootstrap.run_worker import RunWorker
 from skein.bootstrap.sms_delivery import build_sms_sender
 from skein.bootstrap.sms_webhook import build_sms_receiver
-from skein.bootstrap.summary_worker import build_summary_renewal
+from skein.bootstrap.summary_worker import build_summary_tasks
 from skein.bootstrap.tick import build_tick
 from skein.bootstrap.upkeep_worker import build_upkeep
+from skein.services.background.engine import BackgroundEngine
 from skein.services.chats.post_message import Chats
 from skein.services.delivery.sender import SmsSender
 from skein.services.feed.feed import Feed
@@ -29,9 +31,9 @@ from skein.services.inbound.sms import SmsReceiver
 from skein.services.live.client_frames import ClientFrames
 from skein.services.live.connections import LiveConnections
 from skein.services.live.pushes import Pushes
-from skein.services.memory.consolidation_worker import Consolidator
-from skein.services.memory.finder import MemoryFinder
-from skein.services.memory.reflection_worker import Reflection
+from skein.services.memory.consolidation import ConsolidationTask
+from skein.services.memory.reflection import ReflectionTask
+from skein.services.outbox.background_scanner import BackgroundScanner
 from skein.services.outbox.tick import Tick
 from skein.services.privacy.erasure_worker import Eraser
 from skein.services.quotas.token_budget import TokenBudgets
@@ -40,7 +42,7 @@ from skein.services.replies.user_notices import Apologies
 from skein.services.runs.activations import Activations
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.lease import RunLeases
-from skein.services.summaries.renewal import SummaryRenewal
+from skein.services.summaries.renewal import SummaryTasks
 from skein.services.summaries.upkeep import Upkeep
 from skein.settings import Settings
 
@@ -109,19 +111,23 @@ class AllServices(App, ApiServices):
         return self.get(build_sms_sender)
 
     @property
+    def background_engine(self) -> BackgroundEngine:
+        return self.get(build_engine)
+
+    @property
     def upkeep(self) -> Upkeep:
         return self.get(build_upkeep)
 
     @property
-    def summary_renewal(self) -> SummaryRenewal:
-        return self.get(build_summary_renewal)
+    def summary_tasks(self) -> SummaryTasks:
+        return self.get(build_summary_tasks)
 
     @property
-    def consolidator(self) -> Consolidator:
-        return self.get(build_consolidator)
+    def consolidation(self) -> ConsolidationTask:
+        return self.get(build_consolidation)
 
     @property
-    def reflection(self) -> Reflection:
+    def reflection(self) -> ReflectionTask:
         return self.get(build_reflection)
 
     @property
@@ -157,12 +163,8 @@ class AllServices(App, ApiServices):
         return self.get(build_tick)
 
     @property
-    def consolidation_finder(self) -> MemoryFinder:
-        return self.get(build_consolidation_finder)
-
-    @property
-    def reflection_finder(self) -> MemoryFinder:
-        return self.get(build_reflection_finder)
+    def background_scanner(self) -> BackgroundScanner:
+        return self.get(build_background_scanner)
 
 
 def build_services(settings: Settings, **overrides: object) -> AllServices:

@@ -2,21 +2,16 @@
 
 from skein.agent.prompt.token_cache import RememberedTokens
 from skein.bootstrap.ports import Ports
-from skein.services.memory.reflection_worker import Reflection
-from skein.services.quotas.usage import Budget, UsageCounters
+from skein.services.memory.reflection import ReflectionTask
 
 
-def build_reflection(ports: Ports) -> Reflection:
-    """Build the service that promotes fading journal entries to core memories."""
-    table, clock, metrics, settings = ports.table, ports.clock, ports.metrics, ports.settings
-    return Reflection(
-        table=table,
-        clock=clock,
+def build_reflection(ports: Ports) -> ReflectionTask:
+    """Build the task that promotes fading journal entries to core memories."""
+    return ReflectionTask(
+        table=ports.table,
+        clock=ports.clock,
         ids=ports.ids,
-        model=ports.model,
         tokens=RememberedTokens(ports.tokens),
-        usage=UsageCounters(table=table, clock=clock, metrics=metrics),
-        budget=Budget(table=table, clock=clock, metrics=metrics, settings=settings),
-        metrics=metrics,
-        settings=settings,
+        metrics=ports.metrics,
+        settings=ports.settings,
     )

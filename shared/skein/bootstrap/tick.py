@@ -2,6 +2,7 @@
 
 from skein.bootstrap.ports import Ports
 from skein.services.account_linking.phone_links import PhoneLinks
+from skein.services.outbox.background_scanner import BackgroundScanner
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import DueScanner
 from skein.services.outbox.pause_scanner import PauseScanner
@@ -23,6 +24,7 @@ def build_tick(ports: Ports) -> Tick:
     return Tick(
         table=table,
         due_scanner=due_scanner,
+        background_scanner=BackgroundScanner(table=table, due_scanner=due_scanner),
         pause_scanner=PauseScanner(
             table=table, clock=clock, due_scanner=due_scanner, metrics=metrics
         ),

@@ -455,10 +455,10 @@ def test_a_summary_that_is_being_made_for_the_caller_is_not_kept(agent_id: str |
         return NOTHING_NEW
 
     world.model.summaries.append(meanwhile)
-    world.app.summary_renewal.renew(job)
+    world.renew(job)
     assert world.stored_chat(chat_id).summary is None
     assert membership(world, chat_id, COACH).summary is None
-    world.app.summary_renewal.renew(job)
+    world.renew(job)
     made = (
         membership(world, chat_id, COACH).summary
         if agent_id

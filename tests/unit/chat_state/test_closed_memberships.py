@@ -2,14 +2,16 @@
 
 import pytest
 
-from skein.errors import RateLimited
+from skein.errors import ConditionFailed, RateLimited
 from skein.models.chats.chat import Membership
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Update, Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance, owner_of_user
+from skein.models.summaries.summary import SummaryState
 from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.summaries.agent_summary import changed
 from skein.settings import Settings
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person, statuses
 
@@ -115,8 +117,9 @@ def test_late_writers_make_no_open_membership_of_one_that_moved() -> None:
     world.chat(HUSAM, COACH, respond="manual")
     open_membership = world.membership(COACH)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, COACH.ref)
-    notes = world.app.summary_renewal.agent_summaries
-    assert notes._change_state(open_membership, {"tried_seq": 1}) is None
+    late = changed(open_membership, None, {"summary_state": SummaryState(tried_seq=1)})
+    with pytest.raises(ConditionFailed):
+        world.table.write(late)
     assert world.table.get(open_membership.key) is None
 
 

@@ -407,7 +407,7 @@ def test_summary_in_progress_during_a_reset_is_discarded() -> None:
     world.post("fact-1", HUSAM)
     world.post("fact-2", HUSAM)
     world.model.summaries.appendleft(meanwhile)
-    world.app.summary_renewal.renew(SummaryJob(tenant=TENANT, chat_id="chat_1"))
+    world.renew(SummaryJob(tenant=TENANT, chat_id="chat_1"))
     assert _session(world).reset
     assert world.stored_chat().summary is None
 

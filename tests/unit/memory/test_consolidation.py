@@ -53,7 +53,7 @@ def group(
 
 def consolidate(world: World) -> None:
     """Play one job."""
-    world.app.consolidator.consolidate(JOB, deadline=world.clock.now() + LONG_INVOCATION)
+    world.work(world.app.consolidation, JOB)
 
 
 def quiet(world: World) -> None:
@@ -180,7 +180,7 @@ def test_a_job_for_a_chat_that_is_not_there_or_not_due_does_nothing() -> None:
     world = group()
     consolidate(world)
     gone = ConsolidationJob(tenant=TENANT, chat_id="chat_gone")
-    world.app.consolidator.consolidate(gone, deadline=world.clock.now() + LONG_INVOCATION)
+    world.work(world.app.consolidation, gone)
     assert world.model.memory_requests == []
 
 
@@ -256,7 +256,7 @@ def test_finder_stops_at_its_deadline_and_the_next_one_continues() -> None:
     world = group()
     world.post("Hello", HUSAM)
     world.clock.advance(7 * 3_600)
-    assert world.app.consolidation_finder.run(until=world.clock.now()) == 0
+    assert world.app.background_scanner.run(["consolidation"], until=world.clock.now()) == 0
     assert world.find_quiet() == 1
 
 
@@ -594,15 +594,6 @@ def test_a_short_message_of_which_too_much_is_remembered_counts_as_a_failure() -
     assert "41 entries" in str(world.consolidations()[0].failure)
 
 
-def test_consolidation_tokens_count_as_usage_of_the_day() -> None:
-    world = group()
-    world.post("Hello", HUSAM)
-    world.drain()
-    before = world.app.usage.of_day(TENANT).answers
-    world.hours_pass(7)
-    assert world.app.usage.of_day(TENANT).answers == before + 1
-
-
 # ---------------------------------------------------------------------- what goes wrong
 
 FAILURES = [Unavailable("503"), ModelRejected("no"), "not JSON", "[]", '{"core": "x"}', "{}"]
@@ -763,20 +754,6 @@ def test_a_request_while_a_worker_is_at_it_is_met_once_that_is_done() -> None:
     assert due_at(world) is None
 
 
-def test_two_workers_at_once_ask_once() -> None:
-    world = group()
-
-    def meanwhile(_: ModelRequest) -> str:
-        consolidate(world)
-        return remembers("Late")
-
-    world.model.memories.append(meanwhile)
-    world.post("Hello", HUSAM)
-    quiet(world)
-    assert len(world.model.memory_requests) == 1
-    assert texts(world) == ["Late"]
-
-
 def test_of_two_workers_that_claim_at_once_one_asks(monkeypatch: pytest.MonkeyPatch) -> None:
     world = group()
     world.post("Net-60 for Ahmad", HUSAM)
@@ -788,7 +765,7 @@ def test_of_two_workers_that_claim_at_once_one_asks(monkeypatch: pytest.MonkeyPa
     def claimed_by_another(one: Write) -> None:
         monkeypatch.undo()
         beside = Consolidation.key_of(TENANT, "chat_1")
-        world.table.write(Update(beside, set={"busy_until": until}))
+        world.table.write(Update(beside, set={"busy_until": until, "fence": 1}))
         write(one)
 
     monkeypatch.setattr(world.table, "write", claimed_by_another)

@@ -16,7 +16,7 @@ from skein.models.memory.memory import JOURNAL_DAYS, Memory, MemoryKind
 from skein.models.memory.reflection import ReflectionRecord
 from skein.models.outbox.jobs import ReflectionJob
 from skein.settings import Settings
-from tests.support.builders import LONG_INVOCATION, TENANT, World
+from tests.support.builders import TENANT, World
 from tests.support.fakes import MeanwhileTable
 
 JOB = ReflectionJob(tenant=TENANT, agent_id="agt_a")
@@ -83,7 +83,7 @@ def records(world: World, scope: str | None = None) -> tuple[ReflectionRecord, .
 
 def reflect(world: World, scope: str | None = None) -> None:
     job = JOB.model_copy(update={"scope": scope})
-    world.app.reflection.reflect(job, deadline=world.clock.now() + LONG_INVOCATION)
+    world.work(world.app.reflection, job)
 
 
 def asked(world: World, number: int = -1) -> str:
@@ -288,7 +288,7 @@ def test_promotions_beyond_ten_are_asked_again_the_next_day() -> None:
     remembered(world, *(f"fact {n}" for n in range(20)))
     nearly_faded(world)
     for kept, considered in ((10, 15), (15, 5)):
-        assert world.app.reflection_finder.run(until=world.clock.now() + LONG_INVOCATION) == 1
+        assert world.find_fading() == 1
         reflect(world)
         assert len(core(world)) == kept
         assert len(records(world)[-1].considered) == considered
@@ -303,17 +303,6 @@ def test_journal_entry_that_duplicates_core_memory_is_not_promoted() -> None:
     remembered(world, "ana runs on fridays", "Ben swims", "BEN SWIMS!")
     reflect(nearly_faded(world))
     assert core(world) == ["Ana runs on Fridays.", "Ben swims"]
-
-
-def test_reflecting_twice_promotes_once() -> None:
-    world = coached()
-    world.model.reflections.extend([promotes(1), promotes(1)])
-    remembered(world, "Ana runs on Fridays")
-    nearly_faded(world)
-    reflect(world)
-    reflect(world)
-    assert core(world) == ["Ana runs on Fridays"]
-    assert len(world.model.reflection_requests) == 1
 
 
 def test_an_entry_that_is_removed_while_the_model_thinks_stays_removed() -> None:
@@ -351,7 +340,7 @@ def test_entry_whose_promotion_was_removed_is_not_promoted_again() -> None:
     world.app.memories.delete(reach, kept.id)
     world.app.memories.restore(reach, entry.id)
     world.clock.advance(DAY)
-    assert world.app.reflection_finder.run(until=world.clock.now() + LONG_INVOCATION) == 0
+    assert world.find_fading() == 0
     reflect(world)
     assert core(world) == []
 
@@ -414,7 +403,7 @@ def test_reflection_without_time_left_is_due_the_next_day() -> None:
     remembered(world, *(f"fact {n}" for n in range(31)))
     nearly_faded(world)
     for asked in (1, 2):
-        world.app.reflection.reflect(JOB, deadline=world.clock.now() + timedelta(seconds=30))
+        world.work(world.app.reflection, JOB, seconds=30)
         assert len(world.model.reflection_requests) == asked
 
 

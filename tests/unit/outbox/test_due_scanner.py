@@ -13,6 +13,7 @@ from skein.models.outbox.due import DUE_SHARDS, DueKind, due_pointer
 from skein.models.outbox.jobs import Job, RunJob
 from skein.services.common.parallel import THREADS, map_threads
 from skein.services.outbox import due_scanner as finding
+from skein.services.outbox.background_scanner import BackgroundScanner
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.due_scanner import DueScanner, shards_of
 from skein.services.outbox.pause_scanner import PauseScanner
@@ -87,6 +88,7 @@ class Due:
         tick = Tick(
             table=self.table,
             due_scanner=self.finder,
+            background_scanner=BackgroundScanner(table=self.table, due_scanner=self.finder),
             pause_scanner=PauseScanner(
                 table=self.table,
                 clock=self.clock,

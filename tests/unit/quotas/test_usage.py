@@ -13,7 +13,7 @@ from skein.models.memory.memory import JOURNAL_DAYS, Memory
 from skein.models.outbox.jobs import ReflectionJob, SummaryJob, UpkeepJob
 from skein.models.runs.completion import TokenUsage
 from skein.settings import Settings
-from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
+from tests.support.builders import NOON, TENANT, World, bot, person
 
 HUSAM, COACH = person(), bot()
 BUDGET = Settings(background_tokens_per_day=1_000)
@@ -48,7 +48,7 @@ def test_summaries_over_the_budget_wait_for_the_next_day_and_are_then_made() -> 
         SummaryJob(tenant=TENANT, chat_id="chat_1"),
         SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=COACH.id),
     ):
-        world.app.summary_renewal.renew(job)
+        world.renew(job)
     assert not world.model.summary_requests
     assert world.metrics.counts["BackgroundOverBudget"] >= 2
     keep_up(world)
@@ -116,12 +116,12 @@ def test_reflection_over_the_budget_waits_and_no_entry_fades_meanwhile() -> None
     for day in range(JOURNAL_DAYS - 2, JOURNAL_DAYS + 4):
         world.clock.set(NOON + timedelta(days=day))
         use_up(world)
-        world.app.reflection.reflect(job, deadline=world.clock.now() + LONG_INVOCATION)
+        world.work(world.app.reflection, job)
         [kept] = world.memories()
         assert not kept.faded(world.clock.now() + timedelta(days=1))
     assert not world.model.reflection_requests
     world.clock.advance(DAY)
-    world.app.reflection.reflect(job, deadline=world.clock.now() + LONG_INVOCATION)
+    world.work(world.app.reflection, job)
     assert len(world.model.reflection_requests) == 1
 
 

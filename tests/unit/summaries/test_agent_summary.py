@@ -153,7 +153,7 @@ def test_the_last_state_is_summarised_at_most_two_minutes_after_the_cooldown() -
 
 def _renew_agent_summary(world: World) -> None:
     job = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=COACH.id)
-    world.app.summary_renewal.renew(job)
+    world.renew(job)
 
 
 def test_overtaken_worker_does_not_overwrite_a_newer_summary() -> None:
@@ -190,26 +190,11 @@ def test_of_two_workers_that_claim_at_once_one_asks(monkeypatch: pytest.MonkeyPa
     assert len(_agent_summaries_asked(world)) == 1
 
 
-def test_two_workers_at_once_ask_once() -> None:
-    world = _world()
-    world.post("Hello", HUSAM)
-    world.post("There", HUSAM)
-    job = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id="agt_a")
-
-    def other(_: Any) -> str:
-        world.app.summary_renewal.renew(job)
-        return _lines("One.", "Two.")
-
-    world.model.summaries.append(other)
-    world.app.summary_renewal.renew(job)
-    assert len(_agent_summaries_asked(world)) == 1
-
-
 def test_a_note_that_covers_everything_is_not_made_again() -> None:
     world = _world()
     _talk(world, "Hello", "There")
     world.clock.advance(10 * COOLDOWN)
-    world.app.summary_renewal.renew(SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id="agt_a"))
+    world.renew(SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id="agt_a"))
     assert len(_agent_summaries_asked(world)) == 1
 
 

@@ -48,7 +48,7 @@ def _chat_summaries_asked(world: World) -> list[str]:
 
 def _renew(world: World, agent_id: str | None = None) -> None:
     job = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=agent_id)
-    world.app.summary_renewal.renew(job)
+    world.renew(job)
 
 
 def _later(world: World) -> None:

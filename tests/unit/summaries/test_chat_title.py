@@ -168,12 +168,6 @@ def test_title_over_the_budget_of_the_day_is_made_the_next_day() -> None:
     assert chat_of(world).title == "Facts"
 
 
-def test_tokens_of_a_title_count_for_the_day() -> None:
-    world = world_of("Facts", settings=Settings(auto_summary=False))
-    say(world, 3)
-    assert world.app.usage.of_day(TENANT, world.clock.now().date()).input_tokens == 10
-
-
 @pytest.mark.parametrize("meanwhile", ["named", "joined", "deleted", "message"], ids=str)
 def test_change_during_the_question_decides_about_the_title(meanwhile: str) -> None:
     def title(_: ModelRequest) -> str:

@@ -6,13 +6,13 @@ from typing import Any, Self
 from skein.models.chats.chat import Chat, ChatKind, chat_partition
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key
-from skein.models.outbox.due import NOT_DUE, DueKind, due_pointer
+from skein.models.outbox.due import NOT_DUE, DueKind, LeasedItem, due_pointer
 from skein.models.runs.completion import TokenUsage
 
 HISTORY = timedelta(days=90)  # how long records of consolidation are kept
 
 
-class Consolidation(Stored):
+class Consolidation(LeasedItem):
     """The item whose due pointer makes a chat's consolidation due.
 
     It is separate from the chat, since the chat has its own due pointer. The consolidation is due
@@ -23,14 +23,12 @@ class Consolidation(Stored):
             chat, the hourly finder for a group.
         requested_seq: The highest message that an operator wants consolidated now, even if the chat
             is busy.
-        busy_until: The end of the lease of the worker that consolidates the chat.
     """
 
     tenant: Tenant
     chat_id: Identifier
     kind: ChatKind
     requested_seq: int | None = None
-    busy_until: Instant | None = None
 
     @staticmethod
     def key_of(tenant: str, chat_id: str) -> Key:

@@ -16,7 +16,7 @@ from skein.models.common.base import (
     key_part,
 )
 from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.due import NOT_DUE, LeasedItem, due_pointer
 
 ErasureStage = Literal["find", "close", "chats", "kept", "runs", "rest", "resting", "done"]
 
@@ -40,7 +40,7 @@ class SweepCount(Value):
     ended_at: Instant | None = None
 
 
-class Erasure(Stored):
+class Erasure(LeasedItem):
     """The erasure of a person, and later its report; or the erasure of a deleted message.
 
     It holds ids and numbers, but none of the person's data. The erasure of a message is deleted
@@ -55,8 +55,6 @@ class Erasure(Stored):
         sweeps: The counts of each sweep that has begun.
         canceled: How many runs the current sweep has canceled and memberships it has closed. If
             there are any, another sweep follows.
-        fence: The fencing token: each claim raises it, and writes of an older claim fail.
-        busy_until: The end of the lease of the worker that claimed the erasure.
     """
 
     tenant: Tenant
@@ -71,8 +69,6 @@ class Erasure(Stored):
     after: str | None = None
     sweeps: tuple[SweepCount, ...] = (SweepCount(),)
     canceled: int = 0
-    fence: int = 0
-    busy_until: Instant | None = None
     sweep_again_at: Instant | None = None
     finished_at: Instant | None = None
 

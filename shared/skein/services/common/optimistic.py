@@ -17,7 +17,7 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from skein.errors import ConditionFailed, Contention, LostLease, Unprocessable
+from skein.errors import Ambiguous, ConditionFailed, Contention, LostLease, Unprocessable
 from skein.models.common.storage import Check, Is, Key, Update, Write
 from skein.ports import Clock, Table
 
@@ -50,11 +50,18 @@ class VersionedRecord(Protocol):
 Versioned = TypeVar("Versioned", bound=VersionedRecord)
 
 
-def optimistic(clock: Clock, attempt: Callable[[], Result]) -> Result:
+def optimistic(
+    clock: Clock, attempt: Callable[[], Result], *, finds_own_write: bool = False
+) -> Result:
     """Call `attempt` until its optimistic lock holds, at most 20 times.
 
     `attempt` reads, decides and writes. If it raises `ConditionFailed`, another writer was faster,
     and `attempt` is called again after a random, exponentially growing pause of at most 1 second.
+
+    Args:
+        attempt: Makes the change.
+        finds_own_write: Whether `attempt` notices that an earlier call has made the change. It is
+            then also called again if the outcome of its write is unknown (`Ambiguous`).
 
     Returns:
         The result of `attempt`.
@@ -63,7 +70,9 @@ def optimistic(clock: Clock, attempt: Callable[[], Result]) -> Result:
         Contention: All 20 tries failed.
     """
     retrying = Retrying(
-        retry=retry_if_exception_type(ConditionFailed),
+        retry=retry_if_exception_type(
+            (ConditionFailed, Ambiguous) if finds_own_write else ConditionFailed
+        ),
         stop=stop_after_attempt(MAX_LOCK_ATTEMPTS),
         wait=wait_random_exponential(multiplier=FIRST_WAIT_SECONDS, max=MAX_WAIT_SECONDS),
         sleep=clock.sleep,

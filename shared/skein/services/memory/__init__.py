@@ -1,15 +1,12 @@
 """Save, search, consolidate and reflect on memories."""
 
 __all__ = [
-    "agent_consolidation",
     "chunk_commit",
+    "consolidation",
     "consolidation_schedule",
-    "consolidation_worker",
-    "extraction",
-    "finder",
     "history",
     "memories",
-    "reflection_worker",
+    "reflection",
     "search",
     "store",
 ]

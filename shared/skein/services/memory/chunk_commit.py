@@ -4,12 +4,11 @@ The memories of a chunk and the agent's new watermark are one transaction, condi
 watermark, so no message is skipped. A failure and its record are one transaction, too.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from skein.errors import Ambiguous, ConditionFailed, SkeinError
+from skein.errors import ConditionFailed
 from skein.models.chats.chat import Membership
 from skein.models.common.agent_item import revision_key
 from skein.models.common.base import rfc3339
@@ -30,11 +29,12 @@ from skein.models.directory.user import User
 from skein.models.memory.consolidation import ConsolidationRecord, KeptCounts
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
+from skein.services.background.engine import Overtaken, TooMuch
 from skein.services.common.name_index import reindexed
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.memory.chunking import Chunk, HistoryPosition
 from skein.services.memory.consolidation_schedule import MAX_FAILURES, after_failure
-from skein.services.memory.extraction import Extraction, TooMuch
+from skein.services.memory.extraction import Extraction
 from skein.services.memory.profile_extraction import ProfileDraft, filled, person_of
 from skein.services.memory.store import searchable_memories
 from skein.services.memory.transcript import ConsolidationTarget, reach_of
@@ -42,12 +42,6 @@ from skein.services.memory.writes import MemoryWrites, remember
 
 MAX_WRITES = 95
 MAX_BYTES = 3_000_000
-
-logger = logging.getLogger(__name__)
-
-
-class Overtaken(SkeinError):
-    """The agent left, another worker moved the watermark, or an erasure raised the epoch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,14 +76,14 @@ class ChunkCommitter:
             Overtaken: The watermark moved, the agent left, or an erasure began; nothing is stored.
             TooMuch: The writes exceed one transaction; nothing is stored.
         """
-        unclear = False
+        record_id = f"con_{self.ids.ulid()}"
 
         def attempt() -> KeptCounts:
-            nonlocal unclear
             drafts = extracted.profile if extracted is not None else ()
-            membership, revision, person = self._read(target.membership, owner, drafts)
-            if unclear and position_of(membership) == chunk.position:
-                return KeptCounts()
+            read = self._read(target.membership, owner, drafts, record_id)
+            membership, revision = read.membership, read.revision
+            if read.kept is not None:
+                return read.kept
             if not membership.active or position_of(membership) != since:
                 raise Overtaken(str(membership.key))
             kept = MemoryWrites()
@@ -102,9 +96,11 @@ class ChunkCommitter:
                     now=self.clock.now(),
                     ids=self.ids,
                 )
-            profile = self._profile(person, drafts, owner)
+            profile = self._profile(read.person, drafts, owner)
             counts = kept.kept.model_copy(update={"profile": profile.values})
-            record = self._record(target, chunk, usage, kept=counts, passed_over=extracted is None)
+            record = self._record(
+                target, chunk, usage, id=record_id, kept=counts, passed_over=extracted is None
+            )
             change = _moved(chunk.position) | {"consolidation_failures": 0}
             # Position of the epoch check. An erasure raises the epoch: no memory may be made of
             # messages that the erasure removes.
@@ -117,20 +113,16 @@ class ChunkCommitter:
                 *profile.writes,
             ]
             if len(writes) > MAX_WRITES or _size(writes) > MAX_BYTES:
-                spent = extracted.usage if extracted else TokenUsage()
-                raise TooMuch("the memories do not fit into one transaction", spent)
+                raise TooMuch("the memories do not fit into one transaction")
             try:
                 self.table.transact(writes)
-            except Ambiguous:
-                unclear = True
-                raise ConditionFailed(frozenset()) from None  # read again: it may be written
             except ConditionFailed as failure:
                 if same_epoch in failure.failed:
                     raise Overtaken(str(target.chat.key)) from failure
                 raise
             return counts
 
-        kept = optimistic(self.clock, attempt)
+        kept = optimistic(self.clock, attempt, finds_own_write=True)
         self.metrics.count("MemoriesMade", kept.core + kept.journal)
         if kept.profile:
             self.metrics.count("ProfileFieldsSet", kept.profile)
@@ -171,11 +163,6 @@ class ChunkCommitter:
             return failures
 
         failures = optimistic(self.clock, attempt)
-        logger.warning(
-            "consolidation failed",
-            extra={"chat_id": target.chat.id, "agent_id": target.agent.id, "why": why},
-        )
-        self.metrics.count("ConsolidationsFailed")
         if failures >= MAX_FAILURES:
             self.metrics.count("ConsolidationsStuck")
 
@@ -196,9 +183,9 @@ class ChunkCommitter:
         optimistic(self.clock, attempt)
 
     def _read(
-        self, membership: Membership, owner: Owner, drafts: Sequence[ProfileDraft]
-    ) -> tuple[Membership, "_Revision", User | None]:
-        """Read the membership, the revision of the agent's memories and the person in one batch.
+        self, membership: Membership, owner: Owner, drafts: Sequence[ProfileDraft], record_id: str
+    ) -> "_Reading":
+        """Read what a chunk's transaction depends on, in one batch.
 
         The person is read only if there are drafts for the profile.
 
@@ -206,14 +193,18 @@ class ChunkCommitter:
             Overtaken: The membership does not exist.
         """
         key = revision_key(owner.tenant, owner.agent_id, owner.scope)
+        record = ConsolidationRecord.key_of(membership.tenant, membership.chat_id, record_id)
         person_id = person_of(owner) if drafts else None
         person_keys = [User.key_of(owner.tenant, person_id)] if person_id is not None else []
-        found = self.table.get_many([membership.key, key, *person_keys])
+        found = self.table.get_many([membership.key, key, record, *person_keys])
         if membership.key not in found:
             raise Overtaken(str(membership.key))
-        known = found.get(key, {}).get("revision")
-        person = next((User.from_item(found[each]) for each in person_keys if each in found), None)
-        return Membership.from_item(found[membership.key]), _Revision(key, known), person
+        return _Reading(
+            Membership.from_item(found[membership.key]),
+            _Revision(key, found.get(key, {}).get("revision")),
+            next((User.from_item(found[each]) for each in person_keys if each in found), None),
+            ConsolidationRecord.from_item(found[record]).kept if record in found else None,
+        )
 
     def _profile(
         self, person: User | None, drafts: Sequence[ProfileDraft], owner: Owner
@@ -248,6 +239,20 @@ class ChunkCommitter:
             "at": self.clock.now(),
         }
         return ConsolidationRecord.model_validate(values | fields)
+
+
+class _Reading(NamedTuple):
+    """What a chunk's transaction depends on.
+
+    Attributes:
+        person: The person whose profile is filled.
+        kept: What an earlier attempt with an unknown outcome has stored; None if nothing.
+    """
+
+    membership: Membership
+    revision: "_Revision"
+    person: User | None
+    kept: KeptCounts | None
 
 
 class _ProfileWrites(NamedTuple):

@@ -1,23 +1,19 @@
 """Extraction: ask an agent's model which memories to make from a chunk of messages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from skein.errors import ModelRejected, SkeinError, Transient
 from skein.models.chats.chat import Chat
+from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.directory.agent import Agent
 from skein.models.memory.memory import Memory, MemoryKind
-from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage, well_formed
-from skein.ports import LanguageModel
+from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, well_formed
 from skein.prompts import render
+from skein.services.background.engine import Question, TooMuch, UnusableAnswer
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import quoted
 from skein.services.memory.profile_extraction import AskedProfile, ProfileDraft
 from skein.services.memory.writes import MemoryDraft
-from skein.services.quotas.background_calls import complete_in_background
-from skein.services.quotas.usage import UsageCounters
-from skein.settings import Settings
 
 ANSWER_TOKENS = 8_000  # of the model, for a consolidation
 
@@ -46,33 +42,16 @@ SCHEMA: dict[str, object] = {
 }
 
 
-class ExtractionFailed(SkeinError):
-    """The model failed, or its answer cannot be parsed.
-
-    Args:
-        why: The reason, for operators.
-        usage: The tokens used nevertheless.
-    """
-
-    def __init__(self, why: str, usage: TokenUsage) -> None:
-        super().__init__(why)
-        self.usage = usage
-
-
-class TooMuch(ExtractionFailed):
-    """A chunk yields more memories than one transaction or one answer holds."""
-
-
 class Extraction(NamedTuple):
     """Entries to store as memories, and values for the person's profile, of one answer.
 
     Attributes:
-        usage: The tokens of the answer.
+        authors: The people whose words the memories in the question hold, by digest.
         profile: The values; empty unless the question asked for some.
     """
 
     entries: list[MemoryDraft]
-    usage: TokenUsage
+    authors: Authors
     profile: tuple[ProfileDraft, ...] = ()
 
 
@@ -107,57 +86,42 @@ class KnownMemories(NamedTuple):
         return "\n".join(lines) or NOTHING_YET
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extractor:
-    """Client of the agents' models for consolidation."""
+def extraction_question(
+    agent: Agent,
+    chat: Chat,
+    known: KnownMemories,
+    transcript: str,
+    profile: AskedProfile | None = None,
+    *,
+    default_model: str,
+) -> Question[Extraction]:
+    """Build the question to the agent's model about a transcript; see `question`.
 
-    model: LanguageModel
-    usage: UsageCounters
-    settings: Settings
+    An answer with more than 40 entries, or one that was cut off at the token limit, is too much.
+    """
+    request = ModelRequest(
+        model=agent.model or default_model,
+        messages=question(agent, chat, known, transcript, profile),
+        max_output_tokens=ANSWER_TOKENS,
+        timeout_seconds=MODEL_SECONDS,
+        answer_schema=schema_with(profile),
+    )
 
-    def extract(
-        self,
-        agent: Agent,
-        chat: Chat,
-        known: KnownMemories,
-        transcript: str,
-        profile: AskedProfile | None = None,
-    ) -> Extraction:
-        """Ask the agent's model once about a transcript; see `question`.
-
-        Raises:
-            ExtractionFailed: The model failed, or its answer cannot be parsed.
-            TooMuch: The answer has more than 40 entries, or was cut off at the token limit.
-        """
-        request = ModelRequest(
-            model=agent.model or self.settings.default_model,
-            messages=question(agent, chat, known, transcript, profile),
-            max_output_tokens=ANSWER_TOKENS,
-            timeout_seconds=MODEL_SECONDS,
-            answer_schema=schema_with(profile),
-        )
-        try:
-            answer = complete_in_background(
-                self.model,
-                self.usage,
-                request,
-                tenant=agent.tenant,
-                agent_id=agent.id,
-                spread_by=chat.id,
-            )
-        except (Transient, ModelRejected) as error:
-            raise ExtractionFailed(str(error), TokenUsage()) from error
+    def parse(answer: ModelAnswer) -> Extraction:
         found = json_object_in(answer.text, {"journal", "core"})
         entries = entries_in(found, known.core)
         if entries is None:
             written = answer.usage.output_tokens - answer.usage.reasoning_tokens
-            if answer.fault == "cut_off" or written >= request.max_output_tokens:
-                raise TooMuch("the answer was cut off", answer.usage)
-            raise ExtractionFailed("the answer could not be parsed", answer.usage)
+            if answer.fault == "cut_off" or written >= ANSWER_TOKENS:
+                raise TooMuch("the answer was cut off")
+            raise UnusableAnswer("the answer could not be parsed")
         if len(entries) > MAX_ENTRIES:
-            raise TooMuch(f"the answer has {len(entries)} entries", answer.usage)
+            raise TooMuch(f"the answer has {len(entries)} entries")
         drafts = profile.drafts_in((found or {}).get("profile")) if profile is not None else ()
-        return Extraction(entries, answer.usage, tuple(drafts))
+        authors = NO_AUTHORS.joined(*(memory.authors for memory in known.core))
+        return Extraction(entries, authors, tuple(drafts))
+
+    return Question(request, agent.id, chat.id, parse)
 
 
 def schema_with(profile: AskedProfile | None) -> dict[str, object]:

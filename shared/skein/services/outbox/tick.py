@@ -13,28 +13,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.common.storage import Item
 from skein.models.outbox.due import DueKind
-from skein.models.outbox.jobs import (
-    ConsolidationJob,
-    DeliveryJob,
-    ErasureJob,
-    Job,
-    RunJob,
-    UpkeepJob,
-)
+from skein.models.outbox.jobs import DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
 from skein.ports import Metrics, Table
-from skein.services.config.pauses import PauseReader
+from skein.services.outbox.background_scanner import BackgroundScanner
+from skein.services.outbox.backoff import Backoff
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
 from skein.services.outbox.pause_scanner import PauseScanner
 
-BACKOFF_MINUTES = (1, 2, 4, 8, 15)
-# Background jobs can wait in their queue for long. Their chats are sent again less often.
-BACKGROUND_BACKOFF_MINUTES = (15, 30, 60)
-PAUSED_BACKOFF_MINUTES = (60,)
+BACKOFF = Backoff.minutes(1, 2, 4, 8, 15)
+BACKGROUND_KINDS: tuple[DueKind, ...] = ("direct_consolidation",)
 BACKGROUND_PAGES = 10  # of due pointers per shard and tick: 4,000 chats
 
 ERASURE_LATE_AFTER = timedelta(hours=24)
@@ -51,12 +42,6 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),
 }
 
-BACKGROUND_JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
-    "direct_consolidation": lambda item: ConsolidationJob(
-        tenant=item["tenant"], chat_id=item["chat_id"]
-    ),
-}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tick:
@@ -64,12 +49,14 @@ class Tick:
 
     Args:
         due_scanner: Finds the due items and sends their jobs.
+        background_scanner: Sends the jobs of direct chats to consolidate.
         firing: The function of each kind that fires.
         pause_scanner: Resumes work whose pause has ended.
     """
 
     table: Table
     due_scanner: DueScanner
+    background_scanner: BackgroundScanner
     pause_scanner: PauseScanner
     metrics: Metrics
     firing: Mapping[DueKind, Fire]
@@ -97,24 +84,10 @@ class Tick:
             sent += self.pause_scanner.run(until=until, shards=shards)
             self.metrics.count("DueSent", sent)
         finally:
-            sent += self.due_scanner.run(
-                tuple(BACKGROUND_JOBS),
-                partial(self._send_in_background, PauseReader(self.table)),
-                until=until,
-                shards=shards,
-                max_pages=BACKGROUND_PAGES,
+            sent += self.background_scanner.run(
+                BACKGROUND_KINDS, until=until, shards=shards, max_pages=BACKGROUND_PAGES
             )
         return sent
-
-    def _send_in_background(
-        self, reader: PauseReader, kind: DueKind, item: Item, now: datetime
-    ) -> Job | None:
-        if reader.is_paused("background", item["tenant"]):
-            self._move_on(kind, item, now, PAUSED_BACKOFF_MINUTES)
-            return None
-        job = BACKGROUND_JOBS[kind](item)
-        self._move_on(kind, item, now, BACKGROUND_BACKOFF_MINUTES)
-        return job
 
     def _handle(self, kind: DueKind, item: Item, now: datetime) -> Job | None:
         fire = self.firing.get(kind)
@@ -122,7 +95,7 @@ class Tick:
             job = JOBS[kind](item)
             if kind == "erasure" and _is_late(item, now):
                 self.metrics.count("ErasuresLate")
-            self._move_on(kind, item, now, BACKOFF_MINUTES)
+            self._move_on(kind, item, now)
             return job
         try:
             return fire(item, now)
@@ -131,15 +104,12 @@ class Tick:
         except Exception:
             # Move the due pointer, so that a failing item is not the first in line each time.
             with suppress(SkeinError):
-                self._move_on(kind, item, now, BACKOFF_MINUTES)
+                self._move_on(kind, item, now)
             raise
 
-    def _move_on(
-        self, kind: DueKind, item: Item, now: datetime, backoff_minutes: Sequence[int]
-    ) -> None:
+    def _move_on(self, kind: DueKind, item: Item, now: datetime) -> None:
         tries = int(item.get("due_tries", 0))
-        wait = timedelta(minutes=backoff_minutes[min(tries, len(backoff_minutes) - 1)])
-        move_on(self.table, kind, item, now + wait, tries=tries + 1)
+        move_on(self.table, kind, item, now + BACKOFF.after(tries), tries=tries + 1)
 
 
 def _is_late(erasure: Item, now: datetime) -> bool:

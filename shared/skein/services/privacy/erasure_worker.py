@@ -103,9 +103,10 @@ class Eraser:
         erasure, now = (Erasure.from_item(item) if item else None), self._clock.now()
         if erasure is None or erasure.stage == "done":
             return None
-        if erasure.busy_until is not None and erasure.busy_until > now:
+        if erasure.busy(now):
             return None
-        changes: dict[str, Any] = {"fence": erasure.fence + 1, "busy_until": deadline}
+        claimed = erasure.claimed(deadline)
+        changes: dict[str, Any] = {"fence": claimed.fence, "busy_until": deadline}
         if erasure.stage == "resting":
             if erasure.sweep_again_at is not None and erasure.sweep_again_at > now:
                 return None
@@ -129,8 +130,7 @@ class Eraser:
         change = {name: stored.get(name) for name in changes}
         if due_at is not None:
             change |= changed.due(due_at) | {"due_tries": None}
-        as_read = Is("fence", erasure.fence)
-        self._table.write(Update(erasure.key, set=change, condition=as_read))
+        self._table.write(Update(erasure.key, set=change, condition=erasure.as_claimed))
         return changed
 
     # ------------------------------------------------------------------ working
@@ -206,7 +206,7 @@ class Eraser:
         for erased in self._erased_chats(erasure).values():
             self._table.write(Delete(erased.key))
         if erasure.message is not None:
-            self._table.write(Delete(erasure.key, Is("fence", erasure.fence)))
+            self._table.write(Delete(erasure.key, erasure.as_claimed))
             logger.info("deleted message erased", extra={"erasure_id": erasure.id})
             return
         done = erasure.model_copy(
@@ -218,7 +218,7 @@ class Eraser:
         bare = User.key_of(erasure.tenant, erasure.user_id)
         self._table.transact(
             [
-                Update(erasure.key, set=change, condition=Is("fence", erasure.fence)),
+                Update(erasure.key, set=change, condition=erasure.as_claimed),
                 Delete(subject.key),
                 Delete(bare, Is("erasure_id", erasure.id)),
             ]

@@ -1,7 +1,6 @@
 """Limit how many messages people may send and how many tokens models may use."""
 
 __all__ = [
-    "background_calls",
     "money",
     "rate_limits",
     "token_budget",

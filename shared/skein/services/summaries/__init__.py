@@ -4,7 +4,6 @@ __all__ = [
     "agent_summary",
     "chat_summary",
     "chat_title",
-    "model",
     "renewal",
     "staleness",
     "upkeep",

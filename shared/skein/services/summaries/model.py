@@ -1,26 +1,15 @@
-"""Summary questions and answers: ask the light model, and validate its summary."""
+"""Summary questions and answers: render what the light model is asked, and parse its summary."""
 
-import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Sequence
 
-from skein.errors import ModelRejected, Transient
 from skein.models.chats.chat import Chat, Message
 from skein.models.directory.agent import Agent
-from skein.models.outbox.jobs import SummaryJob
-from skein.models.runs.completion import ModelMessage, ModelRequest, well_formed
+from skein.models.runs.completion import ModelMessage, well_formed
 from skein.models.summaries.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
-from skein.ports import LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import behind_bars, label
-from skein.services.quotas.background_calls import complete_in_background
-from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
-from skein.settings import Settings
 
-MODEL_SECONDS = 60
-ANSWER_TOKENS = 1_000
 MESSAGE_CHARACTERS = 500
 TITLE_CHARACTERS = 80
 # Longer, because prompts show a message that left the history window only through the chat summary.
@@ -46,83 +35,6 @@ TITLE_SCHEMA: dict[str, object] = {
     "required": ["title"],
     "additionalProperties": False,
 }
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summarizer:
-    """Client of the light model for summaries."""
-
-    model: LanguageModel
-    usage: UsageCounters
-    budget: Budget
-    metrics: Metrics
-    settings: Settings
-
-    def may_renew(self, tenant: str, at: datetime | None, now: datetime) -> bool:
-        """Tell whether a renewal is due, and the tenant's budget of today has tokens left.
-
-        Args:
-            tenant: The tenant, whose budget for background work is asked.
-            at: When the renewal is due; None for never.
-        """
-        if at is None or at > now:
-            return False
-        try:
-            self.budget.check(tenant)
-        except OverBudget:
-            return False
-        return True
-
-    def ask(
-        self,
-        job: SummaryJob,
-        question: tuple[ModelMessage, ...],
-        schema: dict[str, object],
-        fit: Callable[[str], str | None],
-    ) -> str | None:
-        """Ask the model once for a summary; log and count a failure.
-
-        Args:
-            job: The chat, and the agent of an agent summary.
-            question: The messages to the model.
-            schema: The JSON schema of the answer.
-            fit: Parses the summary from the answer; returns None if the answer has no valid one.
-
-        Returns:
-            The summary; None if the model failed or its answer has no valid summary.
-        """
-        request = ModelRequest(
-            model=self.settings.light_model,
-            messages=question,
-            max_output_tokens=ANSWER_TOKENS,
-            timeout_seconds=MODEL_SECONDS,
-            answer_schema=schema,
-        )
-        try:
-            answer = complete_in_background(
-                self.model,
-                self.usage,
-                request,
-                tenant=job.tenant,
-                agent_id=job.agent_id,
-                spread_by=job.chat_id,
-            )
-        except (Transient, ModelRejected) as error:
-            self._failed(job, str(error))
-            return None
-        summary = fit(answer.text)
-        if summary is None:
-            self._failed(job, "the answer was unusable")
-        return summary
-
-    def _failed(self, job: SummaryJob, why: str) -> None:
-        logger.warning(
-            "summary failed",
-            extra={"chat_id": job.chat_id, "agent_id": job.agent_id, "why": why},
-        )
-        self.metrics.count("SummariesFailed")
 
 
 def ask_agent(

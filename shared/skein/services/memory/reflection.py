@@ -1,18 +1,18 @@
-"""Reflection: ask an agent which fading journal entries become core memories.
+"""Reflection: a background task that asks agents which fading journal entries to keep.
 
 A journal entry becomes due three days before it fades, so a failed attempt can be retried. The
 transaction that writes the core memories also clears the due pointers of all decided entries. After
 a failure the due pointers remain, and the finder finds the entries again a day later.
 """
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby, islice
+from typing import ClassVar, NamedTuple
 
-from skein.errors import Ambiguous, ConditionFailed, ModelRejected, Transient
+from skein.errors import ConditionFailed
 from skein.models.common.agent_item import touched
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Reach, owned_partition, scopes_at
@@ -23,17 +23,16 @@ from skein.models.memory.memory import REFLECTION_LEAD, Memory
 from skein.models.memory.reflection import ReflectionRecord
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ReflectionJob
-from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
-from skein.ports import Clock, Ids, LanguageModel, Metrics, Table, TokenCounter
+from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage
+from skein.ports import Clock, Ids, Metrics, Table, TokenCounter
 from skein.prompts import render
+from skein.services.background.engine import Failure, Outcome, Question, Task, UnusableAnswer
 from skein.services.common.model_json import json_object_in
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
 from skein.services.common.quoting import quoted
 from skein.services.memory.store import CORE_MEMORY_TOKENS, core_in_budget, searchable_memories
 from skein.services.memory.writes import double_of, superseded
-from skein.services.quotas.background_calls import complete_in_background
-from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
 from skein.settings import Settings
 
 MAX_PROMOTED = 10  # entries per job
@@ -52,48 +51,125 @@ SCHEMA: dict[str, object] = {
     "additionalProperties": False,
 }
 
-logger = logging.getLogger(__name__)
+
+@dataclass(slots=True)
+class ReflectionClaim:
+    """The work on one partition; several workers at once are harmless.
+
+    Attributes:
+        left: How many entries may still be promoted.
+    """
+
+    agent: Agent
+    job: ReflectionJob
+    left: int = MAX_PROMOTED
+
+
+class ChosenEntries(NamedTuple):
+    """The journal entries that an answer promotes, in the order of the question.
+
+    Attributes:
+        authors: The people whose words the question held, by digest.
+    """
+
+    entries: Sequence[Memory]
+    authors: Authors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reflection:
-    """Worker that promotes fading journal entries to core memories."""
+class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], ChosenEntries]):
+    """Background task that promotes at most 10 fading journal entries of a partition per job.
+
+    One question never mixes entries with different audiences. Once the tenant is over its budget,
+    entries that would soon fade are kept longer.
+    """
+
+    name: ClassVar[str] = "reflection"
+    failures: ClassVar[str] = "ReflectionsFailed"
+    seconds: ClassVar[int] = MODEL_SECONDS
 
     table: Table
     clock: Clock
     ids: Ids
-    model: LanguageModel
     tokens: TokenCounter
-    usage: UsageCounters
-    budget: Budget
     metrics: Metrics
     settings: Settings
 
-    def reflect(self, job: ReflectionJob, *, deadline: datetime) -> None:
-        """Promote at most 10 fading journal entries of one partition (idempotent).
-
-        One question never mixes entries with different audiences. Once the tenant is over its
-        budget, no more questions are asked, and entries that would soon fade are kept longer.
-
-        Args:
-            job: The agent and the scope of the partition.
-            deadline: When the invocation ends. The first question is always asked; entries without
-                time for a question wait until the next day.
-        """
+    def claim(self, job: ReflectionJob, until: datetime) -> ReflectionClaim | None:
+        """Find the agent; None if it was deleted."""
         item = self.table.get(Agent.key_of(job.tenant, job.agent_id))
         agent = Agent.from_item(item) if item else None
         if agent is None or agent.deleted_at is not None:
-            return
-        left, last = MAX_PROMOTED, deadline - timedelta(seconds=MODEL_SECONDS + 10)
-        for number, fading in enumerate(self._due(job)):
-            if left == 0 or (number and self.clock.now() > last):
-                return
-            try:
-                self.budget.check(job.tenant)
-            except OverBudget:
-                self._wait(job)
-                return
-            left -= self._reflect_on(agent, job, fading, most=left)
+            return None
+        return ReflectionClaim(agent, job)
+
+    def read(self, claim: ReflectionClaim) -> Iterator[Iterator[Sequence[Memory]]]:
+        """Read the undecided entries that fade soon, as questions of one audience each.
+
+        Entries of one audience come oldest first. A failed question does not stop the others.
+        """
+        now = self.clock.now()
+        due = islice(
+            (
+                memory
+                for memory in self._marked(claim.job)
+                if memory.fades_at is not None and now < memory.fades_at <= now + FADING_WITHIN
+            ),
+            MAX_CONSIDERED,
+        )
+        for _, group in groupby(sorted(due, key=_for_whom), key=_for_whom):
+            for fading in self._questions(sorted(group, key=lambda memory: memory.id)):
+                if claim.left == 0:
+                    return
+                yield iter([fading])
+
+    def question(self, claim: ReflectionClaim, batch: Sequence[Memory]) -> Question[ChosenEntries]:
+        """Ask the agent's model which entries it wants to keep."""
+        core = self._core(claim.job, batch[0].audience)
+        shown = core_in_budget(core, self.tokens, CORE_MEMORY_TOKENS)
+        request = ModelRequest(
+            model=claim.agent.model or self.settings.default_model,
+            messages=question(claim.agent, shown, batch),
+            max_output_tokens=ANSWER_TOKENS,
+            timeout_seconds=MODEL_SECONDS,
+            answer_schema=SCHEMA,
+        )
+        authors = NO_AUTHORS.joined(*(memory.authors for memory in (*shown, *batch)))
+
+        def parse(answer: ModelAnswer) -> ChosenEntries:
+            return ChosenEntries(promoted_in(answer, batch), authors)
+
+        return Question(request, claim.agent.id, claim.agent.id, parse)
+
+    def write(
+        self,
+        claim: ReflectionClaim,
+        batch: Sequence[Memory],
+        answer: ChosenEntries,
+        usage: TokenUsage,
+    ) -> None:
+        """Write core memories for the chosen entries; mark the others as considered.
+
+        Chosen entries over the limit keep their due pointer; the next day's job asks again.
+        """
+        wanted_later = {one.id for one in answer.entries[claim.left :]}
+        decided = [one for one in batch if one.id not in wanted_later]
+        chosen = [one.id for one in answer.entries[: claim.left]]
+        promoted = self._keep(claim.job, decided, chosen, usage, answer.authors)
+        self.metrics.count("MemoriesPromoted", promoted)
+        claim.left -= promoted
+
+    def fail(self, claim: ReflectionClaim, batch: Sequence[Memory], failure: Failure) -> None:
+        """Record the failure; the entries' due pointers cause the next attempt."""
+        record_id = f"ref_{self.ids.ulid()}"
+        self.table.write(
+            self._record(claim.job, batch, failure.usage, record_id, failure=failure.error)
+        )
+
+    def release(self, claim: ReflectionClaim, outcome: Outcome) -> None:
+        """Keep entries longer that would fade before the next attempt."""
+        if outcome.not_before is not None:
+            self._wait(claim.job)
 
     def _wait(self, job: ReflectionJob) -> None:
         """Postpone the fading of entries that would fade before the next attempt.
@@ -115,23 +191,6 @@ class Reflection:
                         touched(job.tenant, job.agent_id, job.scope),
                     ]
                 )
-
-    def _due(self, job: ReflectionJob) -> Iterable[list[Memory]]:
-        """Yield the undecided entries that fade soon, as questions of one audience each.
-
-        Entries of one audience come oldest first.
-        """
-        now = self.clock.now()
-        due = islice(
-            (
-                memory
-                for memory in self._marked(job)
-                if memory.fades_at is not None and now < memory.fades_at <= now + FADING_WITHIN
-            ),
-            MAX_CONSIDERED,
-        )
-        for _, group in groupby(sorted(due, key=_for_whom), key=_for_whom):
-            yield from self._questions(sorted(group, key=lambda memory: memory.id))
 
     def _marked(self, job: ReflectionJob) -> Iterator[Memory]:
         """Yield the journal entries that have a due pointer, oldest first.
@@ -161,41 +220,6 @@ class Reflection:
         if asked:
             yield asked
 
-    def _reflect_on(
-        self, agent: Agent, job: ReflectionJob, fading: Sequence[Memory], *, most: int
-    ) -> int:
-        """Ask the model about some entries; return the number of promoted entries."""
-        core = self._core(job, fading[0].audience)
-        shown = core_in_budget(core, self.tokens, CORE_MEMORY_TOKENS)
-        request = ModelRequest(
-            model=agent.model or self.settings.default_model,
-            messages=question(agent, shown, fading),
-            max_output_tokens=ANSWER_TOKENS,
-            timeout_seconds=MODEL_SECONDS,
-            answer_schema=SCHEMA,
-        )
-        try:
-            answer = complete_in_background(
-                self.model,
-                self.usage,
-                request,
-                tenant=job.tenant,
-                agent_id=agent.id,
-                spread_by=agent.id,
-            )
-        except (Transient, ModelRejected) as error:
-            self._failed(job, fading, type(error).__name__, TokenUsage())
-            return 0
-        chosen = promoted_in(answer.text, fading)
-        if chosen is None:
-            self._failed(job, fading, "the answer could not be parsed", answer.usage)
-            return 0
-        # Chosen entries over the limit keep their due pointer; the next day's job asks again.
-        wanted_later = {one.id for one in chosen[most:]}
-        decided = [one for one in fading if one.id not in wanted_later]
-        authors = NO_AUTHORS.joined(*(memory.authors for memory in (*shown, *fading)))
-        return self._keep(job, decided, [one.id for one in chosen[:most]], answer.usage, authors)
-
     def _core(self, job: ReflectionJob, audience: Audience) -> list[Memory]:
         """Read the agent's core memories that may be shown to the audience `audience`."""
         reach = Reach(
@@ -222,11 +246,11 @@ class Reflection:
         """
         new_ids = {memory_id: f"mem_{self.ids.ulid()}" for memory_id in chosen}
         record_id = f"ref_{self.ids.ulid()}"
+        record = ReflectionRecord.key_of(job.tenant, job.agent_id, job.scope, record_id)
 
         def attempt() -> int:
-            record = ReflectionRecord.key_of(job.tenant, job.agent_id, job.scope, record_id)
             found = self.table.get_many([record, *(memory.key for memory in fading)])
-            if record in found:  # an earlier attempt with an ambiguous result was written
+            if record in found:
                 return len(ReflectionRecord.from_item(found[record]).promoted)
             known = self._core(job, fading[0].audience)
             writes: list[Write] = []
@@ -246,15 +270,10 @@ class Reflection:
             writes.append(self._record(job, fading, usage, record_id, promoted=tuple(promoted)))
             if promoted:
                 writes.append(touched(job.tenant, job.agent_id, job.scope))
-            try:
-                self.table.transact(writes)
-            except Ambiguous:
-                raise ConditionFailed(frozenset()) from None  # read again: the record may exist
+            self.table.transact(writes)
             return len(promoted)
 
-        promoted = optimistic(self.clock, attempt)
-        self.metrics.count("MemoriesPromoted", promoted)
-        return promoted
+        return optimistic(self.clock, attempt, finds_own_write=True)
 
     def _core_of(self, memory: Memory, memory_id: str, authors: Authors) -> Memory:
         """Return a core memory with the audience and the material of `memory`.
@@ -275,14 +294,6 @@ class Reflection:
                 "version": 1,
             }
         )
-
-    def _failed(
-        self, job: ReflectionJob, fading: Sequence[Memory], why: str, usage: TokenUsage
-    ) -> None:
-        logger.warning("reflection failed", extra={"agent_id": job.agent_id, "why": why})
-        self.metrics.count("ReflectionsFailed")
-        record_id = f"ref_{self.ids.ulid()}"
-        self.table.write(self._record(job, fading, usage, record_id, failure=why))
 
     def _record(
         self,
@@ -326,18 +337,18 @@ def question(
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
 
-def promoted_in(answer: str, fading: Sequence[Memory]) -> list[Memory] | None:
+def promoted_in(answer: ModelAnswer, fading: Sequence[Memory]) -> Sequence[Memory]:
     """Parse the entries that an answer promotes, each once and in the order of `fading`.
 
     Numbers without an entry are ignored.
 
-    Returns:
-        The entries, possibly none; None if the answer cannot be parsed.
+    Raises:
+        UnusableAnswer: The answer cannot be parsed.
     """
-    found = json_object_in(answer, {"promote"})
+    found = json_object_in(answer.text, {"promote"})
     numbers = found.get("promote") if found is not None else None
     if not isinstance(numbers, list):
-        return None
+        raise UnusableAnswer("the answer could not be parsed")
     named = {number for number in numbers if type(number) is int}  # excludes booleans
     return [one for n, one in enumerate(fading, 1) if n in named]
 

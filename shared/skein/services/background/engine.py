@@ -1,0 +1,298 @@
+"""Background engine: the work that asks a model about what is new, outside of any run.
+
+Consolidation, reflection, summaries and titles are tasks of this engine. A task says what is due,
+what it reads since its watermark, what it asks, and what it writes. All else is the same for every
+task and stands here: the order of a job, its deadline, the budget, the call of the model, its cost,
+and what a failure leads to.
+
+A job is idempotent. The claim decides what is due from the stored items, and each write is
+conditional on the watermark or the state that was read. So a job that is lost, doubled or late does
+no harm, and a worker that was overtaken writes nothing.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar, Generic, NamedTuple, TypeVar
+
+from skein.errors import ModelRejected, NotFound, SkeinError, Transient
+from skein.models.outbox.jobs import Job
+from skein.models.quotas.usage import Payer
+from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
+from skein.ports import Clock, LanguageModel, Metrics
+from skein.services.common.optimistic import optimistic
+from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
+
+MARGIN_SECONDS = 20  # after the answer to the last question, for its writes
+
+logger = logging.getLogger(__name__)
+
+J = TypeVar("J", bound=Job)
+Claim = TypeVar("Claim")
+Batch = TypeVar("Batch")
+Answer = TypeVar("Answer")
+
+
+class UnusableAnswer(SkeinError):
+    """The answer cannot be used; the watermark stays, and the batch is due again."""
+
+
+class TooMuch(UnusableAnswer):
+    """The answer was cut off, or yields more than one transaction holds."""
+
+
+class Overtaken(SkeinError):
+    """The watermark or the state has changed since it was read; nothing was written."""
+
+
+class Question(NamedTuple, Generic[Answer]):
+    """A question to a model.
+
+    Attributes:
+        request: The call.
+        agent_id: The agent that pays for the call; None for none.
+        spread_by: The id by which the counter of usage is chosen.
+        parse: Parses the answer; raises `UnusableAnswer` if that is not possible.
+    """
+
+    request: ModelRequest
+    agent_id: str | None
+    spread_by: str
+    parse: Callable[[ModelAnswer], Answer]
+
+
+class Failure(NamedTuple):
+    """Why a batch was not decided.
+
+    Attributes:
+        why: The reason, for operators.
+        error: The class of the model's error, which quotes nobody; `why` if there is none.
+        usage: The tokens that were used nevertheless.
+    """
+
+    why: str
+    error: str
+    usage: TokenUsage
+
+
+class Outcome(NamedTuple):
+    """How the work on a claim ended; by default, everything was decided.
+
+    Attributes:
+        out_of_time: Whether the deadline came first.
+        not_before: When to try again, because the budget of the tenant is spent or its background
+            work is paused; None otherwise.
+    """
+
+    out_of_time: bool = False
+    not_before: datetime | None = None
+
+
+class Task(ABC, Generic[J, Claim, Batch, Answer]):
+    """The part of some background work that is special about it.
+
+    Attributes:
+        name: The name in logs.
+        failures: The metric that counts failures.
+        seconds: The longest call of the model.
+    """
+
+    name: ClassVar[str]
+    failures: ClassVar[str]
+    seconds: ClassVar[int]
+
+    @abstractmethod
+    def claim(self, job: J, until: datetime) -> Claim | None:
+        """Claim what is due of a job, until the lease ends; None if nothing is due.
+
+        Raises:
+            ConditionFailed: Another worker was faster; the engine calls again.
+            NotFound: The item of the job does not exist any more.
+        """
+
+    @abstractmethod
+    def read(self, claim: Claim) -> Iterator[Iterator[Batch]]:
+        """Read what is new since the watermark, in batches for one question each.
+
+        A series of batches depends on its order: each batch is read after the one before was
+        written, and a failure ends the series. The other series are read nevertheless.
+        """
+
+    @abstractmethod
+    def question(self, claim: Claim, batch: Batch) -> Question[Answer]:
+        """Build the question about a batch."""
+
+    @abstractmethod
+    def write(self, claim: Claim, batch: Batch, answer: Answer, usage: TokenUsage) -> None:
+        """Store what the answer yields and move the watermark, in one conditional transaction.
+
+        Raises:
+            Overtaken: The watermark has moved; nothing is stored.
+            TooMuch: The writes exceed one transaction; nothing is stored.
+        """
+
+    @abstractmethod
+    def fail(self, claim: Claim, batch: Batch, failure: Failure) -> None:
+        """Record a failure and when to try again; the watermark stays.
+
+        Raises:
+            Overtaken: The watermark has moved; nothing is stored.
+        """
+
+    def halves(self, batch: Batch) -> Sequence[Batch]:
+        """Split a batch that yields too much; empty if it cannot be split."""
+        return ()
+
+    def release(self, claim: Claim, outcome: Outcome) -> None:
+        """Release the claim, and make what is left due again.
+
+        Raises:
+            Overtaken: Another worker has claimed the work; nothing is stored.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundEngine:
+    """The service that carries out the tasks of background work."""
+
+    clock: Clock
+    model: LanguageModel
+    usage: UsageCounters
+    budget: Budget
+    metrics: Metrics
+
+    def run(self, task: Task[J, Claim, Batch, Answer], job: J, *, deadline: datetime) -> None:
+        """Carry out a job of a task (idempotent).
+
+        The first question is always asked, each further one only if the deadline leaves the time.
+        Each needs the budget of the tenant.
+
+        Args:
+            task: The task.
+            job: What the work is about.
+            deadline: When the invocation ends, and with it the claim.
+
+        Raises:
+            Transient: The table failed. The job can be repeated.
+        """
+        with suppress(NotFound, Overtaken):
+            claim = optimistic(self.clock, lambda: task.claim(job, deadline))
+            if claim is None:
+                return
+            last = deadline - timedelta(seconds=task.seconds + MARGIN_SECONDS)
+            ended = _ClaimedJob(self, task, job, claim, _QuestionTime(self.clock, last)).carry_out()
+            task.release(claim, ended)
+
+    def ask(self, tenant: str, question: Question[Answer]) -> ModelAnswer:
+        """Call the model once, and count the tokens against the budget of the day.
+
+        Raises:
+            Transient: The model is out of reach.
+            ModelRejected: The model refused the request.
+        """
+        answer = self.model.complete(question.request)
+        self.usage.add(
+            tenant,
+            answer.usage,
+            spread_by=question.spread_by,
+            model=answer.model,
+            payer=Payer(question.agent_id),
+            background=True,
+        )
+        return answer
+
+
+class _OutOfTime(SkeinError):
+    """The deadline leaves no time for another question."""
+
+
+class _QuestionTime:
+    """The time for questions; the first one is always allowed.
+
+    Args:
+        last: When the last question may begin.
+    """
+
+    def __init__(self, clock: Clock, last: datetime) -> None:
+        self._clock = clock
+        self._last = last
+        self._asked = False
+
+    def take(self) -> None:
+        """Take the time for one question.
+
+        Raises:
+            _OutOfTime: It is too late for another question.
+        """
+        if self._asked and self._clock.now() > self._last:
+            raise _OutOfTime("no time for another question")
+        self._asked = True
+
+
+class _ClaimedJob(NamedTuple, Generic[J, Claim, Batch, Answer]):
+    """The work on one claim."""
+
+    engine: BackgroundEngine
+    task: Task[J, Claim, Batch, Answer]
+    job: J
+    claim: Claim
+    time: _QuestionTime
+
+    def carry_out(self) -> Outcome:
+        """Decide all that is new, until the time or the budget ends."""
+        try:
+            for series in self.task.read(self.claim):
+                try:
+                    for batch in series:
+                        if not self._decide(batch):
+                            break
+                except Overtaken:
+                    logger.info("%s overtaken", self.task.name, extra=self._ids)
+        except _OutOfTime:
+            return Outcome(out_of_time=True)
+        except OverBudget as error:
+            return Outcome(not_before=self.engine.budget.next_try(error))
+        return Outcome()
+
+    def _decide(self, whole: Batch) -> bool:
+        """Ask about a batch and store the answer; halve a batch that yields too much.
+
+        Returns:
+            Whether it worked. A failure is on record, and its series ends.
+        """
+        left, spent = [whole], TokenUsage()
+        while left:
+            batch = left.pop()
+            self.time.take()
+            self.engine.budget.check(self.job.tenant)
+            question = self.task.question(self.claim, batch)
+            try:
+                answer = self.engine.ask(self.job.tenant, question)
+            except (Transient, ModelRejected) as error:
+                self._fail(batch, Failure(str(error), type(error).__name__, spent))
+                return False
+            spent += answer.usage
+            try:
+                self.task.write(self.claim, batch, question.parse(answer), spent)
+            except UnusableAnswer as error:
+                parts = self.task.halves(batch) if isinstance(error, TooMuch) else ()
+                if not parts:
+                    self._fail(batch, Failure(str(error), str(error), spent))
+                    return False
+                left.extend(reversed(parts))
+            else:
+                spent = TokenUsage()
+        return True
+
+    def _fail(self, batch: Batch, failure: Failure) -> None:
+        extra = self._ids | {"why": failure.why}
+        logger.warning("%s failed", self.task.name, extra=extra)
+        self.engine.metrics.count(self.task.failures)
+        self.task.fail(self.claim, batch, failure)
+
+    @property
+    def _ids(self) -> dict[str, object]:
+        return self.job.model_dump(exclude={"v", "hops"}, exclude_none=True)

@@ -1,0 +1,345 @@
+"""Consolidation: a background task that makes memories from a chat's new messages.
+
+The task takes a chat's agents one after another, and the messages since an agent's watermark chunk
+by chunk. If a chunk fails, the watermark stays before it. A lease ensures that one worker at a time
+consolidates a chat; the lease ends with the worker's invocation. If time runs out, the worker sends
+a new job for the rest. The chat stays due, for the tick or the hourly finder, until every agent is
+done.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar, NamedTuple
+
+from skein.models.chats.chat import Membership, Message
+from skein.models.common.audience import NOBODY
+from skein.models.common.base import rfc3339
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Is, Present, Query, Update, all_of
+from skein.models.directory.agent import Agent
+from skein.models.memory.consolidation import Consolidation
+from skein.models.memory.memory import Memory
+from skein.models.outbox.jobs import ConsolidationJob
+from skein.models.runs.completion import TokenUsage
+from skein.ports import Clock, Table, TokenCounter
+from skein.services.background.engine import Failure, Outcome, Question, Task
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import pages
+from skein.services.common.text_search import EmbeddingCache, closest
+from skein.services.feed.recall_sweep import RecallSweep
+from skein.services.memory.chunk_commit import ChunkCommitter, position_of
+from skein.services.memory.chunking import Chunk, HistoryPosition, chunks, halves
+from skein.services.memory.consolidation_schedule import (
+    MAX_FAILURES,
+    agents_without,
+    due_change,
+    has_new,
+    idle_at,
+    next_consolidation,
+    next_due_time,
+    retry_at,
+    wanted,
+)
+from skein.services.memory.extraction import (
+    MODEL_SECONDS,
+    Extraction,
+    KnownMemories,
+    extraction_question,
+)
+from skein.services.memory.search import newest_first
+from skein.services.memory.store import CORE_MEMORY_TOKENS, core_in_budget, searchable_memories
+from skein.services.memory.transcript import ConsolidationTarget, TimeZones, joins_of, reach_of
+from skein.services.outbox.dispatch import Dispatch
+from skein.settings import Settings
+
+MESSAGES_PER_PAGE = 100
+MAX_CLOSE = 20  # core memories shown because messages of the chunk are close to them
+
+
+class ConsolidationClaim(NamedTuple):
+    """The lease on the consolidation of a chat.
+
+    Attributes:
+        idle: Whether the chat was quiet, so that all its messages may be consolidated.
+        without: The ids of the agents that do not consolidate the chat, unless requested.
+        requested_seq: The last message that an operator had requested when the claim was made.
+        fence: The fencing token of the claim.
+    """
+
+    job: ConsolidationJob
+    snapshot: ChatSnapshot
+    idle: bool
+    without: frozenset[str]
+    requested_seq: int | None
+    fence: int
+
+
+class AgentChunk(NamedTuple):
+    """A chunk of an agent's new messages.
+
+    Attributes:
+        since: The watermark before the chunk.
+        owner: The scope and the audience of the chunk's memories.
+    """
+
+    target: ConsolidationTarget
+    since: HistoryPosition
+    chunk: Chunk
+    owner: Owner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, Extraction]):
+    """Background task that consolidates the chat of a job for each of its agents.
+
+    Consolidation runs if the chat is quiet or an operator requested it; otherwise the chat is only
+    made due again for later. If the tenant is over its budget, the rest waits until the next day,
+    and during a pause of background work for an hour. At the end, the recall sweep looks for
+    messages of a quiet chat that are not in the index.
+    """
+
+    name: ClassVar[str] = "consolidation"
+    failures: ClassVar[str] = "ConsolidationsFailed"
+    seconds: ClassVar[int] = MODEL_SECONDS
+
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+    tokens: TokenCounter
+    meanings: EmbeddingCache
+    committer: ChunkCommitter
+    recall_sweep: RecallSweep
+    settings: Settings
+
+    # ------------------------------------------------------------------ what is due
+
+    def claim(self, job: ConsolidationJob, until: datetime) -> ConsolidationClaim | None:
+        """Claim the chat, and make it due again for the case that this worker dies."""
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
+        now = self.clock.now()
+        if item is None or snapshot.chat.consolidation_at is None:
+            return None
+        consolidation = Consolidation.from_item(item)
+        if consolidation.busy(now):
+            return None
+        claimed = consolidation.claimed(until)
+        again = claimed.due(max(next_due_time(snapshot.chat, now), until))
+        change = {"fence": claimed.fence, "busy_until": rfc3339(until)} | again
+        unclaimed = all_of(consolidation.as_claimed, Present("gsi2sk"))
+        self.table.write(Update(consolidation.key, set=change, condition=unclaimed))
+        return ConsolidationClaim(
+            job,
+            snapshot,
+            idle=idle_at(snapshot.chat, self.settings) <= now,
+            without=agents_without(self.table, snapshot, self.settings),
+            requested_seq=consolidation.requested_seq,
+            fence=claimed.fence,
+        )
+
+    # ------------------------------------------------------------------ what is read
+
+    def read(self, claim: ConsolidationClaim) -> Iterator[Iterator[AgentChunk]]:
+        """Read the new messages of each agent in chunks, as one series per agent.
+
+        An agent whose retry is not due yet is left out, unless an operator asked. So are all agents
+        of a chat whose person has opted out of SMS.
+        """
+        chat, now = claim.snapshot.chat, self.clock.now()
+        if chat.discarded_at is not None:
+            return
+        for agent in sorted(claim.snapshot.agents, key=lambda agent: agent.member.id):
+            waits = claim.snapshot.opted_out or agent.member.id in claim.without
+            new = not waits and has_new(chat, agent)
+            requested = wanted(agent, claim.requested_seq)
+            if claim.idle and new and (requested or (retry_at(agent) or now) <= now):
+                yield self._series(claim, agent, chat.last_seq)
+            elif requested and claim.requested_seq is not None:
+                yield self._series(claim, agent, claim.requested_seq)
+
+    def _series(
+        self, claim: ConsolidationClaim, membership: Membership, until: int
+    ) -> Iterator[AgentChunk]:
+        """Yield the chunks up to message `until`; move the watermark over all others.
+
+        If nothing is new (`has_new`), or nobody was present for all of a chunk, the watermark moves
+        without a question.
+        """
+        chat, at = claim.snapshot.chat, position_of(membership)
+        agent = self._agent(membership)
+        if agent is None or not has_new(chat, membership):
+            self.committer.pass_over(membership, at, HistoryPosition(until))
+            return
+        target = ConsolidationTarget(chat, agent, membership, TimeZones(self.table, agent))
+        for chunk in self._chunks(target, at, until):
+            owner = target.owner(chunk)
+            if owner.audience == NOBODY:
+                self.committer.keep(target, at, chunk, owner, None, TokenUsage())
+            else:
+                yield AgentChunk(target, at, chunk, owner)
+            at = chunk.position
+        if at.seq < until:
+            self.committer.pass_over(membership, at, HistoryPosition(until))
+
+    def _agent(self, membership: Membership) -> Agent | None:
+        item = self.table.get(Agent.key_of(membership.tenant, membership.member.id))
+        agent = Agent.from_item(item) if item else None
+        return agent if agent and agent.deleted_at is None else None
+
+    def _chunks(
+        self, target: ConsolidationTarget, since: HistoryPosition, until: int
+    ) -> Iterator[Chunk]:
+        longest = self.settings.consolidation_chunk_tokens
+        halvings = max(target.membership.consolidation_failures - MAX_FAILURES + 1, 0)
+        return chunks(
+            self._messages(target, since, until),
+            since=since,
+            until=until,
+            measure=lambda *part: self.tokens.count(f"{target.line(*part)}\n"),
+            limit=max(longest >> halvings, 1),
+            longest=longest,
+            joins=joins_of(target.chat),
+        )
+
+    def _messages(
+        self, target: ConsolidationTarget, since: HistoryPosition, until: int
+    ) -> Iterator[Message]:
+        """Yield the messages with text or media of people and agents, reading by page."""
+        chat = target.chat
+        first = Message.key_of(chat.tenant, chat.id, since.seq + 1).sk
+        last = Message.key_of(chat.tenant, chat.id, until).sk
+        for items in pages(
+            lambda start: self.table.query(
+                Query(chat.key.pk, first=first, last=last, limit=MESSAGES_PER_PAGE, start=start)
+            )
+        ):
+            messages = [chat.as_now(Message.from_item(item)) for item in items]
+            texts = [m for m in messages if m.kind == "text" and (m.text or m.media)]
+            target.zones.learn(texts)
+            yield from texts
+
+    # ------------------------------------------------------------------ what is asked
+
+    def question(self, claim: ConsolidationClaim, batch: AgentChunk) -> Question[Extraction]:
+        """Ask the agent's model which memories and profile values to make from a chunk."""
+        target, chunk = batch.target, batch.chunk
+        live = searchable_memories(self.table, reach_of(batch.owner), now=self.clock.now())
+        core = core_in_budget(live, self.tokens, CORE_MEMORY_TOKENS)
+        known = KnownMemories.of(core, self._close_to(chunk, live))
+        return extraction_question(
+            target.agent,
+            target.chat,
+            known,
+            target.transcript(chunk),
+            target.profile(chunk),
+            default_model=self.settings.default_model,
+        )
+
+    def _close_to(self, chunk: Chunk, live: Sequence[Memory]) -> list[Memory]:
+        """Return core memories that messages of a chunk may repeat or contradict."""
+        core = newest_first([memory for memory in live if memory.kind == "core"])
+        spoken = [
+            f"{piece.message.sender.name}: {piece.message.text[piece.start : piece.end]}"
+            for piece in chunk.pieces
+        ]
+        texts = [memory.text for memory in core]
+        return [core[at] for at in closest(texts, spoken, MAX_CLOSE, self.meanings)]
+
+    def halves(self, batch: AgentChunk) -> Sequence[AgentChunk]:
+        """Split a chunk that yields too many memories."""
+        parts = halves(batch.chunk)
+        if parts is None:
+            return ()
+        first, second = (batch._replace(chunk=chunk) for chunk in parts)
+        return first, second._replace(since=first.chunk.position)
+
+    # ------------------------------------------------------------------ what is written
+
+    def write(
+        self,
+        claim: ConsolidationClaim,
+        batch: AgentChunk,
+        answer: Extraction,
+        usage: TokenUsage,
+    ) -> None:
+        """Store memories and profile values together with the new watermark."""
+        target, since, chunk, owner = batch
+        owner = owner.model_copy(update={"authors": owner.authors.joined(answer.authors)})
+        self.committer.keep(target, since, chunk, owner, answer, usage)
+
+    def fail(self, claim: ConsolidationClaim, batch: AgentChunk, failure: Failure) -> None:
+        """Record the failed chunk and the time of its retry; keep the watermark."""
+        target, since, chunk, _ = batch
+        self.committer.fail(target, since, chunk, failure.why, failure.usage)
+
+    def release(self, claim: ConsolidationClaim, outcome: Outcome) -> None:
+        """Release the lease, and make the chat due again if messages are left."""
+        if outcome.out_of_time:
+            self._continue_later(claim)
+            return
+        optimistic(self.clock, lambda: self._settle(claim, outcome.not_before))
+        if claim.idle:
+            self.recall_sweep.check(claim.snapshot.chat, claim.snapshot.members)
+
+    def _held(self, claim: ConsolidationClaim) -> Consolidation | None:
+        """Read the item of the lease; None if another worker has claimed the chat."""
+        item = self.table.get(Consolidation.key_of(claim.job.tenant, claim.job.chat_id))
+        consolidation = Consolidation.from_item(item) if item is not None else None
+        return consolidation if consolidation and consolidation.fence == claim.fence else None
+
+    def _continue_later(self, claim: ConsolidationClaim) -> None:
+        """Release the lease and send a new job for the rest.
+
+        If that job is lost, the finder finds the chat.
+        """
+
+        def attempt() -> bool:
+            held = self._held(claim)
+            if held is None:
+                return False
+            self.table.write(Update(held.key, set={"busy_until": None}, condition=held.as_claimed))
+            return True
+
+        if optimistic(self.clock, attempt):
+            self.dispatch.send([claim.job])
+
+    def _settle(self, claim: ConsolidationClaim, not_before: datetime | None) -> None:
+        """Release the lease and set when the chat is due next.
+
+        The due pointer is cleared if no messages are left. A new job is sent at once if an operator
+        requested more messages meanwhile. The chat is left unchanged if another worker took over
+        the lease.
+        """
+        job = claim.job
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        chat, now, held = snapshot.chat, self.clock.now(), self._held(claim)
+        if held is None:
+            return
+        unmet = any(wanted(agent, held.requested_seq) for agent in snapshot.agents)
+        requested = held.requested_seq if unmet and chat.discarded_at is None else None
+        at = next_consolidation(
+            snapshot,
+            requested_seq=requested,
+            now=now,
+            settings=self.settings,
+            without=claim.without,
+        )
+        settled = {"busy_until": None, "requested_seq": requested}
+        if at is not None and not_before is not None:
+            at = max(at, not_before)
+        again = at is not None and at <= now and requested not in {None, claim.requested_seq}
+        if at is not None and not again:
+            at = max(at, next_due_time(chat, now))
+        unchanged = all_of(held.as_claimed, Is("requested_seq", held.requested_seq))
+        due = due_change(chat, at, condition=unchanged)
+        change = due.change | {"version": chat.version + 1}
+        self.table.transact(
+            [
+                Update(chat.key, set=change, condition=Is("version", chat.version)),
+                replace(due.write, set={**due.write.set, **settled}),
+            ]
+        )
+        if again:
+            self.dispatch.send([job])

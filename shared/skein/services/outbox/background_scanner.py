@@ -1,0 +1,114 @@
+"""Background scanner: find due background work and send its jobs.
+
+The tick, the hourly finder of groups and the daily finder of fading journal entries share it. The
+cost depends on the number of due items, not on the number of chats, agents or memories.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from skein.models.common.base import stable_hash
+from skein.models.common.storage import Item
+from skein.models.outbox.due import DueKind
+from skein.models.outbox.jobs import ConsolidationJob, Job, ReflectionJob
+from skein.ports import Table
+from skein.services.config.pauses import PauseReader
+from skein.services.outbox.backoff import Backoff
+from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
+
+
+class DueJob(NamedTuple):
+    """The job of a due item of background work.
+
+    Attributes:
+        job: Returns the job of an item.
+        backoff: How long to wait for the job before it is sent again.
+        pauses: Whether a pause of background work holds the job back. The worker of reflections
+            looks at pauses itself, because it keeps fading entries meanwhile.
+    """
+
+    job: Callable[[Item], Job]
+    backoff: Backoff
+    pauses: bool = True
+
+
+def _consolidation(item: Item) -> Job:
+    return ConsolidationJob(tenant=item["tenant"], chat_id=item["chat_id"])
+
+
+def _reflection(item: Item) -> Job:
+    return ReflectionJob(tenant=item["tenant"], agent_id=item["agent_id"], scope=item.get("scope"))
+
+
+# Jobs can wait in their queue for long, so they are sent again less and less often. The finders
+# wait a little less than until the next one, which finds the item even if it runs early.
+DUE_JOBS: Mapping[DueKind, DueJob] = {
+    "direct_consolidation": DueJob(_consolidation, Backoff.minutes(15, 30, 60)),
+    "consolidation": DueJob(_consolidation, Backoff.minutes(55)),
+    "fading": DueJob(_reflection, Backoff.minutes(23 * 60), pauses=False),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundScanner:
+    """Scanner that sends one job for each due chat, or for each agent's due partition."""
+
+    table: Table
+    due_scanner: DueScanner
+
+    def run(
+        self,
+        kinds: Sequence[DueKind],
+        *,
+        until: datetime,
+        shards: Sequence[int] = ALL_SHARDS,
+        max_pages: int | None = None,
+    ) -> int:
+        """Send the jobs of all due items of these kinds, oldest first.
+
+        An item whose tenant has paused background work is due again after the longest wait.
+
+        Args:
+            kinds: Keys of `DUE_JOBS`.
+            until: When to stop, even if items are left.
+            shards: The shards of the due index to scan. An agent has entries in several shards, so
+                scanners on different shards can each send a job for the agent.
+            max_pages: The most pages of each shard; None for no limit.
+
+        Returns:
+            The number of jobs sent.
+
+        Raises:
+            SkeinError: Some items could not be read; the jobs of all others were sent.
+        """
+        seen, reader = _SeenJobs(), PauseReader(self.table)
+
+        def handle(kind: DueKind, item: Item, now: datetime) -> Job | None:
+            due_job, tries = DUE_JOBS[kind], int(item.get("due_tries", 0))
+            job = due_job.job(item)
+            paused = due_job.pauses and reader.is_paused("background", job.tenant)
+            wait = due_job.backoff.longest if paused else due_job.backoff.after(tries)
+            move_on(self.table, kind, item, now + wait, tries=tries + 1)
+            return job if not paused and seen.add(job) else None
+
+        return self.due_scanner.run(kinds, handle, until=until, shards=shards, max_pages=max_pages)
+
+
+class _SeenJobs:
+    """Set of jobs; stores one hash per job, because there can be a million."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self._lock = threading.Lock()
+
+    def add(self, job: Job) -> bool:
+        """Add a job; return whether the job is new (thread-safe)."""
+        number = stable_hash(job.model_dump_json())
+        with self._lock:
+            if number in self._seen:
+                return False
+            self._seen.add(number)
+            return True
