@@ -34,12 +34,20 @@ TELLING = {
 } | {
     "Step",
     "Thread",
-    "ThreadIndex",
 }
 
 PREFIXES = {"LIVE_RUN"} | {
     f"{kind}.PREFIX"
-    for kind in ("BorrowedContext", "Document", "Goal", "Memory", "Message", "Plan", "self.kind")
+    for kind in (
+        "BorrowedContext",
+        "Document",
+        "Goal",
+        "Memory",
+        "Message",
+        "Plan",
+        "Thread",
+        "self.kind",
+    )
 }
 SUMMARIES = {"summary", "pinned"}  # where they stand: on memberships and chats
 
@@ -56,12 +64,11 @@ SHOWN_TO_AGENTS = {
     "services/recall/search.py": "RECALLED and recall, each message by its own audience",
     "services/runs/queries.py": "get_my_runs and stop_run; the rest is for operators",
     "services/workspace/documents.py": "the tools of documents, by their reach",
-    "services/items/store.py": "the tools of memories, goals and plans, by their reach",
+    "services/items/store.py": "the tools of memories, goals, plans and threads, by their reach",
     "services/memory/store.py": "what is remembered already, by the reach of whoever remembers",
     "services/planning/plans.py": "cancel_plan, by its reach",
     "services/workspace/thread_changes.py": "the documents of threads, by whoever is there",
-    "services/workspace/threads.py": "the lists of threads, by their reach",
-    "services/workspace/thread_storage.py": "the tools of threads, by their reach",
+    "services/workspace/document_names.py": "the threads that list a document; its name alone",
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {

@@ -180,7 +180,7 @@ NO_NOUNS = {
 RETIRED_PARTS = {
     "anew": "reset",
     "astray": "enter_chat_failed",
-    "benches": "thread indexes",
+    "benches": "open threads",
     "deed": "change kind, audited action",
     "foreseen": "prefetch_keys",
     "heirlooms": "owned items",
@@ -196,7 +196,7 @@ RETIRED_PARTS = {
     "surroundings": "environment",
     "told": "shown, notified",
     "untold": "without_trigger_details",
-    "workbench": "thread index",
+    "workbench": "open threads",
 }
 RETIRED_NAMES = {
     "bench": "index",
@@ -232,7 +232,7 @@ RETIRED_NAMES = {
     "Desk": "ToolServices",
     "Effective": "Settings",
     "Endings": "RunCompletion",
-    "Found": "ThreadSnapshot, SweepCounts",
+    "Found": "Snapshot, SweepCounts",
     "Hold": "DeliveryLease",
     "Known": "PrefetchedItems",
     "LastWords": "FinalMessages",

@@ -8,7 +8,7 @@ from typing import Any
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Query
 from skein.models.directory.phone import PhoneOwner
-from skein.models.workspace.thread import ENDED_THREAD, Thread
+from skein.models.workspace.thread import Thread
 from tests.attacks.cast import AGENTS, SECRETS, named, titled
 from tests.attacks.knowledge import EVERYBODY
 from tests.attacks.stage import Stage
@@ -113,7 +113,7 @@ def _recalled(stage: Stage, agent_id: str, chat_id: str | None) -> str:
 
 def _exported_threads(stage: Stage, admin: Client, agent_id: str) -> Iterator[View]:
     open_partition = owned_partition(TENANT, agent_id, None)
-    threads = stage.table.query(Query.under(open_partition, ENDED_THREAD)).items
+    threads = stage.table.query(Query.under(open_partition, Thread.PREFIX.ended)).items
     for n, thread in enumerate(map(Thread.from_item, threads), 1):
         if thread.audience.open and thread.status == "completed":
             exported = admin.get(f"/v1/agents/{agent_id}/threads/{thread.id}/export")

@@ -5,12 +5,12 @@ from skein.models.common.ownership import Owner
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.workspace.document import DocumentReach, Folder
-from skein.models.workspace.thread import Thread, ThreadIndex, ThreadRunLink
+from skein.models.workspace.thread import Thread, ThreadRunLink
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone, every_death
 from tests.faults.sampling import Share
 from tests.faults.sweeps import Sweep
-from tests.support.builders import TENANT, bot, person
+from tests.support.builders import TENANT, bot, live, person
 from tests.support.fakes import Calls, ScriptedModel, calls
 
 PAIRS = 12
@@ -57,13 +57,12 @@ class AtWork(Deployment):
         self.live()
 
     def check(self) -> None:
-        index = ThreadIndex.from_optional(self.table.get(ThreadIndex.key_of(TENANT, "agt_a", None)))
-        [thread] = index.threads
+        [thread] = live(self.app.threads, OWNER.reach)
         assert (thread.concern, thread.documents) == ("The Q4 report", ("plan.md",))
         assert (thread.progress, thread.bound_skills) == ("Half", ("planning",))
         assert thread.version == 3  # begun, noted and bound, each once
-        assert index.active_thread_id == thread.id
-        ended = Thread.from_item(self.table.get(self.old.ended_key) or {})
+        assert self.app.threads.active_id(OWNER.reach) == thread.id
+        ended = self.app.threads.get(OWNER.reach, self.old.id)
         assert (ended.status, ended.evidence) == ("completed", "It is sent")
         [run] = self.runs()
         assert (run.status, run.active_thread_id) == ("done", thread.id)

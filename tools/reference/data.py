@@ -228,11 +228,11 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "renamed document": Row(
             _named_document(PRIVATE_FOLDER.renamed_key("plan.md")), document.RenamedDocument
         ),
-        "`ThreadIndex`": Row(thread.ThreadIndex.key_of(TENANT, AGENT, None), thread.ThreadIndex),
+        "open `Thread`": Row(thread.Thread.key_of(TENANT, AGENT, None, "{thread}"), thread.Thread),
         "thread that has ended": Row(
-            thread.Thread.ended_key_of(TENANT, AGENT, None, "{thread}"),
-            thread.Thread.ended_key_of,
+            thread.Thread.key_of(TENANT, AGENT, None, "{thread}", live=False), thread.Thread
         ),
+        "`ActiveThread`": Row(thread.ActiveThread.key_of(TENANT, AGENT, None), thread.ActiveThread),
         "`ThreadRunLink`": Row(
             thread.ThreadRunLink.key_of(TENANT, AGENT, None, "{thread}", "{run}", 1),
             thread.ThreadRunLink,

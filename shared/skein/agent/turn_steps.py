@@ -33,7 +33,7 @@ from skein.prompts import render
 from skein.services.common.text_cuts import cut_text
 from skein.services.live.answer_streams import AnswerStream, AnswerStreams
 from skein.services.runs.activations import Recording, recording
-from skein.services.workspace.thread_storage import run_link
+from skein.services.workspace.threads import run_link
 from skein.settings import Settings
 from skein.tracing import span
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skein.errors import Conflict, LostLease, NotFound, Unprocessable
+from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import rfc3339
@@ -68,14 +68,6 @@ def test_a_journal_entry_fades_after_its_days_and_is_stored_for_some_more() -> N
     assert live(world) == []
 
 
-def test_the_same_effect_again_changes_nothing() -> None:
-    world = World()
-    first = add(world, memory_id="mem_1")
-    world.clock.advance(60)
-    assert add(world, "Something else", memory_id="mem_1") == first
-    assert live(world) == ["Ann likes tea"]
-
-
 @pytest.mark.parametrize("kind", ["core", "journal"])
 def test_retry_does_not_restore_a_forgotten_memory(kind: str) -> None:
     world = World()
@@ -134,18 +126,6 @@ def test_concurrent_adds_of_the_same_text_store_one_memory() -> None:
     added = world.app.memories.add(OWNER, "ann likes tea", "core", made_by="tool")
     assert added.known
     assert live(world) == ["Ann likes tea"]
-
-
-def test_nothing_is_written_for_a_run_that_was_taken_over() -> None:
-    world = World()
-    with pytest.raises(LostLease):
-        add(world, guard=FAILS)
-    assert keys(world) == []
-    memory = add(world, guard=HOLDS)
-    with pytest.raises(LostLease):
-        world.app.memories.forget(OWNER.reach, memory.id, guard=FAILS)
-    assert live(world) == ["Ann likes tea"]
-    assert world.app.memories.forget(OWNER.reach, memory.id, guard=HOLDS).ended_at == NOON
 
 
 def test_the_id_of_an_effect_is_the_same_on_every_attempt_and_in_the_order_of_time() -> None:
@@ -311,18 +291,6 @@ def test_a_memory_that_may_not_be_shown_is_no_double_either() -> None:
     assert not added.known
     assert live(world, here) == ["Ann likes tea"]
     assert set(live(world, reach("usr_ben"))) == {"Ann likes tea"}
-
-
-def test_tenants_and_agents_never_share_a_memory() -> None:
-    world = World()
-    memory = add(world)
-    for other in (
-        OWNER.reach.model_copy(update={"tenant": "globex"}),
-        OWNER.reach.model_copy(update={"agent_id": "agt_b"}),
-    ):
-        assert world.app.memories.live(other) == []
-        with pytest.raises(NotFound):
-            world.app.memories.get(other, memory.id)
 
 
 def test_attributes_of_newer_writers_do_no_harm() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skein.errors import Conflict, LostLease, NotFound, Unprocessable
+from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
@@ -212,17 +212,6 @@ def test_a_retried_effect_does_not_revive_a_plan_that_has_fired_since() -> None:
     assert live(world.app.plans, HERE) == ()
 
 
-def test_nothing_is_written_for_a_run_that_was_taken_over() -> None:
-    world = World()
-    with pytest.raises(LostLease):
-        set_plan(world, run_after="1 hour", effect="run:1:1", guard=FAILS)
-    assert keys(world) == []
-    set_plan(world)
-    with pytest.raises(LostLease):
-        world.app.plans.cancel(HERE, "Daily Report", effect="run:1:2", guard=FAILS)
-    assert keys(world) == ["PLAN"]
-
-
 def test_a_plan_that_fires_while_it_is_replaced_does_not_come_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -268,21 +257,3 @@ def test_a_private_plan_is_shown_and_canceled_only_where_all_were_there() -> Non
     with_ann = Reach(tenant=TENANT, agent_id="agt_a", scopes=scopes, readers=ann)
     assert live(world.app.plans, with_ann) == (plan,)
     assert world.app.plans.cancel(with_ann, plan.name).status == "canceled"
-
-
-def test_pages_hold_the_active_ones_first_and_every_plan_once() -> None:
-    world = World()
-    for n in range(5):
-        set_plan(world, f"Plan {n}")
-    world.app.plans.cancel(HERE, "Plan 2")
-    names: list[str] = []
-    cursor = None
-    for _ in range(3):
-        page = world.app.plans.list(HERE, limit=2, cursor=cursor)
-        names += [plan.name for plan in page.items]
-        cursor = page.next_cursor
-    assert cursor is None
-    assert sorted(names) == [f"Plan {n}" for n in range(5)]
-    assert names[-1] == "Plan 2"
-    assert [plan.name for plan in world.app.plans.list(HERE, status="canceled").items] == ["Plan 2"]
-    assert len(world.app.plans.list(HERE, status="active").items) == 4

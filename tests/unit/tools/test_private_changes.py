@@ -14,7 +14,7 @@ from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.models.workspace.document import Document, DocumentReach, Folder
-from skein.models.workspace.thread import Thread, ThreadIndex
+from skein.models.workspace.thread import Thread
 from skein.services.workspace.document_edits import Author
 from tests.support.agents import (
     COACH,
@@ -172,12 +172,12 @@ def test_things_made_by_plan_set_in_private_are_kept_for_its_person() -> None:
         DocumentReach(folders=(OPEN_FOLDER.model_copy(update={"scope": DIRECT}),)), "mango"
     )
     goals, plans = live(world.app.goals, own), live(world.app.plans, own)
-    index = ThreadIndex.from_optional(world.table.get(ThreadIndex.key_of(TENANT, COACH.id, DIRECT)))
     made: list[OwnedItem | Document] = [*goals, *plans, *world.memories(scope=DIRECT), mango]
-    made += index.threads
+    made += live(world.app.threads, own)
     assert len(made) == 5
     assert {each.audience for each in made} == {ALONE}
-    assert (mango.text, index.active_thread_id) == ("secret!", "thr_1")
+    here = own.model_copy(update={"scopes": (None, DIRECT)})
+    assert (mango.text, world.app.threads.active_id(here)) == ("secret!", "thr_1")
     assert world.app.threads.active_id(OPEN_OWNER.reach) is None
     assert [plan.instruction for plan in live(world.app.plans, OPEN_OWNER.reach)] == ["Report"]
     open_things = [*kept(world, OPEN_OWNER), *world.memories()]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from skein.errors import Conflict, SkeinError, TooLarge
+from skein.errors import Conflict, SkeinError
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import MAX_KEPT, Owner, Reach
 from skein.models.outbox.due import due_pointer
@@ -225,17 +225,3 @@ def test_size_of_hidden_threads_leaves_the_shown_ones_their_room() -> None:
         return len(world.app.threads.list(LATER.model_copy(update={"scopes": (SCOPE,)})).items)
 
     assert grown(0) == grown(10) == 10
-
-
-def test_size_of_shown_threads_has_a_limit_of_its_own() -> None:
-    smile = "\U0001f642"
-    texts = dict.fromkeys(("approach", "progress"), smile * 2000)
-    texts |= dict.fromkeys(("goal", "deliverable"), smile * 1000)
-    for hidden in (0, 5):
-        world = fresh()
-        for n in range(hidden):
-            world.app.threads.create(BEFORE, {"concern": f"{n}", **texts}, reach=EARLIER)
-        for n in range(7):
-            world.app.threads.create(SINCE, {"concern": f"{n}", **texts}, reach=LATER)
-        with pytest.raises(TooLarge, match="shorten or end one"):
-            world.app.threads.create(SINCE, {"concern": "One more", **texts}, reach=LATER)

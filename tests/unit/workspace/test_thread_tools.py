@@ -11,7 +11,7 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord, Step
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.models.workspace.skill import SkillHead
-from skein.models.workspace.thread import Thread, ThreadIndex
+from skein.models.workspace.thread import Thread
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
 from tests.support.agents import (
@@ -27,7 +27,7 @@ from tests.support.agents import (
     stored,
     the_run,
 )
-from tests.support.builders import TENANT, World, tokens
+from tests.support.builders import TENANT, World, live, tokens
 from tests.support.fakes import Script, calls
 from tests.support.goldens import agrees
 
@@ -82,8 +82,12 @@ def section(prompt: PromptRecord, name: str) -> str:
     return next((part.text for part in prompt.sections if part.name == name), "")
 
 
-def index(world: World, scope: str | None = None) -> ThreadIndex:
-    return ThreadIndex.from_optional(world.table.get(ThreadIndex.key_of(TENANT, COACH.id, scope)))
+def open_threads(world: World, scope: str | None = None) -> tuple[Thread, ...]:
+    return live(world.app.threads, OWNER.reach.at(scope))
+
+
+def active_id(world: World) -> str | None:
+    return world.app.threads.active_id(OWNER.reach)
 
 
 # ---------------------------------------------------------------------- before and after a switch
@@ -143,7 +147,7 @@ def test_resumed_run_keeps_its_thread_after_switches_of_other_runs() -> None:
         False,
         True,
     ]
-    assert index(world).active_thread_id == theirs.id
+    assert active_id(world) == theirs.id
 
 
 def test_concurrent_switches_each_show_their_own_thread() -> None:
@@ -169,8 +173,8 @@ def test_concurrent_switches_each_show_their_own_thread() -> None:
     [rival] = world.runs("chat_2")
     assert (run.status, rival.status) == ("done", "done")
     assert (run.active_thread_id, rival.active_thread_id) == (one.id, other.id)
-    assert index(world).active_thread_id == one.id  # its switch came last
-    assert [thread.chat_ids for thread in index(world).threads] == [("chat_1",), ("chat_2",)]
+    assert active_id(world) == one.id  # its switch came last
+    assert [thread.chat_ids for thread in open_threads(world)] == [("chat_1",), ("chat_2",)]
 
 
 # ---------------------------------------------------------------------- the other tools
@@ -187,10 +191,10 @@ def test_a_thread_is_begun_carried_on_and_completed() -> None:
         END,
     )
     asked(world)
-    [thread] = index(world).threads
+    [thread] = open_threads(world)
     assert (thread.kind, thread.documents, thread.mode) == ("deliverable", ("plan.md",), "writing")
     assert (thread.source_chat_id, thread.chat_ids) == ("chat_1", ("chat_1",))
-    assert index(world).active_thread_id is None
+    assert active_id(world) is None
     world.model.script.extend(
         [
             calls(("switch_thread", {"thread_id": thread.id})),
@@ -212,7 +216,7 @@ def test_a_thread_is_begun_carried_on_and_completed() -> None:
     assert (ended.status, ended.evidence) == ("completed", "Husam said yes")
     assert (ended.progress, ended.blocking) == ("Half", "Finance")
     assert (ended.documents, ended.bound_skills) == (("q4.csv",), ())
-    assert index(world) == ThreadIndex(version=index(world).version)
+    assert (open_threads(world), active_id(world)) == ((), None)
 
 
 def test_item_attached_to_the_active_thread_is_shown_at_once() -> None:
@@ -238,7 +242,7 @@ def test_thread_update_with_an_unknown_document_changes_nothing() -> None:
     refused, nothing, *_ = told(world, asked(world))
     assert refused == "error: there is no document 'nowhere' of yours that a thread can hold"
     assert nothing == "error: name at least one change"
-    [after] = index(world).threads
+    [after] = open_threads(world)
     assert (after.progress, after.documents) == (None, ())
 
 
@@ -260,7 +264,7 @@ def test_thread_completed_without_evidence_is_refused() -> None:
     thread = begin(world, "The Q4 report")
     world.model.script.extend([calls(("end_thread", ended_as("completed", thread))), END])
     assert told(world, asked(world))[0] == "error: evidence: required for a completed thread"
-    assert index(world).threads == (thread,)
+    assert open_threads(world) == (thread,)
 
 
 def test_another_threads_document_is_glanced_at_without_taking_that_thread_up() -> None:
@@ -283,7 +287,7 @@ def test_fourth_open_thread_is_refused_with_a_hint() -> None:
         begin(world, "x")
     world.model.script.extend([calls(("create_thread", {"concern": "One more"})), END])
     assert told(world, asked(world))[0] == (
-        "error: 3 threads are already open; complete or archive one first"
+        "error: there are already 3 open threads; end one first"
     )
 
 
@@ -366,7 +370,7 @@ def test_runs_in_a_chat_begin_with_the_thread_that_is_pinned_there() -> None:
     assert here.startswith(f"ACTIVE THREAD: {pinned.id} [pinned to this chat]")
     there = section(prompts(world, asked(world, "chat_2"))[0], "ACTIVE THREAD")
     assert there.startswith(f"ACTIVE THREAD: {other.id}\n")
-    assert index(world).active_thread_id == other.id
+    assert active_id(world) == other.id
     world.app.pins.pin(TENANT, "chat_1", COACH.id, None)
     assert other.id in section(prompts(world, asked(world))[0], "ACTIVE THREAD")
 
@@ -406,7 +410,7 @@ def test_thread_with_one_person_is_hidden_in_other_chats() -> None:
     begun = calls(("create_thread", {"concern": "Husam is ill"}))
 
     def take(_: Any) -> Any:
-        [thread] = index(world, SCOPE).threads
+        [thread] = open_threads(world, SCOPE)
         return calls(("switch_thread", {"thread_id": thread.id}))
 
     world.model.script.extend([begun, take, END])
@@ -420,7 +424,7 @@ def test_thread_with_one_person_is_hidden_in_other_chats() -> None:
         [run] = world.runs(chat_id)
         [prompt] = prompts(world, run)
         assert not section(prompt, "ACTIVE THREAD") + section(prompt, "PENDING THREADS")
-    assert index(world).threads == ()
+    assert open_threads(world) == ()
 
 
 def test_in_private_an_open_thread_is_seen_and_taken_up_but_not_changed() -> None:
@@ -444,8 +448,8 @@ def test_in_private_an_open_thread_is_seen_and_taken_up_but_not_changed() -> Non
     shown, *refused, _ = told(world, asked(world))
     assert "| - the numbers first" in shown
     assert all("not changed" in each for each in refused)
-    assert index(world).threads == (thread,)
-    assert index(world).active_thread_id is None
+    assert open_threads(world) == (thread,)
+    assert active_id(world) is None
     assert thread.id in section(prompts(world, asked(world))[0], "ACTIVE THREAD")
 
 
@@ -530,5 +534,5 @@ def test_a_worker_that_takes_over_changes_the_thread_that_the_prompt_showed(
     world.drain()
     run = the_run(world)
     assert (run.status, stored(world, run).active_thread_id) == ("done", mine.id)
-    progress = {thread.concern: thread.progress for thread in index(world).threads}
+    progress = {thread.concern: thread.progress for thread in open_threads(world)}
     assert progress == {"Mine": "Half", "Theirs": None}

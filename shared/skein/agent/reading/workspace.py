@@ -1,6 +1,6 @@
 """The workspace of a reading: pinned documents, open threads, and skills.
 
-Round one of the reader yields the ids: lists of pinned documents and thread indexes are stored
+Round one of the reader yields the ids: lists of pinned documents and open threads are stored
 beside the agent's goals, and a chat stores its own documents' ids. Round two then gets the items
 together with all others that are read by key (`agent/reading/reader.py`).
 """
@@ -16,7 +16,7 @@ from skein.models.common.storage import Item, Key
 from skein.models.runs.run import Run
 from skein.models.workspace.document import PINS, Document, DocumentReach, Folder, PinnedDocuments
 from skein.models.workspace.skill import CORE, SkillCatalog
-from skein.models.workspace.thread import OPEN_THREADS, Thread, ThreadIndex
+from skein.models.workspace.thread import ActiveThread, Thread
 from skein.services.workspace.skill_selection import (
     NOTHING_CHOSEN,
     Selection,
@@ -96,19 +96,13 @@ def open_threads(
         owned: The agent's items that were read.
         readers: The readers of the chat.
     """
-    indexes = {
-        item["pk"]: ThreadIndex.from_item(item) for item in owned if item["sk"] == OPEN_THREADS
-    }
-    threads = {
-        thread.id: thread
-        for index in indexes.values()
-        for thread in index.threads
-        if may_show(thread.audience, readers)
-    }
-    here = indexes.get(owned_partition(run.tenant, run.agent_id, scope))
+    found = [Thread.from_item(item) for item in owned if Thread.PREFIX.holds(item)]
+    threads = {thread.id: thread for thread in found if may_show(thread.audience, readers)}
+    key = ActiveThread.key_of(run.tenant, run.agent_id, scope)
+    here = next((item["thread_id"] for item in owned if (item["pk"], item["sk"]) == key), None)
     home = chat is not None and chat.id == run.own_chat_id
     pin = member.pinned_thread_id if member is not None and home else None
-    wanted = (run.active_thread_id, pin, here.active_thread_id if here else None)
+    wanted = (run.active_thread_id, pin, here)
     active_id = next((each for each in wanted if each in threads), None)
     active = threads.pop(active_id) if active_id is not None else None
     return OpenThreads(

@@ -125,9 +125,14 @@ class ThreadResource(ThreadProgressFields, ThreadFields, Resource):
             thread: The thread.
             active_id: The id of the active thread of the same scope, if any.
         """
-        stored = set(cls.model_fields) - {"active"}
-        values = {name: getattr(thread, name) for name in stored}
-        return cls(**values, active=thread.status == "open" and thread.id == active_id)
+        derived = {
+            "active": thread.live and thread.id == active_id,
+            "started_at": thread.created_at,
+            "completed_at": thread.ended_at if thread.status == "completed" else None,
+            "archived_at": thread.ended_at if thread.status == "archived" else None,
+        }
+        stored = set(cls.model_fields) - set(derived)
+        return cls(**{name: getattr(thread, name) for name in stored}, **derived)
 
 
 class ThreadPage(Page[ThreadResource]):

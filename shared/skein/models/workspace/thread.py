@@ -1,25 +1,24 @@
-"""Threads: units of work that own documents and skills, and the index of open threads."""
+"""Threads: units of work that own documents and skills, and the active one of a scope."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, StringConstraints
 
+from skein.models.common.agent_item import AgentItem
 from skein.models.common.audience import Audience
-from skein.models.common.base import Identifier, Instant, Stored, key_part, rfc3339
-from skein.models.common.ownership import OwnedItem, owned_partition
-from skein.models.common.provenance import made_keys
-from skein.models.common.storage import Item, Key, SortKeyPrefix
-from skein.models.workspace.document import LISTS, DocumentName, Folder
+from skein.models.common.base import Identifier, Instant, Stored, key_part
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Key, SortKeyPrefix
+from skein.models.workspace.document import DocumentName, Folder
 from skein.models.workspace.skill import SkillLabel, SkillLabels, SkillName
 
 ThreadKind = Literal["exploratory", "deliverable"]
 ThreadStatus = Literal["open", "completed", "archived"]
 EndedThreadStatus = Literal["completed", "archived"]
 
-OPEN_THREADS = f"{LISTS}THREADS"
+ACTIVE_THREAD = "OWNED#ACTIVE"
 RUN_LINK = SortKeyPrefix("RUNLINK#")
-ENDED_THREAD = SortKeyPrefix("THREAD#").ended
 MAX_OPEN_THREADS = 10  # open threads per partition that may be shown to the same readers
 MAX_KEPT_OPEN_THREADS = 20  # including hidden ones
 MAX_THREAD_DOCUMENTS = 10
@@ -37,7 +36,7 @@ ThreadDocuments = Annotated[tuple[DocumentName, ...], Field(max_length=MAX_THREA
 BoundSkills = Annotated[tuple[SkillName, ...], Field(max_length=MAX_THREAD_SKILLS)]
 
 
-class Thread(OwnedItem):
+class Thread(AgentItem):
     """A unit of work of an agent, with its documents, skills and progress.
 
     Attributes:
@@ -58,7 +57,6 @@ class Thread(OwnedItem):
         learned: Findings beyond the work itself.
         chat_ids: The chats in which the thread was made, changed, switched to or pinned.
         source_run_id: The run that last changed the thread.
-        version: A number that every change raises.
     """
 
     TEXTS: ClassVar = (
@@ -66,7 +64,11 @@ class Thread(OwnedItem):
         *("blocking", "evidence", "learned"),
     )
 
-    id: Identifier
+    # Sorts between goals and plans, so that their query reads it.
+    PREFIX: ClassVar = SortKeyPrefix("OWNED#THREAD#")
+    LIVE_STATUS: ClassVar = "open"
+    COUNTER: ClassVar = "threads"
+
     concern: Concern
     goal: Aim | None = None
     deliverable: Aim | None = None
@@ -83,26 +85,12 @@ class Thread(OwnedItem):
     evidence: Finding | None = None
     learned: Finding | None = None
     chat_ids: Annotated[tuple[Identifier, ...], Field(max_length=MAX_THREAD_CHATS)] = ()
-    version: int = 1
-    started_at: Instant
     updated_at: Instant
-    completed_at: Instant | None = None
-    archived_at: Instant | None = None
 
     @property
     def texts(self) -> tuple[str | None, ...]:
         """The free texts of the thread, and the names of its documents."""
         return (*super().texts, *self.documents)
-
-    @staticmethod
-    def ended_key_of(tenant: str, agent_id: str, scope: str | None, thread_id: str) -> Key:
-        """Return the key of a completed or archived thread; the thread index holds open threads."""
-        return Key(owned_partition(tenant, agent_id, scope), f"{ENDED_THREAD}{key_part(thread_id)}")
-
-    @property
-    def ended_key(self) -> Key:
-        """The key of this thread once it is completed or archived."""
-        return self.ended_key_of(self.tenant, self.agent_id, self.scope, self.id)
 
     @property
     def folders(self) -> tuple[Folder, ...]:
@@ -115,7 +103,7 @@ class Thread(OwnedItem):
     @property
     def order(self) -> tuple[int, str, str]:
         """The sort key for lists: the most important thread first, then the oldest."""
-        return self.priority, self.started_at.isoformat(), self.id
+        return self.priority, self.created_at.isoformat(), self.id
 
     def with_renamed_documents(self, names: Mapping[str, str]) -> Self:
         """Return the thread with documents renamed; `names` maps old names to new names."""
@@ -130,66 +118,19 @@ class Thread(OwnedItem):
         return self.model_copy(update={"chat_ids": (*self.chat_ids, chat_id)[-MAX_THREAD_CHATS:]})
 
 
-class ThreadIndex(Stored):
-    """The open threads of one partition and the active thread, in one item.
-
-    One item means that a prompt reads all open threads in one call, and that one optimistic lock
-    covers them.
+class ActiveThread(Stored):
+    """The name of the active thread of a scope; no thread is active once that one has ended.
 
     Attributes:
-        threads: The open threads, oldest first.
-        active_thread_id: The active thread. In a private scope, it may be a thread of the open
-            thread index.
-        version: The optimistic lock: every change raises it.
+        thread_id: The thread. In a private scope, it may be a thread of the open scope.
     """
 
-    threads: Annotated[tuple[Thread, ...], Field(max_length=MAX_KEPT_OPEN_THREADS)] = ()
-    active_thread_id: Identifier | None = None
-    version: int = 0
+    thread_id: Identifier
 
     @staticmethod
     def key_of(tenant: str, agent_id: str, scope: str | None) -> Key:
-        """Return the key of a thread index, in the partition of goals and plans."""
-        return Key(owned_partition(tenant, agent_id, scope), OPEN_THREADS)
-
-    @classmethod
-    def from_optional(cls, item: Item | None) -> Self:
-        """Return the thread index of an item, or an empty one."""
-        return cls() if item is None else cls.from_item(item)
-
-    def to_item(self) -> Item:
-        """Return the thread index as table attributes, in the index of all its source chats."""
-        chats = [chat_id for thread in self.threads for chat_id in thread.made_from.chats]
-        one = next(iter(self.threads), None)
-        if one is None:
-            return self.attributes()
-        at = rfc3339(one.created_at)
-        return self.attributes() | made_keys(one.tenant, one.agent_id, chats, at)
-
-    def find(self, thread_id: str | None) -> Thread | None:
-        """Return the open thread with this id; None if there is none."""
-        return next((thread for thread in self.threads if thread.id == thread_id), None)
-
-    def with_thread(self, thread: Thread) -> Self:
-        """Return the thread index with a thread replaced by id, or added at the end."""
-        if self.find(thread.id) is None:
-            return self._with(threads=(*self.threads, thread))
-        return self._with(
-            threads=tuple(thread if each.id == thread.id else each for each in self.threads)
-        )
-
-    def without(self, thread_id: str) -> Self:
-        """Return the thread index without a thread; no thread is active if this one was."""
-        active = None if self.active_thread_id == thread_id else self.active_thread_id
-        threads = tuple(each for each in self.threads if each.id != thread_id)
-        return self._with(threads=threads, active_thread_id=active)
-
-    def switched_to(self, thread_id: str | None) -> Self:
-        """Return the thread index with another active thread, or none."""
-        return self._with(active_thread_id=thread_id)
-
-    def _with(self, **changes: Any) -> Self:
-        return self.model_copy(update=changes)
+        """Return the key of this item, in the partition of goals and plans."""
+        return Key(owned_partition(tenant, agent_id, scope), ACTIVE_THREAD)
 
 
 class ThreadRunLink(Stored):
@@ -225,9 +166,3 @@ class ThreadRunLink(Stored):
         """Return the key of a thread's link to an activation; keys sort by run."""
         sk = f"{ThreadRunLink.prefix_of(thread_id)}{key_part(run_id)}#{activation:03d}"
         return Key(owned_partition(tenant, agent_id, scope), sk)
-
-
-class ThreadEffect(Stored):
-    """The result of a run's change to a thread, which also makes the change idempotent."""
-
-    thread_id: Identifier

@@ -5,7 +5,7 @@ that a crashed move continues where it stopped.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from skein.errors import ConditionFailed
@@ -38,13 +38,7 @@ from skein.models.workspace.document import (
     RenamedDocument,
     listed_with,
 )
-from skein.models.workspace.thread import (
-    ENDED_THREAD,
-    MAX_OPEN_THREADS,
-    OPEN_THREADS,
-    Thread,
-    ThreadIndex,
-)
+from skein.models.workspace.thread import Thread
 from skein.ports import Table
 from skein.services.workspace.document_names import under_free_name
 
@@ -76,9 +70,6 @@ def move_owned(table: Table, tenant: str, agent_id: str, old: str, new: str) -> 
         if key in (revision, home.pins_key):  # each pinned document is pinned again as it moves
             table.write(Delete(key))
             continue
-        if key.sk == OPEN_THREADS:
-            table.transact(_index_moved(table, item, partition, scope, old, new, names))
-            continue
         moved_key, moved = _moved(item, partition, scope, old, new, names)
         as_read = Is("version", item["version"]) if "version" in item else Exists()
         gone = Delete(key, as_read)
@@ -104,10 +95,6 @@ def rename_owned(table: Table, chat: Chat, agent_id: str, old: str, new: str) ->
     """
     tenant, scope = chat.tenant, f"chat:{chat.id}"
     for item in table.query(Query(owned_partition(tenant, agent_id, scope))).items:
-        if item["sk"] == OPEN_THREADS:
-            for write in _index_renamed(item, old, new):
-                table.write(write)
-            continue
         before = item.get("audience")
         after = _renamed(before, old, new)
         if after == before:
@@ -130,7 +117,7 @@ def _moved(
     moved["audience"] = _renamed(item.get("audience"), old, new)
     if "scope" in item:
         moved["scope"] = scope
-    if key.sk.startswith(ENDED_THREAD):
+    if Thread.PREFIX.holds(item) or Thread.PREFIX.ended.holds(item):
         moved["documents"] = [names.get(name, name) for name in item.get("documents", ())]
     if key_kind(key.sk) == Plan.PREFIX.kind:  # a plan's id depends on its scope and name
         plan = Plan.from_item(moved)
@@ -219,71 +206,3 @@ def _pin_write(table: Table, document: Document, folder: Folder) -> Write:
     ids = listed_with(pins.documents, document.id, listed=True)
     after = PinnedDocuments(documents=ids, version=pins.version + 1)
     return Put(folder.pins_key, after.attributes(), at_version(pins.version))
-
-
-# ---------------------------------------------------------------------- threads
-
-
-def _index_moved(
-    table: Table,
-    item: Item,
-    partition: str,
-    scope: str,
-    old: str,
-    new: str,
-    names: Mapping[str, str],
-) -> Sequence[Write]:
-    """Return the writes that move all threads of one thread index to another thread index.
-
-    Threads over the limit of 10 open threads are archived.
-
-    Args:
-        table: The table, to read the destination.
-        item: The thread index to move, as read.
-        partition: The partition of the destination.
-        scope: The scope of the destination.
-        old: The id of the former user.
-        new: The id of the known user.
-        names: The new names of renamed documents, by former name.
-    """
-    key, moving = Key(item["pk"], item["sk"]), ThreadIndex.from_item(item)
-    there = Key(partition, item["sk"])
-    index = ThreadIndex.from_optional(table.get(there))
-    threads = [
-        _thread_renamed(thread, old, new, scope).with_renamed_documents(names)
-        for thread in moving.threads
-    ]
-    free = MAX_OPEN_THREADS - len(index.threads)
-    merged = index.model_copy(
-        update={
-            "threads": (*index.threads, *threads[:free]),
-            "active_thread_id": index.active_thread_id or moving.active_thread_id,
-            "version": index.version + 1,
-        }
-    )
-    writes: list[Write] = [
-        Delete(key, Is("version", moving.version)),
-        Put(there, merged.to_item(), at_version(index.version)),
-    ]
-    for thread in threads[free:]:
-        archived = thread.model_copy(
-            update={"status": "archived", "archived_at": thread.updated_at}
-        )
-        writes.append(Put(archived.ended_key, archived.indexed(), Missing()))
-    return writes
-
-
-def _index_renamed(item: Item, old: str, new: str) -> Sequence[Write]:
-    """Return the writes that replace `old` by `new` in the audiences of indexed threads."""
-    index = ThreadIndex.from_item(item)
-    threads = tuple(_thread_renamed(thread, old, new, thread.scope) for thread in index.threads)
-    if threads == index.threads:
-        return ()
-    renamed = index.model_copy(update={"threads": threads, "version": index.version + 1})
-    key = Key(item["pk"], item["sk"])
-    return (Put(key, renamed.to_item(), Is("version", index.version)),)
-
-
-def _thread_renamed(thread: Thread, old: str, new: str, scope: str | None) -> Thread:
-    audience = thread.audience.renamed(old, new)
-    return thread.model_copy(update={"audience": audience, "scope": scope})

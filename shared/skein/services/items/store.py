@@ -8,7 +8,8 @@ and items beyond a limit, are found also if two writers add them at the same tim
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from datetime import datetime
+from typing import Generic, Self, TypeVar
 
 from skein.errors import Conflict, NotFound
 from skein.models.common.agent_item import AgentItem, revision_key, touched
@@ -44,6 +45,11 @@ def check_change(reach: Readers, thing: HasAudience) -> None:
         raise Conflict(NOT_FROM_HERE)
 
 
+def noun_of(kind: type[AgentItem]) -> str:
+    """Return the noun of a kind of items, for errors."""
+    return kind.__name__.lower()
+
+
 def replaced(before: AgentItem, after: AgentItem) -> list[Write]:
     """Return the writes that replace an item by its next version (optimistic lock).
 
@@ -68,7 +74,43 @@ class Snapshot(Generic[Kept]):
     kind: type[Kept]
     reach: Reach
     found: Mapping[Key, Item]
-    effect: str | None = None
+    effect: str | None
+
+    @classmethod
+    def read(
+        cls,
+        table: Table,
+        kind: type[Kept],
+        reach: Reach,
+        ids: Sequence[str],
+        *,
+        effect: str | None = None,
+        counters: bool = False,
+    ) -> Self:
+        """Read the items with some ids in all scopes within reach, in one batch.
+
+        Args:
+            effect: The id of a run's effect, whose record is read, too.
+            counters: Whether to read the counters, which are needed to make an item live.
+        """
+        keys: list[Key] = []
+        for scope in reach.scopes:
+            owned = (reach.tenant, reach.agent_id, scope)
+            keys += [key for each in ids for key in kind.keys_of(*owned, each)]
+            keys += [revision_key(*owned)] if counters else []
+            keys += [effect_key(*owned, effect)] if effect is not None else []
+        return cls(kind, reach, table.get_many(keys), effect)
+
+    def get(self, item_id: str) -> Kept:
+        """Return the first item with this id that may be shown.
+
+        Raises:
+            NotFound: No item within reach has this id.
+        """
+        item = self.shown(item_id)
+        if item is None:
+            raise NotFound(f"{noun_of(self.kind)} not found")
+        return item
 
     def stored(self, scope: str | None, item_id: str) -> Kept | None:
         """Return the item of a scope, live or ended, whether it may be shown or not."""
@@ -111,6 +153,13 @@ class Snapshot(Generic[Kept]):
         write = touched(*self._owned(scope), self.kind.COUNTER)
         return replace(write, condition=Is(self.kind.COUNTER, known))
 
+    def record(self, item: Kept, scope: str | None, now: datetime) -> list[Write]:
+        """Return the write of the effect's record in a scope; nothing without an effect."""
+        if self.effect is None:
+            return []
+        key = effect_key(*self._owned(scope), self.effect)
+        return [Put(key, item.attributes() | {"expires_at": effect_kept_until(now)}, Missing())]
+
     def _owned(self, scope: str | None) -> tuple[str, str, str | None]:
         return self.reach.tenant, self.reach.agent_id, scope
 
@@ -145,7 +194,7 @@ class OwnedStore(ABC, Generic[Kept]):
         Raises:
             NotFound: No item within reach has this id.
         """
-        return self.found(self.read(reach, [item_id], counters=False), item_id)
+        return Snapshot.read(self.table, self.kind, reach, [item_id]).get(item_id)
 
     def list(
         self,
@@ -198,26 +247,10 @@ class OwnedStore(ABC, Generic[Kept]):
         )
 
     def read(
-        self,
-        reach: Reach,
-        ids: Sequence[str],
-        *,
-        effect: str | None = None,
-        counters: bool = True,
+        self, reach: Reach, ids: Sequence[str], *, effect: str | None = None
     ) -> Snapshot[Kept]:
-        """Read the items with some ids in all scopes within reach, in one batch.
-
-        Args:
-            effect: The id of a run's effect, whose record is read, too.
-            counters: Whether to read the counters, which are needed to make an item live.
-        """
-        keys: list[Key] = []
-        for scope in reach.scopes:
-            owned = (reach.tenant, reach.agent_id, scope)
-            keys += [key for each in ids for key in self.kind.keys_of(*owned, each)]
-            keys += [revision_key(*owned)] if counters else []
-            keys += [effect_key(*owned, effect)] if effect is not None else []
-        return Snapshot(self.kind, reach, self.table.get_many(keys), effect)
+        """Read the items with some ids, and the counters, to change them; see `Snapshot.read`."""
+        return Snapshot.read(self.table, self.kind, reach, ids, effect=effect, counters=True)
 
     # ------------------------------------------------------------------ writing
 
@@ -244,7 +277,7 @@ class OwnedStore(ABC, Generic[Kept]):
             if stored is not None:
                 return stored
             self.check_limit((reach or own).at(item.scope))
-            self.commit(item, found.writes(None, item), guard=guard)
+            transact_guarded(self.table, found.writes(None, item), guard)
             return item
 
         return optimistic(self.clock, attempt)
@@ -278,7 +311,7 @@ class OwnedStore(ABC, Generic[Kept]):
             found = self.read(reach, [item_id], effect=effect)
             if found.done is not None:
                 return found.done
-            before = self.found(found, item_id)
+            before = found.get(item_id)
             return self.replace(found, before, change(before), guard=guard)
 
         return optimistic(self.clock, attempt)
@@ -289,28 +322,27 @@ class OwnedStore(ABC, Generic[Kept]):
         before: Kept,
         after: Kept,
         *,
-        also: Sequence[Write] = (),
         guard: Check | None = None,
     ) -> Kept:
         """Store a changed item, once; a change that changes nothing is not written.
 
         Args:
             found: The snapshot with `before`, within the reach of the caller.
-            also: Further writes of the transaction.
 
         Raises:
             ConditionFailed: Another writer was faster.
             Conflict: The item may not be changed from there, or a limit of live items is reached.
             LostLease: The guard does not hold.
         """
+        if before.live or after != before:
+            check_change(found.reach, before)
         if after == before:
             return before
-        check_change(found.reach, before)
         if after.live and not before.live:
             self.check_limit(found.reach.at(after.scope))
         after = after.model_copy(update={"version": before.version + 1})
-        writes = [*found.writes(before, after), *also]
-        self.commit(after, writes, effect=found.effect, guard=guard)
+        record = found.record(after, after.scope, self.clock.now())
+        transact_guarded(self.table, [*found.writes(before, after), *record], guard)
         return after
 
     def delete(self, reach: Reach, item_id: str) -> Kept:
@@ -330,28 +362,6 @@ class OwnedStore(ABC, Generic[Kept]):
 
         return optimistic(self.clock, attempt)
 
-    def commit(
-        self,
-        item: Kept,
-        writes: Sequence[Write],
-        *,
-        effect: str | None = None,
-        guard: Check | None = None,
-    ) -> None:
-        """Write in one transaction, with the record of the effect that returns `item`.
-
-        Raises:
-            ConditionFailed: A condition of `writes` failed.
-            LostLease: The guard does not hold.
-        """
-        everything = list(writes)
-        if effect is not None:
-            key = effect_key(item.tenant, item.agent_id, item.scope, effect)
-            kept_until = effect_kept_until(self.clock.now())
-            record = item.attributes() | {"expires_at": kept_until}
-            everything.append(Put(key, record, Missing()))
-        transact_guarded(self.table, everything, guard)
-
     def check_limit(self, reach: Reach) -> None:
         """Check that one more live item fits in the first scope of `reach`.
 
@@ -367,22 +377,7 @@ class OwnedStore(ABC, Generic[Kept]):
         query = Query.under(reach.partition, self.kind.PREFIX, limit=self.max_kept)
         items = self.table.query(query).items
         if sum(reach.shows(self.kind.from_item(item)) for item in items) >= self.limit:
-            live = f"{self.kind.LIVE_STATUS} {self._noun}s"
+            live = f"{self.kind.LIVE_STATUS} {noun_of(self.kind)}s"
             raise Conflict(f"there are already {self.limit} {live}; end one first")
         if len(items) >= self.max_kept:
             raise Conflict(FULL)
-
-    @property
-    def _noun(self) -> str:
-        return self.kind.__name__.lower()
-
-    def found(self, found: Snapshot[Kept], item_id: str) -> Kept:
-        """Return the item of a snapshot.
-
-        Raises:
-            NotFound: No item within reach has this id.
-        """
-        item = found.shown(item_id)
-        if item is None:
-            raise NotFound(f"{self._noun} not found")
-        return item

@@ -13,7 +13,7 @@ from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Write
 from skein.models.memory.memory import MadeBy, Memory, MemoryKind
 from skein.ports import Ids
-from skein.services.common.optimistic import invalid_arguments, optimistic
+from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing
 from skein.services.items.store import OwnedStore
 from skein.services.memory.store import searchable_memories
@@ -122,7 +122,7 @@ class Memories(OwnedStore[Memory]):
             same = normalised(old.text) == normalised(memory.text)
             if same and gives_way(old, memory):
                 writes += superseded(old, memory, memory.created_at)
-        self.commit(memory, writes, guard=guard)
+        transact_guarded(self.table, writes, guard)
         return AddedMemory(memory, known=False)
 
     def forget(self, reach: Reach, memory_id: str, *, guard: Check | None = None) -> Memory:
@@ -179,7 +179,7 @@ class Memories(OwnedStore[Memory]):
 
         def attempt() -> Memory:
             found = self.read(reach, [memory_id])
-            old = self.found(found, memory_id)
+            old = found.get(memory_id)
             if not old.live:
                 raise Conflict("the memory has ended: restore it first")
             changes = {
@@ -194,7 +194,8 @@ class Memories(OwnedStore[Memory]):
                 new = Memory.model_validate({**dict(old), **changes})
             except ValidationError as error:
                 raise invalid_arguments(error) from None
-            self.commit(new, [*found.writes(None, new), *superseded(old, new, new.created_at)])
+            writes = superseded(old, new, new.created_at)
+            self.table.transact([*found.writes(None, new), *writes])
             return new
 
         return optimistic(self.clock, attempt)

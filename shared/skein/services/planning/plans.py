@@ -12,7 +12,7 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Missing, Put
 from skein.models.directory.agent import Agent
 from skein.models.planning.plan import MAX_PLANS, Plan, PlanStatus
-from skein.services.common.optimistic import invalid_arguments, optimistic
+from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
 from skein.services.common.schedule import (
     after_a_while,
     fires_too_often,
@@ -201,7 +201,7 @@ class Plans(OwnedStore[Plan]):
             created_at = plan.created_at if hides else before.created_at
             version = before.version + 1
             plan = plan.model_copy(update={"version": version, "created_at": created_at})
-        writes = found.writes(before, plan)
+        writes = [*found.writes(before, plan), *found.record(plan, plan.scope, self.clock.now())]
         if hides and before is not None:
             unused = len(named) - 1
             moved_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, unused)
@@ -210,7 +210,7 @@ class Plans(OwnedStore[Plan]):
             writes.append(Put(hidden.key, hidden.to_item(), Missing()))
             if before.live:
                 writes.append(found.raised(plan.scope))
-        self.commit(plan, writes, effect=effect, guard=guard)
+        transact_guarded(self.table, writes, guard)
         return plan
 
     def cancel(

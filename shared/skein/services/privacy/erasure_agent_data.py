@@ -8,8 +8,7 @@ items that name the person go, too. Watermarks are set back before the first del
 agents consolidate those chats again.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -28,11 +27,9 @@ from skein.models.common.provenance import made_relation, mixed_relation
 from skein.models.common.storage import (
     META,
     Delete,
-    Is,
     Item,
     Key,
     Page,
-    Put,
     Query,
     Update,
     key_kind,
@@ -51,16 +48,8 @@ from skein.models.workspace.document import (
     Document,
     DocumentReach,
 )
-from skein.models.workspace.thread import (
-    ENDED_THREAD,
-    OPEN_THREADS,
-    RUN_LINK,
-    Thread,
-    ThreadIndex,
-    ThreadRunLink,
-)
+from skein.models.workspace.thread import ACTIVE_THREAD, RUN_LINK, Thread, ThreadRunLink
 from skein.ports import Clock, Table
-from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under, pages, read_items
 from skein.services.items.store import replaced
 from skein.services.privacy.erasure_rewind import ConsolidationRewind
@@ -70,10 +59,10 @@ from skein.settings import Settings
 
 MINUTE = timedelta(minutes=1)  # tolerance: effect records store their time in whole seconds
 
-# Items that hold no content: revision counters, and the ids of pinned documents.
-BOOKKEEPING = (REVISION, PINS)
+# Items that hold no content: counters, and the ids of pinned documents and of active threads.
+BOOKKEEPING = (REVISION, PINS, ACTIVE_THREAD)
 # Sort keys of an agent's partition to skip: bookkeeping, or erased elsewhere.
-NOT_KEPT = (*BOOKKEEPING, OPEN_THREADS, META, Run.PREFIX, LIVE_RUN, PERMITS)
+NOT_KEPT = (*BOOKKEEPING, META, Run.PREFIX, LIVE_RUN, PERMITS)
 OF_CHATS = (Document.PREFIX, EFFECT)  # items that a chat itself owns
 
 ENTITIES: Mapping[str, type[DerivedItem]] = {
@@ -81,7 +70,7 @@ ENTITIES: Mapping[str, type[DerivedItem]] = {
     Memory.PREFIX.kind: Memory,
     Goal.PREFIX.kind: Goal,
     Plan.PREFIX.kind: Plan,
-    ENDED_THREAD.kind: Thread,
+    Thread.PREFIX.kind: Thread,
 }
 KINDS = {
     Document.PREFIX.kind: "documents",
@@ -93,7 +82,7 @@ KINDS = {
     Posting.PREFIX.kind: "postings",
     REFLECTED.kind: "reflections",
     RUN_LINK.kind: "run_links",
-    ENDED_THREAD.kind: "threads",
+    Thread.PREFIX.kind: "threads",
 }
 
 
@@ -105,7 +94,6 @@ class KeptEraser:
     ) -> None:
         self._table = table
         self._documents = documents
-        self._threads = ThreadEraser(table=table, clock=clock)
         self._rewind = ConsolidationRewind(table=table, clock=clock, settings=settings)
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
@@ -164,8 +152,6 @@ class KeptEraser:
             item for item in items_under(self._table, pk, "") if not item["sk"].startswith(NOT_KEPT)
         ]
         going = _going(sweep, items)
-        gone = {_id(thing) for item in going for thing in _things(item)}
-        self._threads.clear(sweep, agent_id, scope, partial(_rests, sweep, gone=gone))
         sources = [thing.made_from for item in going for thing in _things(item)]
         self._rewind.before_erasing(sweep, agent_id, sources, first=scope is None)
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
@@ -195,9 +181,15 @@ class KeptEraser:
                 self._delete_document(item)
             else:
                 self._table.transact([Delete(Key(item["pk"], item["sk"])), change])
-            if ENDED_THREAD.holds(item):
-                self._threads.drop_run_links(sweep, item["pk"], str(item["id"]))
+            if _kind(item) == "threads":
+                self._drop_run_links(sweep, item["pk"], str(item["id"]))
             sweep.unsaved.counts[_kind(item)] += 1
+
+    def _drop_run_links(self, sweep: Sweep, pk: str, thread_id: str) -> None:
+        """Delete the links between a thread and its activations."""
+        for item in list(items_under(self._table, pk, ThreadRunLink.prefix_of(thread_id))):
+            self._table.write(Delete(Key(item["pk"], item["sk"])))
+            sweep.unsaved.counts["run_links"] += 1
 
     def _delete_document(self, item: Item) -> None:
         """Delete a document through `Documents`, so that it is also unlisted."""
@@ -225,9 +217,7 @@ def _scopes(sweep: Sweep, agent_id: str, indexed: Sequence[DerivedItem]) -> list
 
 
 def _things(item: Item) -> tuple[DerivedItem, ...]:
-    """Return what an item of the table holds: one thing, open threads, or nothing with words."""
-    if item["sk"] == OPEN_THREADS:
-        return ThreadIndex.from_item(item).threads
+    """Return what an item of the table holds: one thing, or nothing with words."""
     kind = ENTITIES.get(key_kind(item["sk"]))
     return (kind.from_item(item),) if kind is not None else ()
 
@@ -257,20 +247,18 @@ def _is_to_go(sweep: Sweep, item: Item) -> bool:
     audience = item.get("audience")
     if audience and Audience.model_validate(audience).counts(sweep.subject.ids):
         return True
-    return any(_rests(sweep, thing, gone=()) for thing in _things(item))
+    return any(_rests(sweep, thing) for thing in _things(item))
 
 
-def _rests(sweep: Sweep, thing: DerivedItem, *, gone: Collection[str]) -> bool:
+def _rests(sweep: Sweep, thing: DerivedItem) -> bool:
     """Return whether a thing rests on the person's words, or names the person.
 
-    An operator's thing never goes for a name. `gone` holds the ids of things that go anyway.
+    An operator's thing never goes for a name.
     """
     ids = sweep.subject.ids
     if thing.audience.counts(ids) or (isinstance(thing, Plan) and thing.set_by in ids):
         return True
     if any(_is_made_there(sweep, erased, thing) for erased in sweep.chats.values()):
-        return True
-    if not set(gone).isdisjoint(thing.made_from.items):
         return True
     return not thing.by_operator and sweep.names_them(*thing.texts)
 
@@ -308,39 +296,3 @@ def _kind(item: Item) -> str:
     """Return the kind of an item for the report, from its sort key."""
     kind = key_kind(item["sk"])
     return KINDS.get(kind, kind.lower())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreadEraser:
-    """Eraser of open threads and of threads' links to runs."""
-
-    table: Table
-    clock: Clock
-
-    def clear(
-        self, sweep: Sweep, agent_id: str, scope: str | None, going: Callable[[DerivedItem], bool]
-    ) -> None:
-        """Remove the open threads that `going` selects from their thread index."""
-
-        def attempt() -> None:
-            index = ThreadIndex.from_optional(self.table.get(key))
-            gone = [each for each in index.threads if going(each)]
-            if not gone:
-                return
-            after = index
-            for thread in gone:
-                after = after.without(thread.id)
-            after = after.model_copy(update={"version": index.version + 1})
-            self.table.write(Put(key, after.to_item(), Is("version", index.version)))
-            sweep.unsaved.counts["threads"] += len(gone)
-            for thread in gone:
-                self.drop_run_links(sweep, key.pk, thread.id)
-
-        key = ThreadIndex.key_of(sweep.tenant, agent_id, scope)
-        optimistic(self.clock, attempt)
-
-    def drop_run_links(self, sweep: Sweep, pk: str, thread_id: str) -> None:
-        """Delete the links between a thread and its activations."""
-        for item in list(items_under(self.table, pk, ThreadRunLink.prefix_of(thread_id))):
-            self.table.write(Delete(Key(item["pk"], item["sk"])))
-            sweep.unsaved.counts["run_links"] += 1

@@ -29,6 +29,7 @@ from skein.models.directory.user import User
 from skein.models.memory.memory import Memory
 from skein.models.memory.reflection import REFLECTED
 from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
+from skein.models.workspace.thread import ACTIVE_THREAD, Thread
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.pagination import (
@@ -42,7 +43,7 @@ from skein.services.common.pagination import (
 
 MAX_READ = 5_000  # items read for one page
 PERSONAL_PREFIXES = (Delivery.PREFIX, Message.PREFIX)  # of a chat's items, in table order
-BOOKKEEPING = (EFFECT, REVISION)  # in an agent's partition; not exported
+BOOKKEEPING = (EFFECT, REVISION, ACTIVE_THREAD)  # in an agent's partition; not exported
 RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # the hour, `#`, the chat's id
 HIDDEN_ATTRIBUTES = frozenset(
     {"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version"}
@@ -256,7 +257,8 @@ def _theirs(user: User, item: Item, *, direct: bool) -> Thing:
 def _kind(sort_key: str) -> str:
     """Return the kind of an agent's item, from its sort key."""
     kind = key_kind(sort_key)
-    return {Memory.PREFIX.kind: "memory", REFLECTED.kind: "reflection"}.get(kind, kind.lower())
+    names = {Memory.PREFIX.kind: "memory", Thread.PREFIX.kind: "thread"}
+    return (names | {REFLECTED.kind: "reflection"}).get(kind, kind.lower())
 
 
 def _shown_attributes(item: Item) -> dict[str, Any]:

@@ -9,6 +9,5 @@ __all__ = [
     "skill_selection",
     "skills",
     "thread_changes",
-    "thread_storage",
     "threads",
 ]

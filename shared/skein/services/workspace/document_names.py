@@ -2,10 +2,11 @@
 
 from skein.errors import Conflict
 from skein.models.common.audience import may_show
-from skein.models.common.storage import Is, Put, Write
+from skein.models.common.storage import Query, Write
 from skein.models.workspace.document import Document, DocumentReach, Folder
-from skein.models.workspace.thread import ThreadIndex
+from skein.models.workspace.thread import Thread
 from skein.ports import Table
+from skein.services.items.store import replaced
 
 MAX_NAMES = 100  # names to try for one document
 NAMES_PER_READ = 5  # names per read, because a document can be 256 KiB
@@ -53,15 +54,8 @@ def threads_renamed(
     folder, readers = before.folder, reach.readers
     if folder.agent_id is None or readers is None:
         return []
-    key = ThreadIndex.key_of(folder.tenant, folder.agent_id, folder.scope)
-    index = ThreadIndex.from_optional(table.get(key))
-    threads = tuple(
-        each
-        if may_show(each.audience, readers)
-        else each.with_renamed_documents({before.name: after.name})
-        for each in index.threads
-    )
-    if threads == index.threads:
-        return []
-    changed = index.model_copy(update={"threads": threads, "version": index.version + 1})
-    return [Put(key, changed.to_item(), Is("version", index.version))]
+    partition, names = folder.partition, {before.name: after.name}
+    threads = map(Thread.from_item, table.query(Query.under(partition, Thread.PREFIX)).items)
+    hidden = (thread for thread in threads if not may_show(thread.audience, readers))
+    renamed = ((thread, thread.with_renamed_documents(names)) for thread in hidden)
+    return [write for old, new in renamed if new != old for write in replaced(old, new)]

@@ -8,10 +8,12 @@ from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Reach, scopes_at
 from skein.models.common.storage import Absent, Exists, Update, all_of
 from skein.models.directory.agent import Agent
+from skein.models.workspace.thread import Thread
 from skein.ports import Clock, Table
 from skein.services.chat_state.audience import scope_of
 from skein.services.common.optimistic import optimistic
-from skein.services.workspace.thread_storage import ThreadSnapshot
+from skein.services.items.store import Snapshot
+from skein.services.workspace.thread_changes import check_open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class Pins:
         if thread_id is not None:
             scopes = scopes_at(scope_of(chat))
             reach = Reach(tenant=tenant, agent_id=agent_id, scopes=scopes, readers=chat.readers)
-            ThreadSnapshot.read(self.table, reach, thread_id).open_thread()
+            check_open(Snapshot.read(self.table, Thread, reach, [thread_id]).get(thread_id))
         there = all_of(Exists(), Absent("left_seq"))
         self.table.write(Update(membership.key, {"pinned_thread_id": thread_id}, condition=there))
         return membership.model_copy(update={"pinned_thread_id": thread_id})

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from skein.errors import NotFound, Unprocessable
+from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.common.audience import Audience
 from skein.models.common.storage import Item, Key
 from skein.models.workspace.document import Document, DocumentReach
@@ -135,8 +135,7 @@ def ended(
     status: ThreadStatus, at: datetime, *, evidence: str | None = None, learned: str | None = None
 ) -> ThreadEdit:
     """Complete or archive a thread, with its evidence and what was learned."""
-    moment = "completed_at" if status == "completed" else "archived_at"
-    changes = {"status": status, "evidence": evidence, "learned": learned, moment: at}
+    changes = {"status": status, "evidence": evidence, "learned": learned, "ended_at": at}
     return lambda thread, _: validated(thread, changes)
 
 
@@ -162,6 +161,16 @@ def operators(given: Mapping[str, Any], at: datetime) -> ThreadEdit | None:
 
 
 # ---------------------------------------------------------------------- helpers
+
+
+def check_open(thread: Thread) -> None:
+    """Check that a thread is open.
+
+    Raises:
+        Conflict: The thread is completed or archived.
+    """
+    if not thread.live:
+        raise Conflict(f"this thread is {thread.status}")
 
 
 def validated(thread: Thread, changes: Mapping[str, Any]) -> Thread:

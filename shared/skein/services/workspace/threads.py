@@ -1,4 +1,4 @@
-"""Threads: create, switch, change, end and delete them, with optimistic locks on the index."""
+"""Threads: create, switch, change, end and delete them; at most one is active in a scope."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,63 +6,68 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from skein.errors import Conflict, Invalid
-from skein.models.common.ownership import Owner, Reach, effect_kept_until, effect_key
-from skein.models.common.storage import Delete, Is, Item, Key, Missing, Put, Query, Write
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Delete, Key, Put, Query, Write
 from skein.models.workspace.document import Document
 from skein.models.workspace.thread import (
-    ENDED_THREAD,
     MAX_KEPT_OPEN_THREADS,
+    ActiveThread,
     Thread,
-    ThreadEffect,
-    ThreadIndex,
     ThreadRunLink,
-    ThreadStatus,
 )
-from skein.ports import Clock, Ids, Table
+from skein.ports import Clock, Ids
 from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
-from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor, list_partition
-from skein.services.items.store import FULL, check_change
+from skein.services.items.store import OwnedStore
 from skein.services.workspace.document_edits import OPERATOR, Author, material_of
 from skein.services.workspace.thread_changes import (
     ThreadEdit,
     ThreadResources,
+    check_open,
     operators,
     with_inferred,
 )
-from skein.services.workspace.thread_storage import ThreadSnapshot, at, moved, put, run_link
 from skein.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Threads:
+class Threads(OwnedStore[Thread]):
     """Storage of agents' threads."""
 
-    table: Table
-    clock: Clock
     ids: Ids
     settings: Settings
 
+    @property
+    def kind(self) -> type[Thread]:
+        """The class of the items."""
+        return Thread
+
+    @property
+    def limit(self) -> int:
+        """The maximum number of open threads that may be shown to the same readers."""
+        return self.settings.max_open_threads
+
+    @property
+    def max_kept(self) -> int:
+        """The maximum number of open threads in a partition, including hidden ones."""
+        return MAX_KEPT_OPEN_THREADS
+
     # ------------------------------------------------------------------ reading
-
-    def get(self, reach: Reach, thread_id: str) -> Thread:
-        """Get a thread, open or ended.
-
-        Raises:
-            NotFound: The thread is not within reach.
-        """
-        return ThreadSnapshot.read(self.table, reach, thread_id).thread()
 
     def active_id(self, reach: Reach) -> str | None:
         """Return the id of the active thread in the last scope of `reach`; see `switch`."""
-        return (
-            ThreadSnapshot.read(self.table, reach, None).index_of(reach.scopes[-1]).active_thread_id
-        )
+        item = self.table.get(_active_key(reach))
+        if item is None:
+            return None
+        thread_id = ActiveThread.from_item(item).thread_id
+        owned = ((reach.tenant, reach.agent_id, scope) for scope in reach.scopes)
+        still_open = self.table.get_many([Thread.key_of(*each, thread_id) for each in owned])
+        return thread_id if still_open else None
 
     def run_links(self, thread: Thread) -> tuple[ThreadRunLink, ...]:
         """List the activations that worked with this thread active, oldest first."""
         prefix = ThreadRunLink.prefix_of(thread.id)
-        page = self.table.query(Query.under(thread.ended_key.pk, prefix))
+        page = self.table.query(Query.under(thread.key.pk, prefix))
         return tuple(
             sorted(map(ThreadRunLink.from_item, page.items), key=lambda each: each.shown_at)
         )
@@ -72,52 +77,6 @@ class Threads:
     ) -> dict[str, Document | None]:
         """Get a thread's documents by name; None for a deleted or hidden one."""
         return ThreadResources(self.table, reach.readers).look(thread, names)
-
-    def list(
-        self,
-        reach: Reach,
-        *,
-        status: ThreadStatus | None = None,
-        limit: int = DEFAULT_PAGE,
-        cursor: str | None = None,
-    ) -> Listing[Thread]:
-        """List a page of one partition's threads: open ones by id, then ended ones.
-
-        Args:
-            reach: The agent, and the partition as its first scope.
-            status: List only threads of this status.
-
-        Raises:
-            Invalid: The cursor belongs to another list.
-        """
-        after = _open_position(cursor, only_open=status == "open")
-        opened: list[Thread] = []
-        if status in {None, "open"} and (cursor is None or after is not None):
-            index = ThreadSnapshot.read(self.table, reach, None).index_of(reach.scopes[0])
-            shown = [thread for thread in index.threads if reach.shows(thread)]
-            # By id, so that the cursor stays valid after its thread has ended.
-            later = [thread for thread in shown if after is None or thread.id > after]
-            opened = sorted(later, key=lambda thread: thread.id)
-            if len(opened) > limit:
-                page = tuple(opened[:limit])
-                return Listing(page, RowCursor(of="open_threads", after=page[-1].id).encode())
-        if status == "open":
-            return Listing(tuple(opened), None)
-
-        def read(item: Item) -> Thread | None:
-            thread = Thread.from_item(item)
-            return thread if reach.shows(thread) and status in {None, thread.status} else None
-
-        rest = limit - len(opened)
-        if rest == 0:
-            return Listing(
-                tuple(opened), RowCursor(of="open_threads", after=opened[-1].id).encode()
-            )
-        further = None if after is not None else cursor
-        ended = list_partition(
-            self.table, reach.partition, [ENDED_THREAD], read, limit=rest, cursor=further
-        )
-        return Listing((*opened, *ended.items), ended.next_cursor)
 
     # ------------------------------------------------------------------ writing
 
@@ -146,7 +105,6 @@ class Threads:
         Raises:
             NotFound: A document or skill does not exist.
             Conflict: The maximum number of threads is open.
-            TooLarge: The open threads would hold too much text.
             Unprocessable: A value is invalid.
             LostLease: The guard fails: another worker has claimed the run.
         """
@@ -156,41 +114,17 @@ class Threads:
         documents = resources.documents(draft, draft.documents)
         heads = resources.skills(draft.tenant, draft.bound_skills)
         thread = with_inferred(draft, documents, heads).in_chat(owner.source_chat_id)
-
-        def attempt() -> Thread:
-            found = ThreadSnapshot.read(self.table, owner.reach, thread.id)
-            before = found.anywhere()
-            if before is not None:
-                return before
-            index = found.index_of(owner.scope)
-            self._check_limit(index, shown)
-            there = at(shown, owner.scope)
-            self._commit(there, [put(there, index, index.with_thread(thread))], author)
-            return thread
-
-        return optimistic(self.clock, attempt)
+        return self.insert(thread, shown, guard=author.guard)
 
     def _draft(self, owner: Owner, fields: Mapping[str, Any], thread_id: str) -> Thread:
         now = self.clock.now()
         given = {name: value for name, value in fields.items() if value not in (None, "", ())}
         try:
             return Thread(
-                **dict(owner),
-                **given,
-                id=thread_id,
-                created_at=now,
-                started_at=now,
-                updated_at=now,
+                **dict(owner), **given, id=thread_id, status="open", created_at=now, updated_at=now
             )
         except ValidationError as error:
             raise invalid_arguments(error) from None
-
-    def _check_limit(self, index: ThreadIndex, reach: Reach) -> None:
-        shown = sum(reach.shows(thread) for thread in index.threads)
-        if shown >= self.settings.max_open_threads:
-            raise Conflict(f"{shown} threads are already open; complete or archive one first")
-        if len(index.threads) >= MAX_KEPT_OPEN_THREADS:
-            raise Conflict(FULL)
 
     def change(
         self, reach: Reach, thread_id: str, change: ThreadEdit, *, author: Author = OPERATOR
@@ -207,44 +141,35 @@ class Threads:
         Raises:
             NotFound: The thread, a document or a skill does not exist.
             Conflict: The thread has ended, or may not be changed from here.
-            TooLarge: The open threads would hold too much text.
             Unprocessable: A value is invalid.
             LostLease: The guard fails: another worker has claimed the run.
         """
         resources = ThreadResources(self.table, reach.readers)
 
-        def attempt() -> Thread:
-            found = ThreadSnapshot.read(self.table, reach, thread_id, author.effect)
-            if found.done is not None:
-                return found.thread()
-            before = found.open_thread()
-            check_change(reach, before)
+        def edited(before: Thread) -> Thread:
+            check_open(before)
             after = change(before, resources)
             if after == before:
                 return before
-            after = after.in_chat(author.source_chat_id).model_copy(
+            return after.in_chat(author.source_chat_id).model_copy(
                 update={
-                    "version": before.version + 1,
                     "updated_at": self.clock.now(),
                     "authors": before.authors.joined(author.authors),
                     "made_from": material_of(before, author),
                     "source_run_id": author.source_run_id or before.source_run_id,
                 }
             )
-            there = at(reach, before.scope)
-            self._commit(there, moved(there, found, after), author, after)
-            return after
 
-        return optimistic(self.clock, attempt)
+        return self.edit(reach, thread_id, edited, effect=author.effect, guard=author.guard)
 
     def switch(
         self, reach: Reach, thread_id: str | None, *, author: Author = OPERATOR
     ) -> Thread | None:
         """Make an open thread the active one; None makes no thread active.
 
-        Only the thread index of the last scope is written. A thread on another thread index, or one
-        that may not be changed from here, stays unchanged: its `chat_ids` do not get this chat, and
-        its export does not get the run.
+        Only the last scope is written. A thread of another scope, or one that may not be changed
+        from here, stays unchanged: its `chat_ids` do not get this chat, and its export does not get
+        the run.
 
         Args:
             reach: The partitions in which to look for the thread; the last scope is the
@@ -256,24 +181,29 @@ class Threads:
             Conflict: The thread has ended.
             LostLease: The guard fails: another worker has claimed the run.
         """
-        here = at(reach, reach.scopes[-1])
+        if thread_id is None:
+            transact_guarded(self.table, [Delete(_active_key(reach))], author.guard)
+            return None
+        here = reach.scopes[-1]
 
-        def attempt() -> Thread | None:
-            found = ThreadSnapshot.read(self.table, reach, thread_id, author.effect)
+        def attempt() -> Thread:
+            found = self.read(reach, [thread_id], effect=author.effect)
             if found.done is not None:
-                return found.anywhere()
-            index = found.index_of(here.scopes[0])
-            after = index.switched_to(thread_id)
-            thread = None if thread_id is None else found.open_thread()
-            writes: list[Write] = []
-            if thread is not None and thread.scope == here.scopes[0] and reach.changes(thread):
-                thread = thread.in_chat(author.source_chat_id)
-                after = after.with_thread(thread)
+                return found.done
+            thread = found.get(thread_id)
+            check_open(thread)
+            active = ActiveThread(thread_id=thread.id)
+            writes: list[Write] = [Put(_active_key(reach), active.attributes())]
+            if thread.scope == here and reach.changes(thread):
                 if author.source_run_id is not None and author.activation is not None:
                     worked = (author.source_run_id, author.activation, author.audience)
                     writes.append(run_link(thread, *worked, self.clock))
-            writes.append(put(here, index, after))
-            self._commit(here, writes, author, thread)
+                before, thread = thread, thread.in_chat(author.source_chat_id)
+                if thread != before:
+                    thread = thread.model_copy(update={"version": before.version + 1})
+                    writes += found.writes(before, thread)
+            writes += found.record(thread, here, self.clock.now())
+            transact_guarded(self.table, writes, author.guard)
             return thread
 
         return optimistic(self.clock, attempt)
@@ -296,50 +226,41 @@ class Threads:
                 self.switch(reach, None if is_active else thread_id)
         return thread
 
-    def delete(self, reach: Reach, thread_id: str) -> None:
+    def delete(self, reach: Reach, item_id: str) -> Thread:
         """Delete a thread permanently, open or ended, and its links to runs.
 
         Raises:
             NotFound: The thread is not within reach.
         """
-
-        def attempt() -> Thread:
-            found = ThreadSnapshot.read(self.table, reach, thread_id)
-            thread = found.thread()
-            there, index = at(reach, thread.scope), found.index_of(thread.scope)
-            write: Write = Delete(thread.ended_key, Is("version", thread.version))
-            if thread.status == "open":
-                write = put(there, index, index.without(thread_id))
-            self._commit(there, [write], OPERATOR)
-            return thread
-
-        thread = optimistic(self.clock, attempt)
-        prefix = ThreadRunLink.prefix_of(thread_id)
-        for item in self.table.query(Query.under(thread.ended_key.pk, prefix)).items:
+        thread = OwnedStore.delete(self, reach, item_id)
+        prefix = ThreadRunLink.prefix_of(thread.id)
+        for item in self.table.query(Query.under(thread.key.pk, prefix)).items:
             self.table.write(Delete(Key(item["pk"], item["sk"])))
-
-    def _commit(
-        self, there: Reach, writes: Sequence[Write], author: Author, thread: Thread | None = None
-    ) -> None:
-        """Write to one partition in a transaction, with the effect's record."""
-        owned = (there.tenant, there.agent_id, there.scopes[0])
-        everything = list(writes)
-        if author.effect is not None and thread is not None:
-            kept_until = effect_kept_until(self.clock.now())
-            done = ThreadEffect(thread_id=thread.id).attributes() | {"expires_at": kept_until}
-            everything.append(Put(effect_key(*owned, author.effect), done, Missing()))
-        transact_guarded(self.table, everything, author.guard)
+        return thread
 
 
-def _open_position(cursor: str | None, *, only_open: bool) -> str | None:
-    """Return the id of the last open thread of the previous page; None without one.
+def run_link(
+    thread: Thread, run_id: str, activation: int, audience: Audience, clock: Clock
+) -> Write:
+    """Return the write that links an activation to a thread (idempotent, except `shown_at`).
 
-    Raises:
-        Invalid: The cursor belongs to another list, and `only_open` is set.
+    Args:
+        thread: The thread that was active.
+        run_id: The activation's run.
+        activation: The number of the activation in the run.
+        audience: Audience of everything that the activation was shown.
+        clock: Gives `shown_at`.
     """
-    try:
-        return RowCursor.key_in(cursor, "open_threads")
-    except Invalid:
-        if only_open:
-            raise
-        return None
+    link = ThreadRunLink(
+        thread_id=thread.id,
+        run_id=run_id,
+        activation=activation,
+        audience=audience,
+        shown_at=clock.now(),
+    )
+    owned = (thread.tenant, thread.agent_id, thread.scope)
+    return Put(ThreadRunLink.key_of(*owned, thread.id, run_id, activation), link.attributes())
+
+
+def _active_key(reach: Reach) -> Key:
+    return ActiveThread.key_of(reach.tenant, reach.agent_id, reach.scopes[-1])
