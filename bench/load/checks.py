@@ -136,7 +136,7 @@ def sms_once(found: StoredState) -> Iterator[str]:
     for delivery in found.deliveries:
         if delivery.status not in ANSWERED:
             yield f"{delivery.id} is {delivery.status}: {delivery.error}"
-        meant.update((delivery.to.phone, part.body) for part in delivery.parts)
+        meant.update((delivery.to.person.address, part.body) for part in delivery.parts)
     for key in sorted(reached.keys() | meant.keys()):
         if reached[key] != meant[key]:
             yield f"{key[1]!r} was meant {meant[key]} times for {key[0]} and came {reached[key]}"

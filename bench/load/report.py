@@ -62,7 +62,9 @@ def figures(outcome: Outcome) -> list[list[str]]:
 
 def doubled(outcome: Outcome) -> int:
     """Return how many SMS reached their phone more than once."""
-    meant = Counter((d.to.phone, part.body) for d in outcome.found.deliveries for part in d.parts)
+    meant = Counter(
+        (d.to.person.address, part.body) for d in outcome.found.deliveries for part in d.parts
+    )
     reached = Counter((text.recipient, text.body) for text in outcome.found.sms)
     return (reached - meant).total()
 

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from local.twilio.sms_log import Sms
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.common.address import sms_address
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
+from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.directory.line import Line
-from skein.models.directory.phone import PhoneChat, PhoneOwner
 from skein.ports import Table
 from skein.services.chats.message_reasons import MessageReasons, ReasonViews
 
@@ -30,17 +31,18 @@ class NoAnswer:
 
     def reason_of(self, sms: Sms) -> Reason | None:
         """Return why an SMS gets no answer; None if it has one, or may still get one."""
-        line = self.table.get(Line.key_of(sms.recipient))
+        sender, recipient = sms_address(sms.sender), sms_address(sms.recipient)
+        line = self.table.get(Line.key_of(recipient))
         if line is None:
             return None
         tenant = Line.from_item(line).tenant
-        owner_key = PhoneOwner.key_of(tenant, sms.sender)
-        chat_key = PhoneChat.key_of(tenant, sms.sender, sms.recipient)
+        owner_key = AddressOwner.key_of(tenant, sender)
+        chat_key = AddressChat.key_of(tenant, sender, recipient)
         found = self.table.get_many([owner_key, chat_key])
         if owner_key not in found or chat_key not in found:
             return None
-        person = MemberRef(kind="user", id=PhoneOwner.from_item(found[owner_key]).user_id)
-        chat_id = PhoneChat.from_item(found[chat_key]).chat_id
+        person = MemberRef(kind="user", id=AddressOwner.from_item(found[owner_key]).user_id)
+        chat_id = AddressChat.from_item(found[chat_key]).chat_id
         client_id = f"{self.account}:{sms.sid}"
         record = self.table.get(IdempotencyRecord.key_of(tenant, chat_id, person, client_id))
         if record is None:

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from skein.models.common.address import sms_address
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Query
-from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.address_index import AddressOwner
 from skein.models.workspace.thread import Thread
 from tests.attacks.cast import AGENTS, SECRETS, named, titled
 from tests.attacks.knowledge import EVERYBODY
@@ -137,8 +138,8 @@ def _frames(stage: Stage, person: str) -> list[str]:
 
 
 def _owner(stage: Stage, phone: str) -> str | None:
-    item = stage.table.get(PhoneOwner.key_of(TENANT, phone))
-    return PhoneOwner.from_item(item).user_id if item is not None else None
+    item = stage.table.get(AddressOwner.key_of(TENANT, sms_address(phone)))
+    return AddressOwner.from_item(item).user_id if item is not None else None
 
 
 def _body(answer: Answer) -> str:

@@ -12,10 +12,10 @@ from typing import Any
 from skein.errors import Rejected, Unavailable
 from skein.models.api.base import ChatChange
 from skein.models.api.directory import AgentChange, UserChange
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_address, sms_route
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.delivery.sms import InboundSms
-from skein.models.directory.phone import PhoneChat
+from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import PushJob, RecallJob, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.run import Run
@@ -158,7 +158,7 @@ class Stage(World):
             actor(self, agent, reply_mode=None, history_format=None)
         self.line(COACH.id)
         for room in ROOMS.values():
-            sms = SmsAddress(line=LINE, phone=PHONES[room.members[0].id]) if room.sms else None
+            sms = sms_route(line=LINE, phone=PHONES[room.members[0].id]) if room.sms else None
             self.chat(
                 *room.members,
                 chat_id=room.id,
@@ -167,7 +167,7 @@ class Stage(World):
                 visibility=room.visibility,
                 respond="every" if room.kind == "direct" else "mention",
                 consolidate=room.kind == "group",
-                sms=sms,
+                route=sms,
             )
 
     def _confides(self, chat_id: str) -> bool:
@@ -354,9 +354,11 @@ class Stage(World):
             account_sid="AC1", message_sid=sid, sender=step.phone, recipient=LINE, body=said
         )
         self.app.sms_receiver.receive(sms)
-        item = self.table.get(PhoneChat.key_of(TENANT, step.phone, LINE))
+        item = self.table.get(
+            AddressChat.key_of(TENANT, sms_address(step.phone), sms_address(LINE))
+        )
         if item is not None:
-            self.knowledge.confided(PhoneChat.from_item(item).chat_id, step.word)
+            self.knowledge.confided(AddressChat.from_item(item).chat_id, step.word)
 
     def _phrase(self, word: Word | None) -> str:
         """The secret or the guess as it is written in a text or a title."""

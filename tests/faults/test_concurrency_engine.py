@@ -14,11 +14,12 @@ import pytest
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.errors import RateLimited
 from skein.models.chats.chat import Chat
+from skein.models.common.address import sms_address
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Query, Update
 from skein.models.delivery.sms import InboundSms
-from skein.models.directory.phone import PhoneChat
+from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
 from skein.models.quotas.limit import DAY, Allowance
 from skein.models.runs.completion import TokenUsage
@@ -148,7 +149,7 @@ def test_first_texts_of_one_phone_at_once_make_one_person_and_one_chat(world: Ri
     messages = world.messages(chats[0])
     assert [message.seq for message in messages] == list(range(1, 9))
     assert len({message.sender.id for message in messages}) == 1
-    pointer = world.table.get(PhoneChat.key_of(TENANT, phone, line))
+    pointer = world.table.get(AddressChat.key_of(TENANT, sms_address(phone), sms_address(line)))
     assert pointer is not None
     assert pointer["chat_id"] == chats[0]
 

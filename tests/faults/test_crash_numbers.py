@@ -6,17 +6,18 @@ import pytest
 
 from skein.errors import NotFound
 from skein.models.api.directory import NewUser, UserChange
+from skein.models.common.address import sms_address
 from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner, owned_partition
 from skein.models.common.storage import Query
 from skein.models.delivery.sms import InboundSms
+from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.line import Line
-from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import Merge
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.chats.post_message import PostedMessage
-from skein.services.directory import number_detach as silence
+from skein.services.directory import address_detach as silence
 from skein.services.workspace.document_edits import Author
 from skein.services.workspace.thread_changes import ended
 from tests.fakes.table import MemoryTable
@@ -164,7 +165,9 @@ class TakingAway(World):
         self.lines: list[Line] = [self.line(), self.line(phone=OTHER_LINE)]
         self.app.users.create(TENANT, NewUser(id=ANN.id, name=ANN.name, phones=PHONES))
         self.chats = [
-            self.text(phone, line.phone).message.chat_id for phone in PHONES for line in self.lines
+            self.text(phone, line.address.address).message.chat_id
+            for phone in PHONES
+            for line in self.lines
         ]
         self.drain()
         self.texted = len(self.sms.taken)
@@ -186,7 +189,10 @@ class TakingAway(World):
     def taken_away(self) -> bool:
         """Whether the numbers are Ann's no more; all of them are, or none."""
         assert self.app.users.get(TENANT, ANN.id).phones in {(), PHONES}
-        owned = {self.table.get(PhoneOwner.key_of(TENANT, phone)) is None for phone in PHONES}
+        owned = {
+            self.table.get(AddressOwner.key_of(TENANT, sms_address(phone))) is None
+            for phone in PHONES
+        }
         assert len(owned) == 1
         return owned.pop()
 
@@ -216,7 +222,7 @@ def test_unlinking_of_many_numbers_death_sends_nothing_and_retry_clears_the_rest
             assert len(world.sms.taken) == world.texted
         world.detach_numbers()
         assert world.taken_away
-        assert {world.membership(ANN, chat_id).sms for chat_id in world.chats} == {None}
+        assert {world.membership(ANN, chat_id).route for chat_id in world.chats} == {None}
 
 
 def linked_until_the_commit() -> Linking:

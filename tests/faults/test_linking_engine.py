@@ -90,7 +90,7 @@ def test_texts_while_a_number_is_taken_away_are_anns_or_a_strangers(world: Texte
     world.link()
     hers = world.text("first").message.chat_id
     posted, _ = at_once(partial(world.text, "then"), world.unlink)
-    assert world.membership(world.ann, hers).sms is None
+    assert world.membership(world.ann, hers).route is None
     stranger = world.text("later").message
     assert stranger.sender != world.ann
     assert posted is not None

@@ -16,7 +16,7 @@ from skein.errors import (
     Unavailable,
     Unreachable,
 )
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_route
 from skein.prompts import render
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY
 from skein.services.runs import policy
@@ -33,7 +33,7 @@ HUSAM, COACH = person(), bot()
 SORRY = Settings().apology_text
 FAILED = render("notice_no_answer")
 DOWN = Unavailable("503")
-SMS = SmsAddress(line=LINE, phone=PHONE)
+SMS = sms_route(line=LINE, phone=PHONE)
 
 
 def texting(*script: Script, settings: Settings | None = None) -> World:
@@ -41,12 +41,12 @@ def texting(*script: Script, settings: Settings | None = None) -> World:
     world = World(settings or Settings(), ScriptedModel.saying(*script, default=DOWN))
     world.agent()
     world.line()
-    world.chat(HUSAM, COACH, kind="direct", visibility="private", sms=SMS)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", route=SMS)
     return world
 
 
 def say(world: World, text: str, chat_id: str = "chat_1") -> None:
-    world.post(text, HUSAM, sms=SMS, chat_id=chat_id)
+    world.post(text, HUSAM, route=SMS, chat_id=chat_id)
 
 
 def minutes_pass(world: World, minutes: int = 5) -> None:
@@ -254,8 +254,8 @@ def test_outage_in_app_chat_posts_one_notice_and_sends_no_sms() -> None:
 
 def test_outage_after_stop_posts_no_notice() -> None:
     world = texting()
-    world.post("STOP", HUSAM, sms=SMS, kind="keyword", opted_out=True)
-    world.post("Hello?", HUSAM, sms=SMS)
+    world.post("STOP", HUSAM, route=SMS, kind="keyword", opted_out=True)
+    world.post("Hello?", HUSAM, route=SMS)
     minutes_pass(world)
     assert world.runs() == []
     assert world.sms.bodies == []
@@ -344,10 +344,10 @@ def test_the_setting_of_the_deployment_silences_it() -> None:
 
 def test_a_chat_whose_line_or_agent_says_no_is_spared_and_the_words_can_be_ones_own() -> None:
     world = texting(settings=Settings(apology_text="Einen Moment, bitte."))
-    world.chat(HUSAM, COACH, chat_id="chat_2", kind="direct", visibility="private", sms=SMS)
+    world.chat(HUSAM, COACH, chat_id="chat_2", kind="direct", visibility="private", route=SMS)
     quiet = {"apology": False}
     say(world, "Hello?")
-    world.post("Hello?", HUSAM, sms=SMS, chat_id="chat_2", overrides=quiet)
+    world.post("Hello?", HUSAM, route=SMS, chat_id="chat_2", overrides=quiet)
     minutes_pass(world)
     assert world.sms.bodies == ["Einen Moment, bitte."]
 

@@ -10,8 +10,9 @@ import sms_webhook
 import tick
 import upkeep_worker
 from skein.adapters.twilio.signature import TwilioSignature
+from skein.models.common.address import sms_address
 from skein.models.common.storage import Query
-from skein.models.directory.phone import PhoneChat, PhoneOwner
+from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.runs.step import Step
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets
@@ -47,8 +48,8 @@ class SmsLine(Deployment):
     @property
     def chat_id(self) -> str | None:
         """The chat of the one phone that texts here, if there is one yet."""
-        item = self.table.get(PhoneChat.key_of(TENANT, PHONE, LINE))
-        return PhoneChat.from_item(item).chat_id if item else None
+        item = self.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE)))
+        return AddressChat.from_item(item).chat_id if item else None
 
     def steps(self) -> list[Step]:
         """The answers of the model that were recorded."""
@@ -65,9 +66,9 @@ class SmsLine(Deployment):
         """
         chat_id = self.chat_id
         assert chat_id is not None
-        item = self.table.get(PhoneOwner.key_of(TENANT, PHONE))
+        item = self.table.get(AddressOwner.key_of(TENANT, sms_address(PHONE)))
         assert item is not None
-        user = person(PhoneOwner.from_item(item).user_id)
+        user = person(AddressOwner.from_item(item).user_id)
         kinds = [sk for pk, sk in self.table.all_keys() if f"{TENANT}#CHAT#" in pk]
         assert kinds.count("META") == 1, "there are two chats"
 

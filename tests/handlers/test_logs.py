@@ -30,8 +30,9 @@ from skein.adapters.twilio.sms import TwilioSms
 from skein.errors import Unavailable
 from skein.logs import Crashed
 from skein.masking import masked
+from skein.models.common.address import sms_address
 from skein.models.common.ownership import Owner
-from skein.models.directory.phone import PhoneChat
+from skein.models.directory.address_index import AddressChat
 from skein.models.outbox.jobs import QueueName
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets
@@ -73,7 +74,7 @@ class Deployed(World):
     @property
     def chat_id(self) -> str:
         """The one chat of the one phone."""
-        item = self.table.get(PhoneChat.key_of(TENANT, PHONE, LINE))
+        item = self.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE)))
         assert item is not None
         return str(item["chat_id"])
 

@@ -25,14 +25,15 @@ from skein.errors import (
     Unavailable,
 )
 from skein.logs import Crashed
-from skein.models.chats.chat import Message, SmsAddress
+from skein.models.chats.chat import Message
+from skein.models.common.address import sms_address, sms_route
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Put, Update
 from skein.models.delivery.sms import InboundSms, StatusReport
+from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.line import Line
-from skein.models.directory.phone import PhoneOwner
 from skein.models.outbox.jobs import DeliveryJob, RunJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
@@ -62,7 +63,7 @@ from tests.support.webhooks import Webhook, invoke, signed_world
 
 SMS = Webhook.recorded("sms_webhook")
 SECOND_LINE = "+15005550007"
-TEXTED = SmsAddress(line=LINE, phone=PHONE)
+TEXTED = sms_route(line=LINE, phone=PHONE)
 DOWN = Unavailable("the model is down")
 
 
@@ -157,12 +158,12 @@ def texting(*script: Script, settings: Settings | None = None, **agent: Any) -> 
     world = World(settings or Settings(), ScriptedModel.saying(*script, default="Hello!"))
     world.agent(**agent)
     world.line()
-    world.chat(person(), bot(), kind="direct", visibility="private", sms=TEXTED)
+    world.chat(person(), bot(), kind="direct", visibility="private", route=TEXTED)
     return world
 
 
 def texted(world: World, text: str = "Hi") -> Message:
-    return world.post(text, HUSAM, sms=TEXTED).message
+    return world.post(text, HUSAM, route=TEXTED).message
 
 
 def inbound(world: World, body: str, sid: str) -> Message:
@@ -350,7 +351,7 @@ def _no_words(logged: Logged, _: pytest.MonkeyPatch) -> str:
 @scenario(Reason.OWN_LINE)
 def _own_line(logged: Logged, _: pytest.MonkeyPatch) -> str:
     world = signed_world()
-    other = Line(tenant=TENANT, phone=SECOND_LINE, agent_id="agt_a", created_at=NOON)
+    other = Line(tenant=TENANT, address=sms_address(SECOND_LINE), agent_id="agt_a", created_at=NOON)
     world.table.write(Put(other.key, other.to_item()))
     invoke(sms_webhook, world, SMS.but(From=SECOND_LINE).signed())
     assert world.metrics.counts["TextsFromOwnLines"] == 1
@@ -939,8 +940,8 @@ def _quiet_hours(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
     world = World()
     world.agent(COACH.id, COACH.name)
     world.known(HUSAM)
-    sms = SmsAddress(line=LINE, phone=PHONE)
-    world.chat(HUSAM, COACH, kind="direct", visibility="private", sms=sms)
+    sms = sms_route(line=LINE, phone=PHONE)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", route=sms)
     plan = {"name": "Report", "instruction": "Report.", "run_after": "10 hours"}
     path = f"/v1/agents/{COACH.id}/plans"
     admin = Client(world, admin_api, sub="usr_op", scope="admin")
@@ -1056,12 +1057,12 @@ def _group_chat(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     return of_delivery(world, 2)
 
 
-@scenario(Reason.NOT_ON_SMS)
-def _not_on_sms(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+@scenario(Reason.IN_APP)
+def _in_app(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = texting()
     world.post("Hello from the app", HUSAM)
     settle(world)
-    assert of_delivery(world, 2) == Reason.NOT_ON_SMS
+    assert of_delivery(world, 2) == Reason.IN_APP
     return of_delivery(world, 1)
 
 
@@ -1077,9 +1078,9 @@ def _opted_out(logged: Logged, _: pytest.MonkeyPatch) -> str | None:
     assert of_delivery(world, 3) == Reason.OPTED_OUT
     texted(world, "Who is this?")
     assert of_agent(world, 4) == Reason.OPTED_OUT  # no run
-    world.post("START", HUSAM, kind="keyword", sms=TEXTED, opted_out=False)
+    world.post("START", HUSAM, kind="keyword", route=TEXTED, opted_out=False)
     texted(world, "How far?")
-    world.post("STOP", HUSAM, kind="keyword", sms=TEXTED, opted_out=True)
+    world.post("STOP", HUSAM, kind="keyword", route=TEXTED, opted_out=True)
     world.drain()
     assert world.runs()[-1].status == "canceled"
     return of_agent(world, 6)
@@ -1098,7 +1099,9 @@ def _person_left(_: Logged, __: pytest.MonkeyPatch) -> str | None:
 def _number_lost(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = texting()
     answered(world)
-    world.table.write(Update(PhoneOwner.key_of(TENANT, PHONE), set={"user_id": "usr_other"}))
+    world.table.write(
+        Update(AddressOwner.key_of(TENANT, sms_address(PHONE)), set={"user_id": "usr_other"})
+    )
     deliver(world)
     return of_delivery(world, 1)
 
@@ -1153,8 +1156,8 @@ def _provider_unavailable(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     return failed_delivery(Unavailable("down"))
 
 
-@scenario(Reason.SMS_REFUSED)
-def _sms_refused(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+@scenario(Reason.PROVIDER_REFUSED)
+def _provider_refused(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     return failed_delivery(SmsRejected("a landline", code=21614))
 
 

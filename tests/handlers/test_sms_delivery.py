@@ -8,7 +8,7 @@ import pytest
 
 import sms_delivery
 from skein.errors import Unavailable
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_route
 from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery.policy import DELIVERY_LEASE_MARGIN
 from tests.support.api_client import Context, recorded
@@ -21,8 +21,8 @@ DELIVERY = recorded("sms_delivery")
 @pytest.fixture
 def world() -> World:
     world = signed_world()
-    address = SmsAddress(line=LINE, phone=PHONE)
-    world.chat(person(), bot(), kind="direct", visibility="private", sms=address)
+    address = sms_route(line=LINE, phone=PHONE)
+    world.chat(person(), bot(), kind="direct", visibility="private", route=address)
     return world
 
 

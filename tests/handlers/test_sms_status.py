@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sms_status
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_route
 from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery.reconcile import STATUS_PATH
@@ -22,8 +22,8 @@ TOO_LONG = [{"ErrorCode": "9" * digits} for digits in (40, 5_000)]  # for the ta
 @pytest.fixture
 def world() -> World:
     world = signed_world()
-    address = SmsAddress(line=LINE, phone=PHONE)
-    world.chat(person(), bot(), kind="direct", visibility="private", sms=address)
+    address = sms_route(line=LINE, phone=PHONE)
+    world.chat(person(), bot(), kind="direct", visibility="private", route=address)
     world.post("Good morning!", bot())
     world.run_ready()
     return world

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import sms_webhook
 from skein.adapters.twilio.signature import TwilioSignature
 from skein.errors import Contention, Unavailable
+from skein.models.common.address import sms_address
 from skein.models.common.storage import Put
+from skein.models.directory.address_index import AddressChat
 from skein.models.directory.line import Line
-from skein.models.directory.phone import PhoneChat
 from tests.fakes.sms import MemorySecrets
 from tests.support.api_client import recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World
@@ -38,7 +39,7 @@ def send(world: World, event: dict[str, Any]) -> Any:
 
 def texts(world: World) -> list[str]:
     """What was stored of the one phone that texts here."""
-    item = world.table.get(PhoneChat.key_of(TENANT, PHONE, LINE))
+    item = world.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE)))
     return world.texts(item["chat_id"]) if item else []
 
 
@@ -127,7 +128,7 @@ def test_pictures_are_kept_as_references(world: World) -> None:
         MediaUrl1="https://api.twilio.com/ME2",
     )
     assert send(world, mms.signed())["statusCode"] == 200
-    item = world.table.get(PhoneChat.key_of(TENANT, PHONE, LINE))
+    item = world.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE)))
     assert item is not None
     [message] = world.messages(item["chat_id"])
     assert [media.content_type for media in message.media] == [
@@ -255,7 +256,7 @@ def test_a_huge_number_of_media_takes_no_time(world: World) -> None:
 def test_text_from_one_of_our_own_lines_is_answered_counted_and_not_stored(
     world: World, sender: str, tenant: str
 ) -> None:
-    other = Line(tenant=tenant, phone=SECOND_LINE, agent_id="agt_a", created_at=NOON)
+    other = Line(tenant=tenant, address=sms_address(SECOND_LINE), agent_id="agt_a", created_at=NOON)
     world.table.write(Put(other.key, other.to_item()))
     before = world.table.all_items()
 
@@ -296,7 +297,7 @@ def test_texts_over_the_limit_are_taken_in_and_answered_as_any_other(world: Worl
     for number in range(25):
         answer = send(world, SMS.but(MessageSid=f"SM{number:032}").signed())
         assert (answer["statusCode"], answer["body"]) == (200, "<Response/>")
-    item = world.table.get(PhoneChat.key_of(TENANT, PHONE, LINE))
+    item = world.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE)))
     assert item is not None
     kinds = [(m.sender.kind, m.kind) for m in world.messages(item["chat_id"])]
     assert kinds.count(("user", "text")) == 25

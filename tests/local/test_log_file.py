@@ -17,7 +17,7 @@ from local.message_log import MessageLog, show_sms_received
 from local.model.reporting import ModelApi, ReportingModel
 from skein import logs
 from skein.errors import Unreachable
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_route
 from skein.models.common.base import NamedMember
 from skein.models.runs.completion import ModelRequest
 from tests.fakes.table import MemoryTable
@@ -172,7 +172,11 @@ def test_terminal_shows_app_message_once_and_the_file_does_not(
 def test_terminal_leaves_sms_to_the_lines_about_sms(log: tuple[io.StringIO, Path]) -> None:
     world = watched()
     world.chat(
-        person(), bot(), kind="direct", visibility="private", sms=SmsAddress(line=LINE, phone=PHONE)
+        person(),
+        bot(),
+        kind="direct",
+        visibility="private",
+        route=sms_route(line=LINE, phone=PHONE),
     )
     world.post("A run at seven?", bot())
     assert len(world.deliveries()) == 1

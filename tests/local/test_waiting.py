@@ -11,7 +11,7 @@ from local.polling.inbox import Held, PolledQueue
 from local.template import Queue, QueueSource
 from local.timing.due_index import DueIndex
 from local.timing.waiting import BARRIERS, MAX_SHOWN, POLICY, WaitingWork, WaitKind
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_route
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
 from skein.models.outbox.jobs import DeliveryJob, Job, RunJob, UpkeepJob
@@ -125,8 +125,8 @@ def test_delivery_waits_for_its_order_or_for_the_phone(
     next_at: datetime | None, kind: WaitKind
 ) -> None:
     world = World()
-    sms = SmsAddress(line=LINE, phone=PHONE)
-    world.chat(person(), bot(), kind="direct", visibility="private", sms=sms)
+    sms = sms_route(line=LINE, phone=PHONE)
+    world.chat(person(), bot(), kind="direct", visibility="private", route=sms)
     world.post("Hi", bot())
     [delivery] = world.deliveries()
     part = {"body": "Hi", "segments": 1, "status": "failed", "tries": 1}

@@ -13,7 +13,8 @@ from typing import Any
 from skein.models.api.base import ChatChange
 from skein.models.api.directory import AgentChange, NewLine, NewUser
 from skein.models.api.services import NewService
-from skein.models.chats.chat import Membership, SmsAddress
+from skein.models.chats.chat import Membership
+from skein.models.common.address import Route, sms_route
 from skein.models.common.audience import OPEN as OPEN_TO_ALL
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
@@ -73,7 +74,7 @@ class Household:
     places: dict[str, Place]
     marks: frozenset[str]
     phones: dict[str, str]
-    by_sms: dict[str, SmsAddress]
+    by_sms: dict[str, Route]
     items: tuple[Item, ...]
     people: dict[str, NamedMember]
     agents: dict[str, NamedMember]
@@ -132,7 +133,7 @@ class _Furnisher:
         self.world.ids._last = first_id
         self.line = f"+1500555{digit}006"
         self.phone = f"+1500555{digit}100"
-        self.bens = SmsAddress(line=f"+1500555{digit}007", phone=f"+1500555{digit}200")
+        self.bens = sms_route(line=f"+1500555{digit}007", phone=f"+1500555{digit}200")
         self.coach = bot(f"agt_{mark}1", "Coach")
         self.designer = bot(f"agt_{mark}2", "Designer")
         self.ann, self.ben, self.cara, self.dan, self.gone = (
@@ -149,7 +150,7 @@ class _Furnisher:
         actor(world, self.coach, system_prompt=f"Grow citron{self.words}")
         actor(world, self.designer)
         for who, phones in (
-            (self.ben, (self.bens.phone,)),
+            (self.ben, (self.bens.person.address,)),
             *((who, ()) for who in (self.cara, self.dan, self.gone)),
         ):
             world.app.users.create(TENANT, NewUser(id=who.id, name=who.name, phones=phones))
@@ -174,8 +175,8 @@ class _Furnisher:
                 {
                     self.line,
                     self.phone,
-                    self.bens.line,
-                    self.bens.phone,
+                    self.bens.line.address,
+                    self.bens.person.address,
                     f"pomelo{self.words}",
                     f"citron{self.words}",
                     self._secret,
@@ -185,8 +186,8 @@ class _Furnisher:
             phones={
                 "Ann's line": self.line,
                 "Ann's phone": self.phone,
-                "Ben's line": self.bens.line,
-                "Ben's phone": self.bens.phone,
+                "Ben's line": self.bens.line.address,
+                "Ben's phone": self.bens.person.address,
             },
             by_sms={self._chat_id("sms"): self.bens},
             items=tuple(item for item in items if item is not None),
@@ -213,9 +214,9 @@ class _Furnisher:
 
     def _furnish(self) -> None:
         ann, ben, cara, dan, coach = self.ann, self.ben, self.cara, self.dan, self.coach
-        by_phone = SmsAddress(line=self.line, phone=self.phone)
+        by_phone = sms_route(line=self.line, phone=self.phone)
         self._place("team", "mango", coach, ann, ben, dan, **OPEN)
-        self._place("anns", "guava", coach, ann, sms=by_phone, **DIRECT)
+        self._place("anns", "guava", coach, ann, route=by_phone, **DIRECT)
         self._place("pair", "lychee", coach, ann, cara, **PRIVATE)
         self._place("joined", "plum", coach, ann, **PRIVATE)
         self._place("designers", "kiwi", self.designer, ann, **OPEN)
@@ -230,7 +231,7 @@ class _Furnisher:
             chat_id=chat("sms"),
             title="Ben by SMS",
             line=self.bens.line,
-            sms=self.bens,
+            route=self.bens,
             **DIRECT,
         )
         chat_admin = self.world.app.chat_admin
@@ -336,7 +337,7 @@ class _Furnisher:
     def _kept(self) -> Ids:
         """What operators look at besides."""
         app = self.world.app
-        for line in (self.line, self.bens.line):
+        for line in (self.line, self.bens.line.address):
             app.lines.create(TENANT, NewLine(phone=line, agent_id=self.coach.id))
         app.agents.change(
             TENANT,

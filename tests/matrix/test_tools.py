@@ -82,7 +82,7 @@ def _called(world: Neighbours, home: str, tool: str, *asked: dict[str, Any]) -> 
         [calls(*((CASES.get(tool, tool), given) for given in asked)), calls("end_run")]
     )
     ben = world.ours.people["ben"]
-    world.post("@Coach, do it", ben, chat_id=home, sms=world.ours.by_sms.get(home))
+    world.post("@Coach, do it", ben, chat_id=home, route=world.ours.by_sms.get(home))
     settle(world)
     newest = max(world.runs(home), key=lambda run: run.id)
     return results_of(world, newest)[: len(asked)]

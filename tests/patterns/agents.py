@@ -1,7 +1,7 @@
 """What agents own, and what operators see."""
 
 from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, UserChange
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_route
 from skein.models.common.ownership import Owner, Reach
 from skein.models.config.overrides import StackOverridesChange, TenantOverridesChange
 from skein.models.quotas.usage import Payer
@@ -351,7 +351,7 @@ def _read_queued_run(meter: Meter) -> None:
 @patterns.named("read why a message has no answer")
 def _read_reasons(meter: Meter) -> None:
     world = Texting()
-    world.post("Hi", HUSAM, sms=SmsAddress(line=LINE, phone=PHONE))
+    world.post("Hi", HUSAM, route=sms_route(line=LINE, phone=PHONE))
     world.drain()
     [delivery] = world.deliveries()
     with meter(world):

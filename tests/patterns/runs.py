@@ -2,7 +2,8 @@
 
 from skein.agent.reading.fallback import read_degraded
 from skein.agent.reading.prefetch import prefetch_keys
-from skein.models.chats.chat import Chat, SmsAddress
+from skein.models.chats.chat import Chat
+from skein.models.common.address import sms_route
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
@@ -91,7 +92,7 @@ def _refuse(meter: Meter) -> None:
 @patterns.named("refuse a claim during a burst")
 def _refuse_early(meter: Meter) -> None:
     world = Texting()
-    world.post("Hi", HUSAM, sms=SmsAddress(line=LINE, phone=PHONE))
+    world.post("Hi", HUSAM, route=sms_route(line=LINE, phone=PHONE))
     with meter(world):
         world.app.leases.claim(job_of(world), lease_until=NOON + INVOCATION)
 
@@ -289,7 +290,7 @@ def _postpone(meter: Meter) -> None:
 @patterns.named("post an apology to a person on SMS")
 def _apologise(meter: Meter) -> None:
     world = Texting()
-    world.post("Hi", HUSAM, sms=SmsAddress(line=LINE, phone=PHONE))
+    world.post("Hi", HUSAM, route=sms_route(line=LINE, phone=PHONE))
     world.clock.advance(5)
     claim = world.app.leases.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
     assert claim is not None

@@ -14,15 +14,16 @@ from local.template import REGISTER
 from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
-from skein.models.chats.chat import Chat, Membership, Message, SmsAddress, chat_partition
+from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.common.address import Route, sms_address
 from skein.models.common.agent_item import AgentItem
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Reach, owned_partition
 from skein.models.common.storage import Put, Query
 from skein.models.delivery.delivery import Delivery
+from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
-from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import User
 from skein.models.memory.consolidation import ConsolidationRecord
 from skein.models.memory.memory import Memory
@@ -148,7 +149,7 @@ class World:
         return agent
 
     def line(self, agent_id: str = "agt_a", phone: str = LINE) -> Line:
-        line = Line(tenant=TENANT, phone=phone, agent_id=agent_id, created_at=NOON)
+        line = Line(tenant=TENANT, address=sms_address(phone), agent_id=agent_id, created_at=NOON)
         self.table.write(Put(line.key, line.to_item()))
         return line
 
@@ -159,8 +160,8 @@ class World:
             self.table.write(Put(user.key, user.to_item()))
 
     def chat(self, *members: NamedMember, chat_id: str = "chat_1", **fields: Any) -> Chat:
-        """A chat with these members; `sms` makes a direct chat's person one on SMS."""
-        sms: SmsAddress | None = fields.pop("sms", None)
+        """A chat with these members; `route` makes a direct chat's person one on SMS."""
+        route: Route | None = fields.pop("route", None)
         # Most tests are not about memories: they would only see more writes.
         defaults = {
             "kind": "group",
@@ -182,11 +183,13 @@ class World:
                 tenant=TENANT,
                 chat_id=chat_id,
                 member=member,
-                sms=sms if member.kind == "user" else None,
+                route=route if member.kind == "user" else None,
             )
             self.table.write(Put(membership.key, membership.to_item(chat)))
-            if membership.sms is not None:
-                owner = PhoneOwner(tenant=TENANT, phone=membership.sms.phone, user_id=member.id)
+            if membership.route is not None:
+                owner = AddressOwner(
+                    tenant=TENANT, address=membership.route.person, user_id=member.id
+                )
                 self.table.write(Put(owner.key, owner.to_item()))
         return chat
 

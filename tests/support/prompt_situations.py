@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_address, sms_route
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put, Update
@@ -32,7 +32,7 @@ EDDA = bot("agt_01M84MJR2Y5XPRVS36WFQWXQNS", "Edda")
 DIRECT = "chat_01M8158XKY6TDE9GH0W1985C23"
 PARTY, BUDGET = "chat_01M83R4H0N5DY38A9S7XDXH98D", "chat_01M83R4H1G76RESSJP5272XFW3"
 NEWSLETTER = "chat_01M84MJR3GM7J5TDZRCNZG16NY"
-ADDRESS = SmsAddress(line=LINE, phone=PHONE)
+ADDRESS = sms_route(line=LINE, phone=PHONE)
 
 BASE_TOOLS = ("send_message", "enter_chat", "read_messages", "get_my_runs")
 GROUP_TOOLS = (
@@ -248,15 +248,20 @@ def _direct_chat(*last: Any) -> World:
     world.agent(COACH.id, COACH.name, reply_mode=None, history_format=None, **fields)
     world.line(COACH.id)
     user = User(
-        tenant=TENANT, id=DANA.id, name=DANA.name, phones=(PHONE,), profile=PROFILE, created_at=NOON
+        tenant=TENANT,
+        id=DANA.id,
+        name=DANA.name,
+        addresses=(sms_address(PHONE),),
+        profile=PROFILE,
+        created_at=NOON,
     )
     world.table.write(Put(user.key, user.to_item()))
     direct = {
         "kind": "direct",
         "visibility": "private",
         "title": None,
-        "line": LINE,
-        "sms": ADDRESS,
+        "line": sms_address(LINE),
+        "route": ADDRESS,
     }
     world.chat(DANA, COACH, chat_id=DIRECT, **direct)
     world.model.summaries.extend([_summary(KNEE)] * 100)
@@ -272,7 +277,7 @@ def _direct_chat(*last: Any) -> World:
 
 
 def _said(world: World, text: str) -> None:
-    world.post(text, DANA, chat_id=DIRECT, sms=ADDRESS)
+    world.post(text, DANA, chat_id=DIRECT, route=ADDRESS)
     world.drain()
 
 

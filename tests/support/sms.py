@@ -2,13 +2,14 @@
 
 from datetime import datetime, timedelta
 
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_route
 from skein.models.common.base import rfc3339
 from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import SmsStatus, StatusReport
 from skein.models.outbox.jobs import DeliveryJob
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 
+ROUTE = sms_route(line=LINE, phone=PHONE)
 TIME_OUT = timedelta(seconds=60)
 
 
@@ -23,7 +24,7 @@ class Texting(World):
             bot(),
             kind="direct",
             visibility="private",
-            sms=SmsAddress(line=LINE, phone=PHONE),
+            route=ROUTE,
         )
 
     def say(self, text: str = "Hello!") -> DeliveryJob:

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, get_args
 
 from skein.models.chats import borrowed, chat, idempotency
 from skein.models.common import agent_item, ownership, provenance
+from skein.models.common.address import Address
 from skein.models.common.audience import OPEN
 from skein.models.common.base import MemberRef, Stored
 from skein.models.common.storage import Key
 from skein.models.config import overrides
 from skein.models.delivery import delivery
-from skein.models.directory import agent, line, name_index, phone, user, webhook_service
+from skein.models.directory import address_index, agent, line, name_index, user, webhook_service
 from skein.models.live import connection
 from skein.models.memory import consolidation, memory, reflection
 from skein.models.outbox import due
@@ -87,6 +88,9 @@ KINDS = {
 }
 
 TENANT, CHAT, AGENT = "{tenant}", "{chat}", "{agent}"
+CHANNEL: Any = "{channel}"
+ADDRESS = Address.model_construct(channel=CHANNEL, address="{address}")
+LINE = Address.model_construct(channel=CHANNEL, address="{line}")
 PERSON = MemberRef(kind="user", id="{id}")
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 
@@ -241,7 +245,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "effect": Row(ownership.effect_key(TENANT, AGENT, None, "{effect}"), ownership.effect_key),
         "`Posting`": Row(stored.Posting.key_of(TENANT, AGENT, None, "{stem}"), stored.Posting),
     },
-    "People, phones and connections": {
+    "People, addresses and connections": {
         "`User`": Row(user.User.key_of(TENANT, "{id}"), user.User),
         "`NameWord`": Row(
             name_index.NameWord.key_of(TENANT, "{word}", "{id}"), name_index.NameWord
@@ -256,9 +260,13 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         ),
         "`Connection`": Row(connection.Connection.key_of("{id}"), connection.Connection),
         "`LiveTicket`": Row(connection.LiveTicket.key_of("{hash}"), connection.LiveTicket),
-        "`PhoneOwner`": Row(phone.PhoneOwner.key_of(TENANT, "{phone}"), phone.PhoneOwner),
-        "`PhoneChat`": Row(phone.PhoneChat.key_of(TENANT, "{phone}", "{line}"), phone.PhoneChat),
-        "`Line`": Row(line.Line.key_of("{phone}"), line.Line),
+        "`AddressOwner`": Row(
+            address_index.AddressOwner.key_of(TENANT, ADDRESS), address_index.AddressOwner
+        ),
+        "`AddressChat`": Row(
+            address_index.AddressChat.key_of(TENANT, ADDRESS, LINE), address_index.AddressChat
+        ),
+        "`Line`": Row(line.Line.key_of(ADDRESS), line.Line),
     },
     "Settings, limits and usage": {
         "`TenantSettings`": Row(overrides.TenantSettings.key_of(TENANT), overrides.TenantSettings),

@@ -387,7 +387,7 @@ GROUPS = (
         "An answer that has not reached a phone",
         (
             Entry(Reason.GROUP_CHAT, ("derived",), "Nothing."),
-            Entry(Reason.NOT_ON_SMS, ("message",), "Nothing. The answer is in the app."),
+            Entry(Reason.IN_APP, ("message",), "Nothing. The answer is in the app."),
             Entry(
                 Reason.OPTED_OUT,
                 ("message", "run", "delivery"),
@@ -419,7 +419,7 @@ GROUPS = (
                 f"{WAITS} minutes.",
             ),
             Entry(
-                Reason.SMS_REFUSED,
+                Reason.PROVIDER_REFUSED,
                 ("delivery",),
                 "`error_codes` has Twilio's codes. Skein does not try again after a permanent "
                 "error.",

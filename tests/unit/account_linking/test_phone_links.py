@@ -11,7 +11,8 @@ import pytest
 from skein.errors import Conflict, NotFound
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
-from skein.models.chats.chat import Membership, SmsAddress
+from skein.models.chats.chat import Membership
+from skein.models.common.address import sms_address, sms_route
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience, Origin
 from skein.models.common.base import MemberRef, NamedMember
@@ -19,7 +20,7 @@ from skein.models.common.ownership import Owner, Reach, owned_partition
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Key, Put, Query, Update, Write
 from skein.models.delivery.sms import InboundSms
-from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.user import Merge, User
 from skein.models.memory.memory import Memory
 from skein.models.outbox.jobs import RecallJob, SummaryJob
@@ -77,8 +78,8 @@ def unlink(world: World, phone: str = PHONE) -> User:
 
 
 def owner(world: World, phone: str = PHONE) -> str | None:
-    item = world.table.get(PhoneOwner.key_of(TENANT, phone))
-    return PhoneOwner.from_item(item).user_id if item else None
+    item = world.table.get(AddressOwner.key_of(TENANT, sms_address(phone)))
+    return AddressOwner.from_item(item).user_id if item else None
 
 
 def membership(world: World, chat_id: str, who: MemberRef = ANN) -> Membership:
@@ -229,9 +230,7 @@ def test_each_number_keeps_its_own_chat_and_each_line_too() -> None:
     for (phone, line), chat_id in chats.items():
         posted = text(world, "Me again", phone=phone, line=line)
         assert (posted.message.chat_id, posted.message.sender) == (chat_id, ANN)
-        sms = membership(world, chat_id).sms
-        assert sms is not None
-        assert (sms.phone, sms.line) == (phone, line)
+        assert membership(world, chat_id).route == sms_route(line=line, phone=phone)
     assert len(set(chats.values())) == 4
 
 
@@ -523,7 +522,7 @@ def test_link_phone_keeps_the_opt_out() -> None:
     world = called()
     chat_id = text(world, "STOP").message.chat_id
     link(world)
-    assert membership(world, chat_id).sms_opted_out_at == NOON
+    assert membership(world, chat_id).opt_outs == {"sms": NOON}
     world.post("Hello?", COACH, chat_id=chat_id)
     answered(world)
     assert sms_to(world) == []
@@ -735,7 +734,7 @@ def test_nothing_goes_to_a_number_that_is_anns_no_more(how: str) -> None:
     world.post("Are you there?", bot("agt_b", "Tutor"), chat_id=current)
     answered(world)
     assert len(sms_to(world)) == sent
-    assert (membership(world, former).sms, membership(world, current).sms) == (None, None)
+    assert (membership(world, former).route, membership(world, current).route) == (None, None)
 
 
 def on_lines(world: World, phones: Sequence[str], lines: Sequence[str]) -> list[str]:
@@ -762,7 +761,7 @@ def test_patch_that_takes_20_numbers_with_chats_on_5_lines_stops_texts_to_all_of
         assert (answer.status, answer.body["phones"]) == (200, [])
 
     assert {owner(world, phone) for phone in phones} == {None}
-    assert {membership(world, chat_id).sms for chat_id in chats} == {None}
+    assert {membership(world, chat_id).route for chat_id in chats} == {None}
 
 
 def test_number_with_more_chats_than_a_transaction_has_items_can_be_taken_away() -> None:
@@ -770,7 +769,7 @@ def test_number_with_more_chats_than_a_transaction_has_items_can_be_taken_away()
     lines = [f"+15005551{n:03d}" for n in range(MAX_TRANSACTION_ITEMS + 1)]
     chats = on_lines(world, [PHONE], lines)
     assert unlink(world).phones == ()
-    assert {membership(world, chat_id).sms for chat_id in chats} == {None}
+    assert {membership(world, chat_id).route for chat_id in chats} == {None}
 
 
 def test_unlink_phone_keeps_answers_to_the_other_number(
@@ -780,19 +779,19 @@ def test_unlink_phone_keeps_answers_to_the_other_number(
     link(world)
     link(world, SECOND)
     chat_id = app_chat(world)
-    one, two = (SmsAddress(line=LINE, phone=phone) for phone in (PHONE, SECOND))
+    one, two = (sms_route(line=LINE, phone=phone) for phone in (PHONE, SECOND))
     key = membership(world, chat_id).key
-    world.table.write(Update(key, set={"sms": one.model_dump(mode="json")}))
+    world.table.write(Update(key, set={"route": one.model_dump(mode="json")}))
     write = world.table.write
 
     def sms_from_the_other(last: Write) -> None:
         monkeypatch.undo()
-        world.table.write(Update(key, set={"sms": two.model_dump(mode="json")}))
+        world.table.write(Update(key, set={"route": two.model_dump(mode="json")}))
         write(last)
 
     monkeypatch.setattr(world.table, "write", sms_from_the_other)
     unlink(world)
-    assert membership(world, chat_id).sms == two
+    assert membership(world, chat_id).route == two
 
 
 def test_a_text_that_is_still_to_go_to_a_number_that_was_taken_away_is_withheld() -> None:
@@ -891,7 +890,7 @@ def test_a_text_that_was_looked_up_before_the_number_was_taken_away_is_a_strange
     posted = text(world, "Who is this?")
     assert posted.message.chat_id != chat_id
     assert posted.message.sender.id != ANN.id
-    assert membership(world, chat_id).sms is None
+    assert membership(world, chat_id).route is None
 
 
 def test_a_stop_that_comes_while_the_number_is_being_linked_holds() -> None:
@@ -900,7 +899,7 @@ def test_a_stop_that_comes_while_the_number_is_being_linked_holds() -> None:
     answered(world)
     rival(world).before = ("MERGE", lambda: text(world, "STOP"))
     link(world)
-    assert membership(world, chat_id).sms_opted_out_at is not None
+    assert membership(world, chat_id).opt_outs
 
 
 def test_two_people_cannot_both_turn_out_to_be_the_caller() -> None:

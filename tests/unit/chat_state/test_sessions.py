@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skein.models.api.directory import AgentChange, LineChange
-from skein.models.chats.chat import Chat, LastMessage, Media, Message, SmsAddress
+from skein.models.chats.chat import Chat, LastMessage, Media, Message
 from skein.models.chats.session import Session
+from skein.models.common.address import sms_address, sms_route
 from skein.models.config.overrides import ChatOverridesChange, TenantOverridesChange
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import SummaryJob
@@ -27,7 +28,7 @@ from tests.support.fakes import MeanwhileTable, calls, says
 
 HUSAM, SARAH, COACH = person(), person("usr_sarah", "Sarah"), bot()
 GAP = 30 * 60
-SMS = SmsAddress(line=LINE, phone=PHONE)
+SMS = sms_route(line=LINE, phone=PHONE)
 ANSWER = render("session_reset")
 SUMMARY, SESSION = "CONVERSATION SUMMARY", "CONVERSATION"
 
@@ -47,7 +48,12 @@ def _world(
     world.model.summaries.extend([_facts] * 200)
     world.agent(**agent or {})
     world.line()
-    fields = {"kind": "direct", "visibility": "private", "line": LINE, "respond": "manual"}
+    fields: dict[str, Any] = {
+        "kind": "direct",
+        "visibility": "private",
+        "line": sms_address(LINE),
+        "respond": "manual",
+    }
     world.chat(HUSAM, COACH, **(fields | chat))
     return world
 
@@ -264,13 +270,13 @@ def test_blank_reset_phrase_is_ignored(text: str) -> None:
 
 @pytest.mark.parametrize("mode", ["text", "tools"])
 def test_a_reset_is_answered_without_the_model_once(mode: Any) -> None:
-    world = _world(agent={"reply_mode": mode}, respond="every", sms=SMS)
+    world = _world(agent={"reply_mode": mode}, respond="every", route=SMS)
     world.model.default = says("Hello!") if mode == "tools" else "Hello!"
     world.model.script.extend([says("Hi!"), calls("end_run")] if mode == "tools" else ["Hi!"])
-    world.post("Hello", HUSAM, sms=SMS)
+    world.post("Hello", HUSAM, route=SMS)
     world.drain()
     asked = len(world.model.requests)
-    world.post("start over", HUSAM, sms=SMS)
+    world.post("start over", HUSAM, route=SMS)
     world.drain()
     assert len(world.model.requests) == asked
     assert world.texts() == ["Hello", "Hi!", "start over", ANSWER]

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from skein.errors import Conflict, ExtraWriteFailed, NotFound, Unprocessable
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import Route, sms_route
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Exists, Key, Update
@@ -17,7 +17,7 @@ from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")
-ADDRESS = SmsAddress(line=LINE, phone=PHONE)
+ADDRESS = sms_route(line=LINE, phone=PHONE)
 
 
 def test_a_message_gets_the_next_number_and_wakes_the_agent() -> None:
@@ -119,10 +119,10 @@ def test_message_expects_a_reply_only_if_its_sender_says_so() -> None:
 
 
 @pytest.mark.parametrize(("sms", "begins"), [(ADDRESS, True), (None, False)])
-def test_debounce_of_line_begins_with_sms_only(sms: SmsAddress | None, begins: bool) -> None:
+def test_debounce_of_line_begins_with_sms_only(sms: Route | None, begins: bool) -> None:
     world = World(Settings(reply_debounce_seconds=2, reply_debounce_max_seconds=3))
-    world.chat(HUSAM, bot(), kind="direct", sms=ADDRESS)
-    world.post("Hello", HUSAM, sms=sms)
+    world.chat(HUSAM, bot(), kind="direct", route=ADDRESS)
+    world.post("Hello", HUSAM, route=sms)
     assert (world.membership(bot()).burst is not None) is begins
 
 
@@ -180,7 +180,7 @@ def test_posting_moves_a_persons_own_mark_but_never_an_agents() -> None:
 def test_an_agents_message_goes_to_the_phone_that_the_person_last_wrote_from() -> None:
     world = World()
     world.chat(HUSAM, bot(), kind="direct", visibility="private")
-    world.post("Hello", HUSAM, sms=ADDRESS)
+    world.post("Hello", HUSAM, route=ADDRESS)
     world.post("Hi!", bot())
     [delivery] = world.deliveries()
     assert (delivery.to, delivery.seq, delivery.after) == (ADDRESS, 2, None)
@@ -197,16 +197,16 @@ def test_an_agents_message_goes_to_the_phone_that_the_person_last_wrote_from() -
 
 def test_no_text_leaves_a_group_or_reaches_someone_who_opted_out() -> None:
     world = World()
-    world.chat(HUSAM, bot(), sms=ADDRESS)
+    world.chat(HUSAM, bot(), route=ADDRESS)
     world.post("Hi!", bot())
     world.chat(HUSAM, bot(), chat_id="chat_2", kind="direct", visibility="private")
-    world.post("STOP", HUSAM, chat_id="chat_2", kind="keyword", sms=ADDRESS, opted_out=True)
+    world.post("STOP", HUSAM, chat_id="chat_2", kind="keyword", route=ADDRESS, opted_out=True)
     world.post("Hi!", bot(), chat_id="chat_2")
     assert world.deliveries() == []
     assert world.deliveries("chat_2") == []
     assert world.runs("chat_2") == []
 
-    world.post("START", HUSAM, chat_id="chat_2", kind="keyword", sms=ADDRESS, opted_out=False)
+    world.post("START", HUSAM, chat_id="chat_2", kind="keyword", route=ADDRESS, opted_out=False)
     world.post("Hi again!", bot(), chat_id="chat_2")
     assert len(world.deliveries("chat_2")) == 1
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from skein.models.chats.chat import Message
+from skein.models.common.address import sms_route
 from skein.models.common.base import NamedMember
 from skein.models.common.reason import MAX_REASONS, Reason, RecordedReason, with_reason
 from skein.models.delivery.delivery import Delivery
@@ -89,7 +90,7 @@ def test_message_and_delivery_of_a_newer_version_can_be_read() -> None:
             "user_id": "usr_1",
             "agent_id": "agt_a",
             "seq": 1,
-            "to": {"line": LINE, "phone": PHONE},
+            "to": sms_route(line=LINE, phone=PHONE),
             "created_at": NOON,
             "reason": "of_tomorrow",
         }

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
+from skein.models.common.address import sms_address
 from skein.models.directory.user import User
 from skein.services.common.time_zones import zone_of_number, zone_of_person
 from tests.support.builders import NOON, TENANT
+
+GERMAN = sms_address("+4915123456789")
 
 
 @pytest.mark.parametrize(
@@ -31,10 +34,10 @@ def test_zone_of_number_exists_only_if_its_country_has_one_zone(
 @pytest.mark.parametrize(
     ("fields", "zone"),
     [
-        ({"time_zone": "Asia/Tokyo", "phones": ("+4915123456789",)}, "Asia/Tokyo"),
-        ({"phones": ("+4915123456789",)}, "Europe/Berlin"),
-        ({"phones": ("+4915123456789", "+442079460958")}, None),
-        ({"phones": ("+4915123456789", "+14155550123")}, None),
+        ({"time_zone": "Asia/Tokyo", "addresses": (GERMAN,)}, "Asia/Tokyo"),
+        ({"addresses": (GERMAN,)}, "Europe/Berlin"),
+        ({"addresses": (GERMAN, sms_address("+442079460958"))}, None),
+        ({"addresses": (GERMAN, sms_address("+14155550123"))}, None),
         ({}, None),
     ],
 )

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from skein.adapters.twilio.sms import CONNECT_SECONDS, READ_SECONDS
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_route
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.services.delivery import policy
@@ -29,7 +29,7 @@ def delivery(*, status: str = "queued") -> Delivery:
             "user_id": "usr_1",
             "agent_id": "agt_a",
             "seq": 1,
-            "to": SmsAddress(line="+14155550100", phone="+14155550199"),
+            "to": sms_route(line="+14155550100", phone="+14155550199"),
             "status": status,
             "created_at": NOW,
         }

@@ -9,6 +9,7 @@ import pytest
 
 from skein.errors import NotFound, SmsRejected
 from skein.models.api.directory import NewUser, UserChange
+from skein.models.common.address import sms_address
 from skein.models.common.storage import Delete, Put, Update
 from skein.models.delivery.delivery import Delivery
 from skein.models.delivery.sms import OutgoingSms, SentSms, SmsStatus
@@ -19,7 +20,7 @@ from skein.services.delivery.reconcile import STATUS_PATH
 from skein.services.delivery.segments import MAX_PART_UNITS
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
-from tests.support.sms import TIME_OUT, Texting, parts
+from tests.support.sms import ROUTE, TIME_OUT, Texting, parts
 
 # ---------------------------------------------------------------------- the straight way
 
@@ -163,7 +164,7 @@ def test_a_text_that_failed_holds_nobody_up() -> None:
 def test_nothing_is_sent_after_stop() -> None:
     world = Texting()
     job = world.say()
-    world.post("STOP", person(), kind="keyword", opted_out=True)
+    world.post("STOP", person(), kind="keyword", route=ROUTE, opted_out=True)
     delivery = world.deliver(job)
     assert (delivery.status, delivery.error) == ("canceled", "the person has opted out")
     assert world.sms.asked == 0
@@ -176,7 +177,7 @@ def test_stop_between_two_parts_keeps_the_second_back() -> None:
     send = world.sms.send
 
     def stop_arrives(sms: OutgoingSms) -> SentSms:
-        world.post("STOP", person(), kind="keyword", opted_out=True)
+        world.post("STOP", person(), kind="keyword", route=ROUTE, opted_out=True)
         return send(sms)
 
     world.sms.send = stop_arrives  # type: ignore[method-assign]
@@ -204,7 +205,8 @@ def given_to_another(world: World) -> None:
 
 def between_two_parts(world: Texting, happens: Callable[[World], None]) -> Delivery:
     """Deliver three parts to a person on record; something happens during the first post."""
-    user = User(tenant=TENANT, id=person().id, name="Husam", phones=(PHONE,), created_at=NOON)
+    own = (sms_address(PHONE),)
+    user = User(tenant=TENANT, id=person().id, name="Husam", addresses=own, created_at=NOON)
     world.table.write(Put(user.key, user.to_item()))
     job = world.say("a" * MAX_PART_UNITS + "b" * MAX_PART_UNITS + "c")
     send, first = world.sms.send, iter([True])
@@ -239,7 +241,7 @@ def test_deliver_parts_while_caller_is_linked_to_person_sends_the_rest_once() ->
 
     def linked(_: World) -> None:
         key = User.key_of(TENANT, person().id)
-        world.table.write(Update(key, set={"by_phone": True}))
+        world.table.write(Update(key, set={"caller": True}))
         world.app.phone_links.link(TENANT, ann.id, PHONE)
 
     delivery = between_two_parts(world, linked)
@@ -255,7 +257,7 @@ def test_the_carriers_opt_out_is_believed_and_not_tried_again() -> None:
     world.sms.plan(Fault(SmsRejected("blocked", code=21610)))
     delivery = world.deliver(job)
     assert (delivery.status, delivery.parts[0].error_code) == ("canceled", 21610)
-    assert world.membership(person()).sms_opted_out_at == NOON
+    assert world.membership(person()).opt_outs == {"sms": NOON}
     assert world.due_at(job) is None
     world.post("still there?", bot())
     assert len(world.deliveries()) == 1
@@ -267,7 +269,7 @@ def test_opt_out_in_a_status_callback_is_recorded() -> None:
     world.deliver(job)
     world.report(job, "failed", code=21610)
     assert world.delivery(job).status == "canceled"
-    assert world.membership(person()).sms_opted_out_at == NOON
+    assert world.membership(person()).opt_outs == {"sms": NOON}
 
 
 def test_an_old_opt_out_report_does_not_undo_a_start() -> None:
@@ -275,9 +277,9 @@ def test_an_old_opt_out_report_does_not_undo_a_start() -> None:
     job = world.say()
     world.deliver(job)
     world.report(job, "failed", code=21610)
-    world.post("START", person(), kind="keyword", opted_out=False)
+    world.post("START", person(), kind="keyword", route=ROUTE, opted_out=False)
     world.report(job, "failed", code=21610)
-    assert world.membership(person()).sms_opted_out_at is None
+    assert world.membership(person()).opt_outs == {}
 
 
 def test_person_who_left_the_chat_gets_no_sms() -> None:

@@ -3,19 +3,20 @@
 import pytest
 
 from skein.errors import SmsRejected
-from skein.models.chats.chat import Chat, Message, SmsAddress
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.address import sms_route
 from skein.models.common.storage import Delete
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 from tests.support.sms import Texting
 
-SMS = SmsAddress(line=LINE, phone=PHONE)
+SMS = sms_route(line=LINE, phone=PHONE)
 REFUSED = Fault(SmsRejected("no such number", code=21211))
 
 
 def answered(world: World, text: str = "And now?") -> str:
     """Return the prompt of the answer to the person's next SMS."""
-    world.post(text, person(), sms=SMS)
+    world.post(text, person(), route=SMS)
     world.drain()
     return "\n".join(message.content for message in world.model.requests[-1].messages)
 
@@ -66,9 +67,9 @@ def test_message_of_which_a_part_is_lost_is_shown_as_delivered_in_part() -> None
 
 def test_message_to_a_person_who_has_opted_out_is_shown_as_not_delivered() -> None:
     world = Texting()
-    world.post("STOP", person(), kind="keyword", sms=SMS, opted_out=True)
+    world.post("STOP", person(), kind="keyword", route=SMS, opted_out=True)
     world.post("Are you there?", bot())
-    world.post("START", person(), kind="keyword", sms=SMS, opted_out=False)
+    world.post("START", person(), kind="keyword", route=SMS, opted_out=False)
     assert "[not delivered] Are you there?" in answered(world)
 
 
@@ -76,7 +77,7 @@ def test_message_refused_by_stop_is_shown_as_not_delivered() -> None:
     world = Texting()
     world.sms.plan(Fault(SmsRejected("the person has opted out", code=21610)))
     world.deliver(world.say("Good morning"))
-    world.post("START", person(), kind="keyword", sms=SMS, opted_out=False)
+    world.post("START", person(), kind="keyword", route=SMS, opted_out=False)
     assert "[not delivered] Good morning" in answered(world)
 
 

@@ -14,10 +14,11 @@ from skein.models.api.directory import (
     NewUser,
     UserChange,
 )
+from skein.models.common.address import sms_address
 from skein.models.common.storage import Update
 from skein.models.config.overrides import ChatOverridesChange
+from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.agent import Agent
-from skein.models.directory.phone import PhoneOwner
 from skein.models.directory.user import User
 from tests.support.builders import LINE, NOON, TENANT, World, person
 
@@ -26,8 +27,8 @@ BENS = "+15005550102"
 
 
 def owner(world: World, phone: str) -> str | None:
-    item = world.table.get(PhoneOwner.key_of(TENANT, phone))
-    return PhoneOwner.from_item(item).user_id if item else None
+    item = world.table.get(AddressOwner.key_of(TENANT, sms_address(phone)))
+    return AddressOwner.from_item(item).user_id if item else None
 
 
 def new_user(world: World, *phones: str, **fields: Any) -> User:

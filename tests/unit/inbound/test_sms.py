@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from skein.errors import NotFound, Unprocessable
-from skein.models.chats.chat import Chat, Media, Membership, SmsAddress
+from skein.models.chats.chat import Chat, Media, Membership
+from skein.models.common.address import sms_address, sms_route
 from skein.models.common.storage import Put, Update, Write
 from skein.models.delivery.sms import InboundSms
+from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.directory.line import Line
 from skein.models.directory.name_index import NameWord
-from skein.models.directory.phone import PhoneChat, PhoneOwner
 from skein.models.directory.user import User
 from skein.services.chats.post_message import PostedMessage
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, statuses
@@ -61,7 +62,7 @@ def test_first_sms_creates_the_person_their_chat_and_the_message() -> None:
     assert User.from_item(item).phones == (PHONE,)
     for word in ("caller", "0100"):
         assert here.table.get(NameWord.key_of(TENANT, word, message.sender.id)), word
-    assert membership_of(here, posted).sms == SmsAddress(line=LINE, phone=PHONE)
+    assert membership_of(here, posted).route == sms_route(line=LINE, phone=PHONE)
     assert statuses(here.runs(message.chat_id)) == ["queued"]
 
 
@@ -90,9 +91,14 @@ def test_the_same_sid_of_another_account_is_another_message() -> None:
 def test_a_known_number_is_its_owner_whatever_the_name() -> None:
     here = world()
     user = User(
-        tenant=TENANT, id="usr_husam", name="Husam", phones=(PHONE,), profile={}, created_at=NOON
+        tenant=TENANT,
+        id="usr_husam",
+        name="Husam",
+        addresses=(sms_address(PHONE),),
+        profile={},
+        created_at=NOON,
     )
-    owner = PhoneOwner(tenant=TENANT, phone=PHONE, user_id=user.id)
+    owner = AddressOwner(tenant=TENANT, address=sms_address(PHONE), user_id=user.id)
     here.table.write(Put(user.key, user.to_item()))
     here.table.write(Put(owner.key, owner.to_item()))
     assert receive(here).message.sender.name == "Husam"
@@ -129,9 +135,13 @@ def test_one_phone_is_two_people_in_two_tenants() -> None:
     here = world()
     here.table.write(
         Put(
-            Line.key_of("+15005550009"),
+            Line.key_of(sms_address("+15005550009")),
             Line(
-                tenant="other", phone="+15005550009", agent_id="agt_o", settings={}, created_at=NOON
+                tenant="other",
+                address=sms_address("+15005550009"),
+                agent_id="agt_o",
+                settings={},
+                created_at=NOON,
             ).to_item(),
         )
     )
@@ -184,7 +194,7 @@ def test_opt_out_stays_after_the_line_moves_to_another_agent() -> None:
     here.agent("agt_b", "Tutor")
     here.line(agent_id="agt_b")
     after = receive(here, "hello?", sid="SM2")
-    assert membership_of(here, after).sms_opted_out_at is not None
+    assert membership_of(here, after).opt_outs
 
 
 def test_after_a_chat_is_discarded_there_is_a_fresh_one() -> None:
@@ -209,9 +219,14 @@ def test_number_of_a_new_owner_gets_a_new_chat() -> None:
     here = world()
     before = receive(here, sid="SM1")
     heir = User(
-        tenant=TENANT, id="usr_heir", name="Heir", phones=(PHONE,), profile={}, created_at=NOON
+        tenant=TENANT,
+        id="usr_heir",
+        name="Heir",
+        addresses=(sms_address(PHONE),),
+        profile={},
+        created_at=NOON,
     )
-    owner = PhoneOwner(tenant=TENANT, phone=PHONE, user_id=heir.id)
+    owner = AddressOwner(tenant=TENANT, address=sms_address(PHONE), user_id=heir.id)
     here.table.write(Put(heir.key, heir.to_item()))
     here.table.write(Put(owner.key, owner.to_item()))
     after = receive(here, sid="SM2")
@@ -223,7 +238,7 @@ def test_a_number_that_is_no_line_is_not_found_and_nothing_is_stored() -> None:
     here = World()
     with pytest.raises(NotFound):
         receive(here)
-    assert here.table.get(PhoneOwner.key_of(TENANT, PHONE)) is None
+    assert here.table.get(AddressOwner.key_of(TENANT, sms_address(PHONE))) is None
 
 
 def test_line_of_a_deleted_agent_refuses_new_callers() -> None:
@@ -231,7 +246,7 @@ def test_line_of_a_deleted_agent_refuses_new_callers() -> None:
     here.agent(deleted_at=NOON)
     with pytest.raises(NotFound):
         receive(here)
-    assert here.table.get(PhoneChat.key_of(TENANT, PHONE, LINE)) is None
+    assert here.table.get(AddressChat.key_of(TENANT, sms_address(PHONE), sms_address(LINE))) is None
 
 
 @pytest.mark.parametrize(
@@ -257,7 +272,7 @@ def test_media_are_kept_as_references() -> None:
 def test_an_empty_text_leaves_no_trace(body: str) -> None:
     here = world()
     assert here.app.sms_receiver.receive(text(body)) is None
-    assert here.table.get(PhoneOwner.key_of(TENANT, PHONE)) is None
+    assert here.table.get(AddressOwner.key_of(TENANT, sms_address(PHONE))) is None
 
 
 @pytest.mark.parametrize("body", ["STOP", " stop\n", "Stop.", '"Unsubscribe!"', "optout", "REVOKE"])
@@ -265,7 +280,7 @@ def test_stop_is_recorded_and_wakes_nobody(body: str) -> None:
     here = world()
     posted = receive(here, body)
     assert (posted.message.kind, posted.message.text) == ("keyword", body)
-    assert membership_of(here, posted).sms_opted_out_at == NOON
+    assert membership_of(here, posted).opt_outs == {"sms": NOON}
     assert here.runs(posted.message.chat_id) == []
 
 
@@ -274,7 +289,7 @@ def test_start_keyword_enables_sms_again() -> None:
     receive(here, "stop", sid="SM1")
     posted = receive(here, "START", sid="SM2")
     assert posted.message.kind == "keyword"
-    assert membership_of(here, posted).sms_opted_out_at is None
+    assert membership_of(here, posted).opt_outs == {}
 
 
 def test_help_is_a_keyword_that_changes_nothing() -> None:
@@ -282,7 +297,7 @@ def test_help_is_a_keyword_that_changes_nothing() -> None:
     receive(here, "stop", sid="SM1")
     posted = receive(here, "HELP", sid="SM2")
     assert posted.message.kind == "keyword"
-    assert membership_of(here, posted).sms_opted_out_at == NOON
+    assert membership_of(here, posted).opt_outs == {"sms": NOON}
     assert here.runs(posted.message.chat_id) == []
 
 
@@ -293,7 +308,7 @@ def test_yes_is_a_keyword_only_after_an_opt_out() -> None:
     receive(here, "stop", sid="SM2")
     start = receive(here, "Yes", sid="SM3")
     assert start.message.kind == "keyword"
-    assert membership_of(here, start).sms_opted_out_at is None
+    assert membership_of(here, start).opt_outs == {}
 
 
 def test_a_text_takes_the_same_few_calls_however_long_the_chat_is() -> None:

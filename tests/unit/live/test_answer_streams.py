@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import ModelFiltered, Unavailable
+from skein.models.common.address import sms_address
 from skein.models.common.storage import Update
 from skein.models.outbox.jobs import RunJob
 from skein.services.live.answer_streams import AnswerStream
@@ -139,7 +140,7 @@ def test_answer_on_a_line_is_not_streamed() -> None:
     world.agent()
     world.line()
     world.known(DANA)
-    world.chat(DANA, bot(), kind="direct", visibility="private", line=LINE)
+    world.chat(DANA, bot(), kind="direct", visibility="private", line=sms_address(LINE))
     connect(world, DANA.id, "Dana")
     world.model.between = lambda _: pytest.fail("the answer was streamed")
     world.post("Hello", DANA)

@@ -11,6 +11,7 @@ import pytest
 from skein.errors import ModelRejected, Unavailable
 from skein.models.api.base import ChatChange
 from skein.models.chats.chat import epoch_raised
+from skein.models.common.address import sms_address
 from skein.models.common.agent_item import revision_key
 from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.ownership import Owner
@@ -304,7 +305,11 @@ def test_time_of_a_speaker_without_a_zone_is_in_the_zone_of_the_number() -> None
     world = group(people=(HUSAM,))
     world.agent(time_zone="Asia/Tokyo")
     user = User(
-        tenant=TENANT, id=HUSAM.id, name="Husam", phones=("+4915112345678",), created_at=NOON
+        tenant=TENANT,
+        id=HUSAM.id,
+        name="Husam",
+        addresses=(sms_address("+4915112345678"),),
+        created_at=NOON,
     )
     world.table.write(Put(user.key, user.to_item()))
     world.post("See you tomorrow", HUSAM)

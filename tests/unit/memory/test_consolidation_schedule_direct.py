@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from skein.models.chats.chat import Chat, SmsAddress
+from skein.models.chats.chat import Chat
+from skein.models.common.address import sms_address, sms_route
 from skein.models.common.storage import Key, Put, Update, Write
 from skein.models.config.overrides import Overrides, TenantSettings
 from skein.models.directory.agent import Agent
@@ -179,12 +180,12 @@ def test_keyword_and_notice_do_not_make_a_direct_chat_due(kind: str) -> None:
 
 def test_consolidation_due_at_stop_waits_until_start() -> None:
     world = direct()
-    sms = SmsAddress(line=LINE, phone=PHONE)
-    world.post("My dog is called Rex", HUSAM, sms=sms)
-    world.post("STOP", HUSAM, kind="keyword", sms=sms, opted_out=True)
+    sms = sms_route(line=LINE, phone=PHONE)
+    world.post("My dog is called Rex", HUSAM, route=sms)
+    world.post("STOP", HUSAM, kind="keyword", route=sms, opted_out=True)
     minutes_pass(world, 40)
     assert (asked(world), due_at(world)) == ([], None)
-    world.post("START", HUSAM, kind="keyword", sms=sms, opted_out=False)
+    world.post("START", HUSAM, kind="keyword", route=sms, opted_out=False)
     minutes_pass(world, 40)
     assert ["Rex" in question for question in asked(world)] == [True]
     assert due_at(world) is None
@@ -192,9 +193,9 @@ def test_consolidation_due_at_stop_waits_until_start() -> None:
 
 def test_consolidation_requested_after_stop_is_carried_out() -> None:
     world = direct()
-    sms = SmsAddress(line=LINE, phone=PHONE)
-    world.post("My dog is called Rex", HUSAM, sms=sms)
-    world.post("STOP", HUSAM, kind="keyword", sms=sms, opted_out=True)
+    sms = sms_route(line=LINE, phone=PHONE)
+    world.post("My dog is called Rex", HUSAM, route=sms)
+    world.post("STOP", HUSAM, kind="keyword", route=sms, opted_out=True)
     world.app.consolidation_requests.request(TENANT, "chat_1")
     world.drain()
     assert len(asked(world)) == 1
@@ -289,7 +290,7 @@ def test_lines_value_counts_between_the_agents_and_the_tenants() -> None:
         (False, True, True),
         (None, None, True),
     ):
-        world = direct(agent=own(agent), line="+15005550006")
+        world = direct(agent=own(agent), line=sms_address("+15005550006"))
         line = world.line()
         world.table.write(Update(line.key, set={"settings": own(said)}))
         tenant_says(world, consolidate=True)

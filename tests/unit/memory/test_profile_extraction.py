@@ -9,9 +9,10 @@ import pytest
 
 from skein.errors import Ambiguous
 from skein.models.api.directory import NewUser, UserChange
+from skein.models.common.address import sms_address
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put, Write
-from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.user import User
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
@@ -243,7 +244,7 @@ def test_older_words_do_not_replace_an_agents_value() -> None:
 
 
 def test_name_of_a_caller_is_set_and_a_given_name_is_not() -> None:
-    world = _world(user={"by_phone": True, "phones": (PHONE,)})
+    world = _world(user={"caller": True, "addresses": (sms_address(PHONE),)})
     caller = _dana(world).model_copy(update={"name": f"Caller {PHONE[-4:]}"})
     world.table.write(Put(caller.key, caller.to_item()))
     _told(world, "I am Dana", _entry("name", "Dana"), _entry("time_zone", "Europe/Berlin"))
@@ -386,14 +387,19 @@ def test_caller_who_is_linked_keeps_the_values_with_their_sources() -> None:
     world = World()
     world.agent(profile_fields=FIELDS)
     caller = User(
-        tenant=TENANT, id=DANA.id, name="Dana", phones=(PHONE,), by_phone=True, created_at=NOON
+        tenant=TENANT,
+        id=DANA.id,
+        name="Dana",
+        addresses=(sms_address(PHONE),),
+        caller=True,
+        created_at=NOON,
     )
     world.table.write(Put(caller.key, caller.to_item()))
     world.chat(DANA, COACH, **DIRECT, respond="manual")
     _told(world, "I run", _entry("goals", "run"), _entry("skill_level", "new"))
     mine = NewUser(id="usr_new", name="Dana", profile={"skill_level": "expert"})
     user = world.app.users.create(TENANT, mine)
-    owner = PhoneOwner(tenant=TENANT, phone=PHONE, user_id=DANA.id)
+    owner = AddressOwner(tenant=TENANT, address=sms_address(PHONE), user_id=DANA.id)
     world.table.write(Put(owner.key, owner.to_item()))
     world.clock.advance(timedelta(minutes=1).total_seconds())
     world.app.phone_links.link(TENANT, user.id, PHONE)

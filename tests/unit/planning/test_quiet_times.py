@@ -8,7 +8,7 @@ import pytest
 
 from skein.errors import ConditionFailed
 from skein.models.api.directory import NewUser, UserChange
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import Route, sms_route
 from skein.models.common.ownership import Owner
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.reason import Reason
@@ -24,7 +24,7 @@ from tests.support.fakes import Killed
 
 DANA = person("usr_dana", "Dana")
 COACH = bot()
-SMS = SmsAddress(line=LINE, phone=PHONE)
+SMS = sms_route(line=LINE, phone=PHONE)
 OWNER = Owner(
     tenant=TENANT, agent_id="agt_a", source_chat_id="chat_1", source_run_id="run_1_chat_1"
 )
@@ -37,7 +37,7 @@ MORNING = datetime(2026, 2, 19, 13, tzinfo=UTC)  # eight o'clock there
 def stage(
     *,
     settings: Settings | None = None,
-    sms: SmsAddress | None = SMS,
+    sms: Route | None = SMS,
     zone: str | None = "America/New_York",
     table: MemoryTable | None = None,
     **chat: Any,
@@ -46,7 +46,7 @@ def stage(
     world = World(settings or Settings(), overrides={"table": table} if table else {})
     world.table = table or world.table
     world.agent()
-    world.chat(DANA, COACH, sms=sms, **({"kind": "direct", "visibility": "private"} | chat))
+    world.chat(DANA, COACH, route=sms, **({"kind": "direct", "visibility": "private"} | chat))
     world.app.users.create(TENANT, NewUser(id=DANA.id, name="Dana", time_zone=zone))
     return world
 
@@ -203,7 +203,7 @@ def test_plan_whose_chat_is_not_on_sms_fires_at_night(chat: dict[str, Any]) -> N
 def test_plan_for_a_person_who_has_opted_out_fires_at_night() -> None:
     world = stage()
     member = world.membership(DANA)
-    world.table.write(Update(member.key, set={"sms_opted_out_at": "2026-02-18T12:00:00.000Z"}))
+    world.table.write(Update(member.key, set={"opt_outs": {"sms": "2026-02-18T12:00:00.000Z"}}))
     planned(world)
     turn_to(world, f"{NIGHT_IN_NEW_YORK}:10")
     assert world.tick() == 1

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from skein.models.chats.chat import Membership, Message
+from skein.models.common.address import sms_address
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put, Update
 from skein.models.outbox.jobs import ErasureJob
@@ -148,7 +149,7 @@ def continue_erasure(world: World, erasure: Erasure) -> Erasure:
 def test_names_them_full_name_id_or_number_in_a_text(text: str, *, named: bool) -> None:
     sweep = a_sweep(swept_at=None, names=("Ann Lee", "Ann", "the", "Will", "core"))
     sweep.subject = sweep.subject.model_copy(
-        update={"ids": ("usr_ann", "mark"), "phones": ("+15005550101",)}
+        update={"ids": ("usr_ann", "mark"), "addresses": (sms_address("+15005550101"),)}
     )
     assert sweep.names_them(text) is named
 

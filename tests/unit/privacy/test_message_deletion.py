@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from skein.errors import Forbidden, NotFound, RateLimited
-from skein.models.chats.chat import Membership, SmsAddress
+from skein.models.chats.chat import Membership
+from skein.models.common.address import sms_route
 from skein.models.common.audience import OPEN as EVERYONE
 from skein.models.common.storage import Query, Update
 from skein.models.recall.stored import RecallBlock
@@ -326,8 +327,8 @@ def test_delivery_of_a_deleted_message_is_canceled() -> None:
     world = World()
     world.agent()
     world.line()
-    address = SmsAddress(line=LINE, phone=PHONE)
-    world.chat(ZOE, COACH, kind="direct", visibility="private", sms=address)
+    address = sms_route(line=LINE, phone=PHONE)
+    world.chat(ZOE, COACH, kind="direct", visibility="private", route=address)
     world.post(SAID, COACH)
     world.table.write(Update(world.messages()[0].key, set={"kind": "deleted", "text": ""}))
     settle(world)

@@ -12,10 +12,11 @@ import pytest
 
 from skein.models.api.base import ChatResource
 from skein.models.chats.chat import Chat
+from skein.models.common.address import sms_address
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Update
 from skein.models.delivery.sms import InboundSms
-from skein.models.directory.phone import PhoneChat, PhoneOwner
+from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.runs.completion import ModelRequest
 from tests.support.agents import COACH, DESIGNER, asked_by_service, results_of, settle, stage
 from tests.support.api_client import Client
@@ -123,15 +124,15 @@ def _text(world: World, phone: str, body: str) -> str:
     sid = f"SM{world.ids.ulid()}"
     sms = InboundSms(account_sid="AC1", message_sid=sid, sender=phone, recipient=LINE, body=body)
     world.app.sms_receiver.receive(sms)
-    item = world.table.get(PhoneChat.key_of(TENANT, phone, LINE))
+    item = world.table.get(AddressChat.key_of(TENANT, sms_address(phone), sms_address(LINE)))
     assert item is not None
-    return PhoneChat.from_item(item).chat_id
+    return AddressChat.from_item(item).chat_id
 
 
 def _owner(world: World, phone: str) -> NamedMember:
-    item = world.table.get(PhoneOwner.key_of(TENANT, phone))
+    item = world.table.get(AddressOwner.key_of(TENANT, sms_address(phone)))
     assert item is not None
-    return person(PhoneOwner.from_item(item).user_id)
+    return person(AddressOwner.from_item(item).user_id)
 
 
 def _plant(world: World, chat_id: str, ask: Callable[[str], object]) -> Spied:

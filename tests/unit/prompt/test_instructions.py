@@ -1,17 +1,17 @@
 """The instructions of a prompt."""
 
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import Route, sms_address, sms_route
 from skein.models.common.storage import Put
 from skein.models.directory.line import Line
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 
-SMS = SmsAddress(line=LINE, phone=PHONE)
+SMS = sms_route(line=LINE, phone=PHONE)
 
 
-def instructions(world: World, *, sms: SmsAddress | None = SMS) -> str:
+def instructions(world: World, *, sms: Route | None = SMS) -> str:
     """Return the system prompt of the answer to a message."""
-    world.post("Hello", person(), sms=sms)
+    world.post("Hello", person(), route=sms)
     world.drain()
     return world.model.requests[-1].messages[0].content
 
@@ -19,7 +19,7 @@ def instructions(world: World, *, sms: SmsAddress | None = SMS) -> str:
 def texting(settings: Settings | None = None) -> World:
     world = World(settings or Settings())
     world.agent()
-    world.chat(person(), bot(), kind="direct", visibility="private", line=LINE)
+    world.chat(person(), bot(), kind="direct", visibility="private", line=sms_address(LINE))
     return world
 
 
@@ -39,7 +39,7 @@ def test_instructions_on_sms_have_the_length_of_the_line() -> None:
     assert "320 characters" in instructions(world)
     line = Line(
         tenant=TENANT,
-        phone=LINE,
+        address=sms_address(LINE),
         agent_id="agt_a",
         settings={"sms_answer_characters": 160},
         created_at=NOON,

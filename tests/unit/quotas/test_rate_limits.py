@@ -177,9 +177,9 @@ def test_request_is_admitted_while_expired_bucket_is_still_stored(days: int) -> 
     assert let_in(world, 25) == 20
     world.clock.advance(days * 86_400 + 60)
     assert let_in(world, 25) == 20
-    assert world.app.rate_limiter.admit_sms(TENANT, "usr_husam") is not None
+    assert world.app.rate_limiter.admit_inbound(TENANT, "usr_husam") is not None
     world.clock.advance(days * 86_400 + 60)
-    assert world.app.rate_limiter.admit_sms(TENANT, "usr_husam") is None
+    assert world.app.rate_limiter.admit_inbound(TENANT, "usr_husam") is None
     assert not world.clock.slept
 
 

@@ -151,12 +151,12 @@ def test_an_opt_out_while_the_model_thinks_keeps_the_answer_from_the_phone() -> 
 
     def opts_out(_: ModelRequest) -> Said:
         key = Membership.key_of(TENANT, "chat_1", MemberRef(kind="user", id="usr_husam"))
-        world.table.write(Update(key, set={"sms_opted_out_at": rfc3339(world.clock.now())}))
+        world.table.write(Update(key, set={"opt_outs": {"sms": rfc3339(world.clock.now())}}))
         return "Hi!"
 
     world.model.script.append(opts_out)
     membership = world.membership(person())
-    world.post("Hello", person(), sms=membership.sms)
+    world.post("Hello", person(), route=membership.route)
     world.drain()
     assert world.texts() == ["Hello", "Hi!"]
     assert world.deliveries() == []

@@ -3,7 +3,7 @@
 import pytest
 
 from skein.errors import ModelFiltered, ModelRejected, SkeinError, Unavailable
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import Route, sms_route
 from skein.models.common.reason import Reason
 from skein.prompts import render
 from skein.settings import Settings
@@ -11,10 +11,10 @@ from tests.support.agents import AHMAD, the_run, waiting_here
 from tests.support.builders import LINE, PHONE, World, bot, person, statuses
 from tests.support.fakes import ScriptedModel
 
-SMS = SmsAddress(line=LINE, phone=PHONE)
+SMS = sms_route(line=LINE, phone=PHONE)
 
 
-def failing(error: type[Exception] | SkeinError, *, sms: SmsAddress | None = None) -> World:
+def failing(error: type[Exception] | SkeinError, *, sms: Route | None = None) -> World:
     """Return a direct chat whose agent's model always raises an error."""
 
     def fail(_: object) -> str:
@@ -22,17 +22,17 @@ def failing(error: type[Exception] | SkeinError, *, sms: SmsAddress | None = Non
 
     world = World(Settings(apology=False), ScriptedModel.saying(default=fail))
     world.agent()
-    world.chat(person(), bot(), kind="direct", visibility="private", sms=sms)
+    world.chat(person(), bot(), kind="direct", visibility="private", route=sms)
     return world
 
 
 @pytest.mark.parametrize("error", [ModelRejected("no"), ValueError, Unavailable("down")], ids=str)
 @pytest.mark.parametrize("sms", [None, SMS], ids=["app", "sms"])
 def test_run_that_fails_leaves_one_notice(
-    error: type[Exception] | SkeinError, sms: SmsAddress | None
+    error: type[Exception] | SkeinError, sms: Route | None
 ) -> None:
     world = failing(error, sms=sms)
-    world.post("How far today?", person(), sms=sms)
+    world.post("How far today?", person(), route=sms)
     world.drain()
     assert statuses(world.runs()) == ["failed"]
     notice = world.messages()[-1]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.chats.chat import Membership, SmsAddress
+from skein.models.chats.chat import Membership
+from skein.models.common.address import sms_address, sms_route
 from skein.models.common.reason import Reason
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import RunJob
@@ -24,7 +25,7 @@ from tests.support.agents import (
 from tests.support.builders import INVOCATION, LINE, NOON, PHONE, World, bot, statuses
 from tests.support.fakes import MeanwhileTable, says
 
-ADDRESS = SmsAddress(line=LINE, phone=PHONE)
+ADDRESS = sms_route(line=LINE, phone=PHONE)
 
 
 def on_a_line(**settings: int) -> World:
@@ -251,7 +252,9 @@ def test_message_in_the_app_ignores_the_debounce_of_a_line() -> None:
 def test_several_texts_that_answer_a_question_are_read_together(home: str) -> None:
     ask = says("Shall I?", wait=True, chat_id="chat_1")
     world = stage(ask, says("I see", chat_id="chat_1"))
-    world.chat(HUSAM, COACH, kind="direct", visibility="private", sms=ADDRESS, line=LINE)
+    world.chat(
+        HUSAM, COACH, kind="direct", visibility="private", route=ADDRESS, line=sms_address(LINE)
+    )
     if home == "here":
         world.post("Publish", HUSAM)
     else:
@@ -260,7 +263,7 @@ def test_several_texts_that_answer_a_question_are_read_together(home: str) -> No
     pass_time(world, 5)
     before = len(world.model.requests)
     for word in ("Yes", "I mean no", "Wait, yes"):
-        world.post(word, HUSAM, sms=ADDRESS)
+        world.post(word, HUSAM, route=ADDRESS)
         pass_time(world, 0.9)
     assert len(world.model.requests) == before
     pass_time(world, 5)
@@ -290,12 +293,12 @@ def test_a_chat_waits_as_its_agent_its_line_or_its_tenant_says() -> None:
         COACH,
         kind="direct",
         visibility="private",
-        sms=ADDRESS,
-        line=LINE,
+        route=ADDRESS,
+        line=sms_address(LINE),
     )
-    world.post("One", HUSAM, sms=ADDRESS)
+    world.post("One", HUSAM, route=ADDRESS)
     pass_time(world, 9)
-    world.post("Two", HUSAM, sms=ADDRESS)
+    world.post("Two", HUSAM, route=ADDRESS)
     pass_time(world, 5.9)
     assert not world.model.requests
     pass_time(world, 0.1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_route
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Update
 from skein.models.runs.trigger import PlanTrigger, Trigger
@@ -11,20 +11,20 @@ from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, says
 
 DANA, COACH = person("usr_dana", "Dana"), bot()
-SMS = SmsAddress(line=LINE, phone=PHONE)
+SMS = sms_route(line=LINE, phone=PHONE)
 
 
 def texting(model: ScriptedModel | None = None) -> World:
     """Return a direct chat on SMS, with summaries and consolidation."""
     world = World(model=model or ScriptedModel.saying(default="Hello!"))
     world.agent()
-    world.chat(DANA, COACH, kind="direct", visibility="private", sms=SMS, consolidate=True)
+    world.chat(DANA, COACH, kind="direct", visibility="private", route=SMS, consolidate=True)
     return world
 
 
 def stop(world: World, word: str = "STOP") -> None:
     said = {"STOP": True, "START": False}[word]
-    world.post(word, DANA, kind="keyword", sms=SMS, opted_out=said)
+    world.post(word, DANA, kind="keyword", route=SMS, opted_out=said)
 
 
 def asked(world: World) -> int:
@@ -41,7 +41,7 @@ def test_sms_after_stop_starts_no_run_and_costs_no_model_call() -> None:
     world = texting()
     stop(world)
     for text in ("Who are you?", "Leave me alone", "Hm"):
-        message = world.post(text, DANA, sms=SMS).message
+        message = world.post(text, DANA, route=SMS).message
         assert message.reason == Reason.OPTED_OUT
     assert asked(world) == 0
     assert world.runs() == []
@@ -51,9 +51,9 @@ def test_sms_after_stop_starts_no_run_and_costs_no_model_call() -> None:
 def test_sms_after_start_is_answered_and_shows_the_messages_before() -> None:
     world = texting()
     stop(world)
-    world.post("My knee hurts", DANA, sms=SMS)
+    world.post("My knee hurts", DANA, route=SMS)
     stop(world, "START")
-    world.post("Hello again", DANA, sms=SMS)
+    world.post("Hello again", DANA, route=SMS)
     world.drain()
     assert world.texts()[-1] == "Hello!"
     assert "My knee hurts" in str(world.model.requests[-1].messages)
@@ -62,13 +62,13 @@ def test_sms_after_start_is_answered_and_shows_the_messages_before() -> None:
 
 def test_stop_before_a_queued_run_starts_cancels_the_run_without_a_model_call() -> None:
     world = texting()
-    world.post("How far today?", DANA, sms=SMS)
+    world.post("How far today?", DANA, route=SMS)
     stop(world)
     assert asked(world) == 0
     [run] = world.runs()
     assert (run.status, run.reason) == ("canceled", Reason.OPTED_OUT)
     stop(world, "START")
-    world.post("And now?", DANA, sms=SMS)
+    world.post("And now?", DANA, route=SMS)
     world.drain()
     assert world.texts()[-1] == "Hello!"
 
@@ -76,13 +76,13 @@ def test_stop_before_a_queued_run_starts_cancels_the_run_without_a_model_call() 
 def test_stop_while_a_run_waits_ends_the_run_without_a_model_call() -> None:
     world = texting(ScriptedModel.saying(says("How long?", wait=True), default="Hello!"))
     world.agent(reply_mode="tools")
-    world.post("Plan my run", DANA, sms=SMS)
+    world.post("Plan my run", DANA, route=SMS)
     world.run_ready()
     world.clock.advance(4)
     world.run_ready()
     assert [run.status for run in world.runs()] == ["waiting"]
     stop(world)
-    world.post("An hour", DANA, sms=SMS)
+    world.post("An hour", DANA, route=SMS)
     assert asked(world) == 0
     [run] = world.runs()
     assert (run.status, run.reason) == ("canceled", Reason.OPTED_OUT)
@@ -107,9 +107,9 @@ def test_request_to_respond_after_stop_is_answered_for_the_app() -> None:
 def test_group_with_a_member_who_has_opted_out_is_answered() -> None:
     world = World()
     world.agent()
-    world.chat(DANA, person(), COACH, sms=SMS)
+    world.chat(DANA, person(), COACH, route=SMS)
     key = world.membership(DANA.ref).key
-    world.table.write(Update(key, set={"sms_opted_out_at": "2026-02-18T12:00:00Z"}))
+    world.table.write(Update(key, set={"opt_outs": {"sms": "2026-02-18T12:00:00Z"}}))
     world.post("Hi all", person())
     world.drain()
     assert world.texts()[-1] == "Hello!"

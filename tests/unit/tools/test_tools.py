@@ -8,7 +8,7 @@ import pytest
 from skein.errors import Unavailable
 from skein.models.api.directory import NewUser
 from skein.models.chats.borrowed import BorrowedContext
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import sms_route
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Reach
 from skein.models.common.storage import Query
@@ -516,10 +516,10 @@ QUIET = (
 def _asked_by_sms(*script: Any) -> World:
     """Husam of Tokyo has sent an SMS, at nine in the evening there."""
     world = stage(*script)
-    sms = SmsAddress(line=LINE, phone=PHONE)
-    world.chat(HUSAM, COACH, kind="direct", visibility="private", sms=sms)
+    sms = sms_route(line=LINE, phone=PHONE)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", route=sms)
     world.app.users.create(TENANT, NewUser(id=HUSAM.id, name="Husam", time_zone="Asia/Tokyo"))
-    world.post("Look after me", HUSAM, sms=sms)
+    world.post("Look after me", HUSAM, route=sms)
     settle(world)
     return world
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.chats.chat import SmsAddress
+from skein.models.common.address import Route, sms_route
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import AnswerFault, ModelRequest
 from skein.models.runs.recordable import MAX_ANSWER_TEXT
@@ -351,24 +351,24 @@ def test_run_is_nudged_once() -> None:
 # ---------------------------------------------------------------------- STOP between two steps
 
 
-def _on_sms(*script: Script) -> tuple[World, SmsAddress]:
+def _on_sms(*script: Script) -> tuple[World, Route]:
     """A direct chat by SMS."""
-    world, sms = World(model=ScriptedModel.saying(*script)), SmsAddress(line=LINE, phone=PHONE)
+    world, sms = World(model=ScriptedModel.saying(*script)), sms_route(line=LINE, phone=PHONE)
     world.agent()
-    world.chat(HUSAM, COACH, sms=sms, **DIRECT)
+    world.chat(HUSAM, COACH, route=sms, **DIRECT)
     return world, sms
 
 
 @pytest.mark.parametrize("person_writes_in_app", [False, True])
 def test_run_between_two_steps_at_stop_asks_no_model(person_writes_in_app: bool) -> None:
     def meanwhile(_: ModelRequest) -> Said:
-        world.post("STOP", HUSAM, kind="keyword", sms=sms, opted_out=True)
+        world.post("STOP", HUSAM, kind="keyword", route=sms, opted_out=True)
         if person_writes_in_app:
             world.post("I am in the app now", HUSAM)
         return calls("get_my_runs")
 
     world, sms = _on_sms(meanwhile, "Here is the plan.", "In the app.")
-    world.post("What is the plan?", HUSAM, sms=sms)
+    world.post("What is the plan?", HUSAM, route=sms)
     settle(world)
     first = world.runs()[0]
     if person_writes_in_app:
@@ -380,16 +380,16 @@ def test_run_between_two_steps_at_stop_asks_no_model(person_writes_in_app: bool)
 
 
 def test_later_step_by_sms_costs_one_read() -> None:
-    def reads(*script: Script, sms: SmsAddress | None) -> int:
+    def reads(*script: Script, sms: Route | None) -> int:
         world = World(model=ScriptedModel.saying(*script, "Here is the plan."))
         world.agent()
-        world.chat(HUSAM, COACH, sms=sms, **DIRECT)
-        world.post("What is the plan?", HUSAM, sms=sms)
+        world.chat(HUSAM, COACH, route=sms, **DIRECT)
+        world.post("What is the plan?", HUSAM, route=sms)
         world.table.log = []
         settle(world)
         return sum(call.method == "get" for call in world.table.log)
 
-    def of_later_step(sms: SmsAddress | None) -> int:
+    def of_later_step(sms: Route | None) -> int:
         return reads(calls("get_my_runs"), sms=sms) - reads(sms=sms)
 
-    assert of_later_step(SmsAddress(line=LINE, phone=PHONE)) - of_later_step(None) == 1
+    assert of_later_step(sms_route(line=LINE, phone=PHONE)) - of_later_step(None) == 1

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from skein.models.api.directory import UserChange
-from skein.models.chats.chat import Membership, SmsAddress
+from skein.models.chats.chat import Membership
+from skein.models.common.address import sms_route
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
@@ -32,8 +33,8 @@ def home(*script: Any, sms: bool = False, settings: Settings = SETTINGS) -> Worl
     world = World(settings, ScriptedModel.saying(*script, default="Hello, Dana."))
     world.agent()
     world.known(DANA)
-    address = SmsAddress(line=LINE, phone=PHONE) if sms else None
-    world.chat(DANA, COACH, kind="direct", sms=address, **PRIVATE)
+    address = sms_route(line=LINE, phone=PHONE) if sms else None
+    world.chat(DANA, COACH, kind="direct", route=address, **PRIVATE)
     return world
 
 
@@ -165,8 +166,8 @@ def test_text_of_plan_reaches_phone_of_person_on_sms() -> None:
 def test_text_of_plan_after_stop_reaches_no_phone() -> None:
     world = home("Time to stretch!", sms=True)
     plan(world)
-    stop = SmsAddress(line=LINE, phone=PHONE)
-    world.post("STOP", DANA, kind="keyword", sms=stop, opted_out=True)
+    stop = sms_route(line=LINE, phone=PHONE)
+    world.post("STOP", DANA, kind="keyword", route=stop, opted_out=True)
     due(world)
     assert world.sms.taken == []
 
@@ -260,7 +261,7 @@ def test_run_of_plan_is_not_held_up_by_burst_of_sms() -> None:
     world = home("Time to stretch!", sms=True, settings=Settings())
     plan(world)
     fire(world)
-    world.post("Good", DANA, sms=SmsAddress(line=LINE, phone=PHONE))
+    world.post("Good", DANA, route=sms_route(line=LINE, phone=PHONE))
     world.take(background(world).job)
     assert background(world).status == "done"
 

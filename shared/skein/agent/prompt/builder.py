@@ -311,7 +311,9 @@ def _situation(reading: Reading, manner: Manner, tools: Sequence[ToolSpec]) -> S
         kept_in=any(not may_show(reading.destination, chat.readers) for chat in reading.elsewhere),
         tools=arguments_of(tools),
         threads=threads.active is not None or bool(threads.pending),
-        sms_characters=(reading.config.effective.sms_answer_characters if reading.by_sms else None),
+        sms_characters=(
+            reading.config.effective.sms_answer_characters if reading.channel == "sms" else None
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from skein.agent.reading.trigger import ShownTrigger
 from skein.agent.reading.workspace import Workspace
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership
+from skein.models.common.address import Channel
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
 from skein.models.common.reason import Reason
@@ -34,7 +35,7 @@ from skein.services.config.resolution import (
     found_settings,
     keys_of_settings,
 )
-from skein.services.delivery.enqueue import why_no_sms
+from skein.services.delivery.enqueue import why_not_sent
 from skein.services.quotas.token_budget import found_allowances, payer_keys
 from skein.services.recall.layout import RecalledEntry
 from skein.settings import Settings
@@ -128,14 +129,15 @@ class Reading:
         return self.snapshot is not None and self.snapshot.opted_out
 
     @property
-    def by_sms(self) -> bool:
-        """Whether messages to the active chat are sent as SMS.
+    def channel(self) -> Channel | None:
+        """The channel by which messages to the active chat are sent; None for the app.
 
         Without a snapshot, the chat's first channel counts.
         """
         if self.snapshot is None:
-            return self.chat is not None and self.chat.line is not None
-        return any(why_no_sms(person) is None for person in self.snapshot.members)
+            return self.chat.line.channel if self.chat and self.chat.line else None
+        routes = (one.route for one in self.snapshot.members if why_not_sent(one) is None)
+        return next((route.channel for route in routes if route is not None), None)
 
     @property
     def zone(self) -> str:

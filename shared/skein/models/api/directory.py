@@ -24,7 +24,7 @@ from skein.models.directory.agent import (
 )
 from skein.models.directory.phone_number import e164
 from skein.models.directory.profile_change import ProfileChangeMadeBy
-from skein.models.directory.user import MAX_PHONES, OwnFields, User, UserFields
+from skein.models.directory.user import MAX_ADDRESSES, OwnFields, User, UserFields
 
 Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterValidator(e164)]
 ToolNames = Annotated[
@@ -152,7 +152,7 @@ class NewUser(UserFields, NamedModel, Request):
     ] = None
     phones: Annotated[
         tuple[Phone, ...],
-        Field(description="Phone numbers with country codes.", max_length=MAX_PHONES),
+        Field(description="Phone numbers with country codes.", max_length=MAX_ADDRESSES),
     ] = ()
     profile: Profile = Field(default_factory=dict)
 
@@ -165,7 +165,7 @@ class UserChange(UserFields, ChangeRequest):
     """
 
     name: OptionalName = None
-    phones: Annotated[tuple[Phone, ...], Field(max_length=MAX_PHONES)] | None = None
+    phones: Annotated[tuple[Phone, ...], Field(max_length=MAX_ADDRESSES)] | None = None
     profile: Profile | None = None
 
 
@@ -269,12 +269,13 @@ class DirectChatResource(Resource):
     def from_parts(cls, chat: Chat, membership: Membership) -> Self:
         """Build the resource of a direct chat from the chat and the user's membership."""
         agents = (member.id for member in chat.roster if member.kind == "agent")
-        sms = membership.sms
+        route = membership.route
+        line = route.line if route is not None else chat.line
         return cls(
             chat_id=chat.id,
             agent_id=next(agents, None),
-            line=sms.line if sms is not None else chat.line,
-            phone=sms.phone if sms is not None else None,
+            line=line.address if line is not None else None,
+            phone=route.person.address if route is not None else None,
             last_seq=chat.last_seq,
         )
 

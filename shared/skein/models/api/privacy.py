@@ -80,6 +80,7 @@ class PlaceResource(Resource):
         The title of a private chat that the person has left is omitted, because the title may have
         changed since.
         """
+        route = membership.route
         knows_title = membership.active or chat.visibility == "open"
         return cls(
             chat_id=chat.id,
@@ -90,8 +91,8 @@ class PlaceResource(Resource):
             joined_seq=membership.joined_seq,
             left_seq=membership.left_seq,
             seen_seq=membership.seen_seq,
-            phone=membership.sms.phone if membership.sms else None,
-            line=membership.sms.line if membership.sms else None,
+            phone=route.person.address if route else None,
+            line=route.line.address if route else None,
         )
 
 
@@ -115,8 +116,8 @@ class DeliveryResource(Resource):
             id=delivery.id,
             chat_id=delivery.chat_id,
             seq=delivery.seq,
-            phone=delivery.to.phone,
-            line=delivery.to.line,
+            phone=delivery.to.person.address,
+            line=delivery.to.line.address,
             status=delivery.status,
             parts=tuple(part.body for part in delivery.parts),
             created_at=delivery.created_at,

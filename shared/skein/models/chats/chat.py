@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 from skein.errors import Unprocessable
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.session import Session
+from skein.models.common.address import CHANNEL_NAMES, Address, Channel, Route
 from skein.models.common.audience import OPEN, Audience, Origin, may_show
 from skein.models.common.base import (
-    E164,
     Identifier,
     Instant,
     MemberRef,
@@ -51,18 +51,6 @@ NAMED_PEOPLE = 3  # people that the description of a chat without a title names
 def chat_partition(tenant: str, chat_id: str) -> str:
     """Return the key of a chat's partition: chat, memberships, messages and runs."""
     return f"{key_part(tenant)}#CHAT#{key_part(chat_id)}"
-
-
-class SmsAddress(Value):
-    """The agent's line and the person's phone number in an SMS conversation.
-
-    Attributes:
-        line: The line that is used now, between which and `phone` SMS go. `Chat.line` is the line
-            on which the chat began.
-    """
-
-    line: E164
-    phone: E164
 
 
 class Media(Value):
@@ -109,8 +97,8 @@ class Chat(ChatFields, Stored):
     Every write raises `version`. Posting a message is conditional on it (optimistic lock).
 
     Attributes:
-        line: The line on which an SMS chat began, for its settings. SMS go over the line in
-            `Membership.sms`, which follows the person's last message.
+        line: The line on which the chat began, for its settings; None for a chat of the app.
+            Answers go over the line in `Membership.route`, which follows the person's last message.
         roster: The current members, in order of joining.
         former_names: Names that keep their numbers after members left or were renamed.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
@@ -137,7 +125,7 @@ class Chat(ChatFields, Stored):
 
     tenant: Tenant
     id: Identifier
-    line: E164 | None = None
+    line: Address | None = None
     kind: ChatKind
     visibility: Visibility
     summary: Summary | None = None
@@ -193,7 +181,8 @@ class Chat(ChatFields, Stored):
             return UNTITLED
         if self.kind == "group":
             return f"group with {_enumerated(people)}"
-        return f"{'SMS' if self.line else 'chat'} with {_enumerated(people)}"
+        channel = CHANNEL_NAMES[self.line.channel] if self.line else "chat"
+        return f"{channel} with {_enumerated(people)}"
 
     def with_roster(
         self, roster: "tuple[NamedMember, ...]", left: Iterable[NamedMember] = ()
@@ -335,9 +324,9 @@ class Membership(Stored):
         joined_seq: The chat's `last_seq` when the member joined.
         seen_seq: The highest message that was shown to the member.
         formerly: Earlier user ids of this person in this chat.
-        sms: The numbers of the SMS conversation. Set while the person's last message came by SMS;
-            answers then go out by SMS.
-        sms_opted_out_at: Set by STOP or by the carrier, cleared by START.
+        route: The route of the person's last message, by which answers go; None for the app.
+        opt_outs: When the person opted out of each channel, by STOP or as the carrier reported;
+            START clears it.
         last_delivery: The newest delivery to this person; the next delivery waits for it.
         running_run: The slot of the one running run of this agent in this chat.
         queued_run: The slot of the queued run; messages extend it until a worker claims the run.
@@ -372,8 +361,10 @@ class Membership(Stored):
     left_seq: int | None = None
     seen_seq: int = 0
     formerly: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
-    sms: SmsAddress | None = None
-    sms_opted_out_at: Instant | None = None
+    route: Route | None = None
+    opt_outs: Annotated[dict[Channel, Instant], Field(exclude_if=lambda all_: not all_)] = Field(
+        default_factory=dict
+    )
     last_delivery: Identifier | None = None
     running_run: Identifier | None = None
     queued_run: QueuedRun | None = None
@@ -412,6 +403,11 @@ class Membership(Stored):
     def active(self) -> bool:
         """Whether the membership is open."""
         return self.left_seq is None
+
+    @property
+    def opted_out(self) -> bool:
+        """Whether the person has opted out of the channel by which answers would go."""
+        return self.route is not None and self.route.channel in self.opt_outs
 
     @property
     def remembered_seq(self) -> int:

@@ -1,6 +1,7 @@
 """Define base classes, keys, audiences, provenance and owners that all models use."""
 
 __all__ = [
+    "address",
     "agent_item",
     "audience",
     "base",

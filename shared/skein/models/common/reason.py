@@ -175,7 +175,7 @@ class Reason(StrEnum):
 
     # An answer that reached no phone, or not yet.
     GROUP_CHAT = "group_chat", "SMS goes to direct chats only."
-    NOT_ON_SMS = "not_on_sms", "The person's last message here did not come by SMS."
+    IN_APP = "in_app", "The person's last message here came from the app, or there is none."
     OPTED_OUT = "opted_out", "The person has opted out of SMS."
     PERSON_LEFT = "person_left", "The person is not, or no longer, a member of the chat."
     NUMBER_LOST = "number_lost", "The phone number does not belong to the person any more."
@@ -190,7 +190,7 @@ class Reason(StrEnum):
         "Twilio did not say whether it took the SMS; the SMS is looked up before another try.",
     )
     PROVIDER_UNAVAILABLE = "provider_unavailable", "Twilio was out of reach or too busy."
-    SMS_REFUSED = "sms_refused", "Twilio or the carrier refused the SMS."
+    PROVIDER_REFUSED = "provider_refused", "Twilio or the carrier refused the SMS."
     NOT_CONFIRMED = "not_confirmed", "Twilio took the SMS and has not reported its arrival."
 
 

@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
-from skein.models.chats.chat import SmsAddress, chat_partition
+from skein.models.chats.chat import chat_partition
+from skein.models.common.address import Route
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.reason import StoredReason
 from skein.models.common.storage import Item, Key, SortKeyPrefix
@@ -81,7 +82,7 @@ class Delivery(Stored):
     user_id: Identifier
     agent_id: Identifier
     seq: int
-    to: SmsAddress
+    to: Route
     status: DeliveryStatus = "queued"
     parts: tuple[DeliveryPart, ...] = ()
     after: Identifier | None = None

@@ -1,10 +1,10 @@
-"""Define agents, users, lines, phone numbers and webhook services."""
+"""Define agents, users, lines, addresses and webhook services."""
 
 __all__ = [
+    "address_index",
     "agent",
     "line",
     "name_index",
-    "phone",
     "phone_number",
     "profile_change",
     "user",

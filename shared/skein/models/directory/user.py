@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
+from skein.models.common.address import Address
 from skein.models.common.base import (
-    E164,
     Identifier,
     Instant,
     NamedMember,
@@ -22,7 +22,7 @@ from skein.models.common.time_zone import TimeZone
 from skein.models.directory.profile_change import ProfileChange
 from skein.models.outbox.due import due_pointer
 
-MAX_PHONES = 20
+MAX_ADDRESSES = 20
 
 
 class UserFields(BaseModel):
@@ -57,13 +57,13 @@ class User(OwnFields, NamedModel, Stored):
     """A person with a record.
 
     Attributes:
-        phones: The phone numbers that are linked to this person.
+        addresses: The addresses that are linked to this person, of all channels.
         profile: Free fields about the person; name and time zone are fields of the user.
         profile_changes: Changes of the profile, the name and the time zone by agents and by the
             person, oldest first.
-        by_phone: Whether this is a caller, whose record was made by an SMS.
+        caller: Whether the record was made by a message of an unknown address.
         former_ids: Ids of users that were merged into this one; older messages still have them.
-        former_phones: Former phone numbers of this person, under which chats may still be stored.
+        former_addresses: Former addresses of this person, under which chats may still be stored.
         erasure_id: The erasure of this person. The record then holds no other data; it keeps the
             person out of new chats until it is deleted, too.
         version: The optimistic lock: every change raises it.
@@ -71,14 +71,14 @@ class User(OwnFields, NamedModel, Stored):
 
     tenant: Tenant
     id: Identifier
-    phones: tuple[E164, ...] = ()
+    addresses: tuple[Address, ...] = ()
     profile: dict[str, Any] = Field(default_factory=dict)
     profile_changes: Annotated[
         tuple[ProfileChange, ...], Field(exclude_if=lambda changes: not changes)
     ] = ()
-    by_phone: Annotated[bool, Field(exclude_if=lambda known: not known)] = False
+    caller: Annotated[bool, Field(exclude_if=lambda caller: not caller)] = False
     former_ids: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
-    former_phones: Annotated[tuple[E164, ...], Field(exclude_if=lambda phones: not phones)] = ()
+    former_addresses: Annotated[tuple[Address, ...], Field(exclude_if=lambda all_: not all_)] = ()
     erasure_id: Identifier | None = None
     version: int = 1
     created_at: Instant
@@ -92,6 +92,11 @@ class User(OwnFields, NamedModel, Stored):
     def key(self) -> Key:
         """The key of this person."""
         return self.key_of(self.tenant, self.id)
+
+    @property
+    def phones(self) -> tuple[str, ...]:
+        """The person's phone numbers in E.164."""
+        return tuple(own.address for own in self.addresses if own.channel == "sms")
 
     @property
     def as_member(self) -> NamedMember:

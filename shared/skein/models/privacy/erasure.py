@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from skein.models.common.address import Address
 from skein.models.common.base import (
-    E164,
     Identifier,
     Instant,
     MemberRef,
@@ -106,19 +106,19 @@ class Erasure(LeasedItem):
 
 
 class Subject(Stored):
-    """The ids, names and phone numbers of the person; deleted once the erasure is done.
+    """The ids, names and addresses of the person; deleted once the erasure is done.
 
     Attributes:
         ids: The person's id and former ids.
         names: The person's names in all their chats.
-        phones: The person's current and former phone numbers.
+        addresses: The person's current and former addresses.
     """
 
     tenant: Tenant
     erasure_id: Identifier
     ids: tuple[Identifier, ...]
     names: tuple[str, ...] = ()
-    phones: tuple[E164, ...] = ()
+    addresses: tuple[Address, ...] = ()
 
     @staticmethod
     def key_of(tenant: str, erasure_id: str) -> Key:

@@ -14,7 +14,6 @@ USAGE_DAYS = 400  # the counters by agent and by person expire afterwards
 OF_AGENT, OF_USER = SortKeyPrefix("AGENT#"), SortKeyPrefix("USER#")
 NAMED, CALLS = "model", "calls"
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
-SMS = ("texts", "segments")
 
 
 class DayUsage(Value):
@@ -107,8 +106,9 @@ class UsageCounter(NamedTuple):
             if kind == NAMED and group:
                 counts = {each: int(item.get(f"{each}#{group}", 0)) for each in (CALLS, *TOKENS)}
                 models[str(model)] = ModelUsage(**counts)
-        sms = {name: int(item.get(name, 0)) for name in SMS}
-        return cls(of, str(item["counted_for"]), Usage(models=models, **sms))
+        texts, segments = (int(item.get(name, 0)) for name in sms_counts(0, 0))
+        usage = Usage(models=models, texts=texts, segments=segments)
+        return cls(of, str(item["counted_for"]), usage)
 
 
 def usage_key(tenant: str, day: str, shard: int) -> Key:
@@ -149,6 +149,11 @@ def model_counts(model: str, counts: Mapping[str, int]) -> tuple[dict[str, str],
     """Return the name and the counts of a model as attributes of a counter."""
     group = sha256(model.encode()).hexdigest()[:8]
     return {f"{NAMED}#{group}": model}, {f"{name}#{group}": n for name, n in counts.items()}
+
+
+def sms_counts(texts: int, segments: int) -> dict[str, int]:
+    """Return the counts of SMS as attributes of a counter; their names end in the channel."""
+    return {"texts#sms": texts, "segments#sms": segments}
 
 
 def usage_expires_at(day: datetime) -> int:

@@ -89,7 +89,7 @@ def _left(table: Table, membership: Membership, chat: Chat) -> list[Write]:
     item = item_at(table, membership.key)
     if Membership.from_item(item) != membership:
         raise ConditionFailed(frozenset())
-    return closing(item, {"left_seq": chat.last_seq, "sms": None})
+    return closing(item, {"left_seq": chat.last_seq, "route": None})
 
 
 def _taken(table: Table, membership: Membership, new: NamedMember, chat: Chat) -> list[Write]:
@@ -108,8 +108,8 @@ def _taken(table: Table, membership: Membership, new: NamedMember, chat: Chat) -
             "joined_seq": min(own.joined_seq, membership.joined_seq),
             "seen_seq": max(own.seen_seq, membership.seen_seq),
             "formerly": (*own.formerly, *former),
-            "sms": own.sms or membership.sms,
-            "sms_opted_out_at": membership.sms_opted_out_at or own.sms_opted_out_at,
+            "route": own.route or membership.route,
+            "opt_outs": own.opt_outs | membership.opt_outs,
             "last_delivery": membership.last_delivery or own.last_delivery,
         }
     )

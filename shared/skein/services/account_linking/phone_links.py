@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, NotFound, SkeinError
 from skein.models.chats.chat import Chat, member_relation, related_chat
+from skein.models.common.address import Address, sms_address
 from skein.models.common.base import MemberRef
 from skein.models.common.free_fields import Profile
 from skein.models.common.storage import (
@@ -31,8 +32,8 @@ from skein.models.common.storage import (
     Write,
     any_of,
 )
-from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
-from skein.models.directory.user import MAX_PHONES, Merge, User
+from skein.models.directory.address_index import AddressChat, AddressOwner, address_partition
+from skein.models.directory.user import MAX_ADDRESSES, Merge, User
 from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RecallJob
 from skein.ports import Clock, Table
@@ -43,7 +44,7 @@ from skein.services.common.name_index import unindexed
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
 from skein.services.common.profile_changes import kept_changes
-from skein.services.directory.number_detach import detach_elsewhere, detach_numbers
+from skein.services.directory.address_detach import detach_addresses, detach_elsewhere
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 
 LATE_WRITERS = timedelta(minutes=15)  # all work that began with the former user has ended by then
@@ -74,7 +75,8 @@ class PhoneLinks:
                 agent is at work in one of the number's chats, or the number has too many chats for
                 one transaction.
         """
-        user, merge = optimistic(self.clock, lambda: self._link_once(tenant, user_id, phone))
+        address = sms_address(phone)
+        user, merge = optimistic(self.clock, lambda: self._link_once(tenant, user_id, address))
         if merge is not None:
             try:
                 self._move_rest(merge)
@@ -93,9 +95,10 @@ class PhoneLinks:
         Raises:
             NotFound: The user does not exist.
         """
-        user = optimistic(self.clock, lambda: self._unlink_once(tenant, user_id, phone))
-        if phone not in user.phones:
-            detach_elsewhere(self.table, user, {phone})
+        address = sms_address(phone)
+        user = optimistic(self.clock, lambda: self._unlink_once(tenant, user_id, address))
+        if address not in user.addresses:
+            detach_elsewhere(self.table, user, {address})
         return user
 
     def continue_merge(self, item: Item, now: datetime) -> None:
@@ -122,36 +125,36 @@ class PhoneLinks:
             due = due_pointer("merge", merge.key, last_look)
             self.table.write(Update(merge.key, set=due, condition=as_read))
 
-    def _link_once(self, tenant: str, user_id: str, phone: str) -> tuple[User, Merge | None]:
-        user_key, owner_key = User.key_of(tenant, user_id), PhoneOwner.key_of(tenant, phone)
+    def _link_once(self, tenant: str, user_id: str, address: Address) -> tuple[User, Merge | None]:
+        user_key, owner_key = User.key_of(tenant, user_id), AddressOwner.key_of(tenant, address)
         found = self.table.get_many([user_key, owner_key])
         if user_key not in found:
             raise NotFound("user not found")
         user = User.from_item(found[user_key])
         if user.erasure_id is not None:
             raise NotFound("user not found")
-        owner = PhoneOwner.from_item(found[owner_key]) if owner_key in found else None
+        owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None
         if owner is not None and owner.user_id == user_id:
             return user, None
-        if len(user.phones) >= MAX_PHONES:
-            raise Conflict(f"a user may have at most {MAX_PHONES} phone numbers")
+        if len(user.addresses) >= MAX_ADDRESSES:
+            raise Conflict(f"a user may have at most {MAX_ADDRESSES} phone numbers")
         if owner is None:
-            new = PhoneOwner(tenant=tenant, phone=phone, user_id=user_id)
-            linked, write = revise(user, {"phones": (*user.phones, phone)})
+            new = AddressOwner(tenant=tenant, address=address, user_id=user_id)
+            linked, write = revise(user, {"addresses": (*user.addresses, address)})
             self.table.transact([write, Put(new.key, new.to_item(), Missing())])
             return linked, None
-        return self._merge(user, self._former(owner), phone)
+        return self._merge(user, self._former(owner), address)
 
-    def _former(self, owner: PhoneOwner) -> User:
+    def _former(self, owner: AddressOwner) -> User:
         item = self.table.get(User.key_of(owner.tenant, owner.user_id))
         former = User.from_item(item) if item else None
-        if former is None or not former.by_phone or former.phones != (owner.phone,):
-            details = {"phones": [owner.phone]}
+        if former is None or not former.caller or former.addresses != (owner.address,):
+            details = {"phones": [owner.address.address]}
             raise Conflict("the phone number belongs to another user", details=details)
         return former
 
-    def _merge(self, user: User, former: User, phone: str) -> tuple[User, Merge]:
-        """Merge the former user into `user`: move number, chats and record in one transaction."""
+    def _merge(self, user: User, former: User, address: Address) -> tuple[User, Merge]:
+        """Merge the former user into `user`: move address, chats and record in one transaction."""
         now, profile = self.clock.now(), _merged_profiles(user.profile, former.profile)
         adopted = [
             made
@@ -162,8 +165,8 @@ class PhoneLinks:
         merged, write = revise(
             user,
             {
-                "phones": (*user.phones, phone),
-                "former_phones": (*user.former_phones, *former.former_phones),
+                "addresses": (*user.addresses, address),
+                "former_addresses": (*user.former_addresses, *former.former_addresses),
                 "former_ids": (*user.former_ids, *former.former_ids, former.id),
                 "time_zone": user.time_zone or former.time_zone,
                 "quiet_hours": user.quiet_hours or former.quiet_hours,
@@ -178,33 +181,34 @@ class PhoneLinks:
             Delete(former.key, Is("version", former.version)),
             *unindexed(former),
             Update(
-                PhoneOwner.key_of(user.tenant, phone),
+                AddressOwner.key_of(user.tenant, address),
                 set={"user_id": user.id},
                 condition=Is("user_id", former.id),
             ),
             Put(merge.key, merge.to_item(look_again_at), Missing()),
         ]
-        page = self.table.query(Query.under(phone_partition(user.tenant, phone), PhoneChat.PREFIX))
-        for chat_id in {PhoneChat.from_item(item).chat_id for item in page.items}:
+        chats = Query.under(address_partition(user.tenant, address), AddressChat.PREFIX)
+        page = self.table.query(chats)
+        for chat_id in {AddressChat.from_item(item).chat_id for item in page.items}:
             writes.extend(self._replacement_writes(user, former.as_member.ref, chat_id))
         if len(writes) > MAX_TRANSACTION_ITEMS:
             raise Conflict("the phone number has too many chats to move in one request")
         self.table.transact(writes)
         return merged, merge
 
-    def _unlink_once(self, tenant: str, user_id: str, phone: str) -> User:
+    def _unlink_once(self, tenant: str, user_id: str, address: Address) -> User:
         item = self.table.get(User.key_of(tenant, user_id))
         if item is None:
             raise NotFound("user not found")
         user = User.from_item(item)
-        if phone not in user.phones:
+        if address not in user.addresses:
             return user
-        left = tuple(other for other in user.phones if other != phone)
-        former = tuple(dict.fromkeys([*user.former_phones, phone]))
-        unlinked, write = revise(user, {"phones": left, "former_phones": former})
-        owner = PhoneOwner.key_of(tenant, phone)
+        left = tuple(other for other in user.addresses if other != address)
+        former = tuple(dict.fromkeys([*user.former_addresses, address]))
+        unlinked, write = revise(user, {"addresses": left, "former_addresses": former})
+        owner = AddressOwner.key_of(tenant, address)
         theirs = any_of(Missing(), Is("user_id", user_id))
-        detach_numbers(self.table, user, {phone}, [write, Delete(owner, theirs)])
+        detach_addresses(self.table, user, {address}, [write, Delete(owner, theirs)])
         return unlinked
 
     def _move_rest(self, merge: Merge) -> None:

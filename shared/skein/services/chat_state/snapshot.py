@@ -35,13 +35,12 @@ class ChatSnapshot(NamedTuple):
 
     @property
     def opted_out(self) -> bool:
-        """Whether a direct chat's person is on SMS and has opted out, so that nobody reads answers.
+        """Whether a direct chat's person has opted out, so that nobody reads answers.
 
         A person whose last message came from the app reads the answers there.
         """
         people = [m for m in self.members if m.active and m.member.kind == "user"]
-        unreached = (m.sms is not None and m.sms_opted_out_at is not None for m in people)
-        return self.chat.kind == "direct" and bool(people) and all(unreached)
+        return self.chat.kind == "direct" and bool(people) and all(m.opted_out for m in people)
 
     def replacing(self, changed: Membership) -> "ChatSnapshot":
         """Return this snapshot with one membership as it will be after a write."""
@@ -86,12 +85,12 @@ def read_snapshot(table: Table, tenant: str, chat_id: str, *, closed: bool = Fal
 
 
 def with_opt_outs_now(table: Table, snapshot: ChatSnapshot) -> ChatSnapshot:
-    """Return a snapshot with the memberships of its people on SMS as they are now.
+    """Return a snapshot with the memberships of its people outside of the app as they are now.
 
-    Each person on SMS costs one read; a chat without such a person costs none.
+    Each such person costs one read; a chat without any costs none.
     """
     for person in snapshot.members:
-        if person.active and person.member.kind == "user" and person.sms is not None:
+        if person.active and person.member.kind == "user" and person.route is not None:
             item = table.get(person.key)
             if item is not None:
                 snapshot = snapshot.replacing(Membership.from_item(item))

@@ -258,7 +258,7 @@ class ChatAdministration:
         earlier = self._stored_membership(snapshot, member.ref)
         if earlier is None:
             return [Put(membership.key, membership.to_item(snapshot.chat), Missing())]
-        return opening(earlier, snapshot.chat, membership.attributes() | {"sms": None})
+        return opening(earlier, snapshot.chat, membership.attributes() | {"route": None})
 
     def _stored_membership(self, snapshot: ChatSnapshot, ref: MemberRef) -> Item | None:
         """Read a closed membership's item, under either of its keys."""

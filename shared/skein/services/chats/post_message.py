@@ -29,14 +29,26 @@ from skein.models.chats.chat import (
     Membership,
     Message,
     MessageKind,
-    SmsAddress,
     check_text,
 )
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.common.address import Route
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Check, Exists, Key, Missing, Put, Update, Write, gone
+from skein.models.common.storage import (
+    Check,
+    Condition,
+    Exists,
+    Is,
+    Key,
+    Missing,
+    Put,
+    Update,
+    Write,
+    all_of,
+    gone,
+)
 from skein.models.config.overrides import Overrides
 from skein.models.outbox.jobs import Job
 from skein.models.runs.trigger import Trigger
@@ -69,8 +81,9 @@ class NewMessage(Value):
 
     Attributes:
         client_id: The sender's own id of the message, which makes a retry harmless.
-        sms: The numbers of an SMS, to which answers then go; None for a message from the app.
-        opted_out: True after STOP, False after START; None keeps the stored opt-out.
+        route: The route of a message from outside of the app, by which answers then go.
+        opted_out: True after STOP, False after START on the route's channel; None keeps the stored
+            opt-out.
         no_run_reason: Why the message starts and resumes no run, if its sender is over a limit.
         overrides: The settings of the agent, the line and the tenant, if the caller has read them.
             None reads them, for a person's message in a direct chat.
@@ -89,7 +102,7 @@ class NewMessage(Value):
     kind: MessageKind = "text"
     media: tuple[Media, ...] = ()
     reply_to: int | None = None
-    sms: SmsAddress | None = None
+    route: Route | None = None
     opted_out: bool | None = None
     no_run_reason: Reason | None = None
     overrides: Overrides | None = None
@@ -296,7 +309,7 @@ class Chats:
         counters = counted(snapshot, message, now, ids=self.ids, settings=self.settings)
         commit.writes.extend(counters.writes)
         commit.jobs.extend(counters.jobs)
-        self._move_sender(commit, new, sender, message)
+        self._move_sender(commit, new, sender, message, now)
         limit = self.settings.max_chain_depth
         refused = new.no_run_reason or (Reason.OPTED_OUT if snapshot.opted_out else None)
         nobody = why_nobody(message, snapshot.chat, max_chain_depth=limit)
@@ -306,7 +319,7 @@ class Chats:
         if refused is not None or message.kind != "text":
             commit.reasons |= {agent.member.id: nobody for agent in others if nobody is not None}
         else:
-            self._wake(commit, snapshot, message, now, nobody, texted=new.sms is not None)
+            self._wake(commit, snapshot, message, now, nobody, texted=new.route is not None)
         commit.deliver(outgoing(snapshot, message, now, ids=self.ids))
         commit.undelivered = undelivered(snapshot, message)
         message = commit.outcome(message, nobody or Reason.NOT_MENTIONED)
@@ -338,21 +351,22 @@ class Chats:
         return None
 
     @staticmethod
-    def _move_sender(commit: Commit, new: NewMessage, sender: Membership, message: Message) -> None:
-        """Update a person's membership: SEEN watermark, SMS address and opt-out.
+    def _move_sender(
+        commit: Commit, new: NewMessage, sender: Membership, message: Message, now: datetime
+    ) -> None:
+        """Update a person's membership: SEEN watermark, route and opt-out.
 
         An agent's watermark does not move here: an agent has seen only the messages in its prompt.
         """
         if sender.member.kind == "agent":
             return
-        change: dict[str, object] = {
-            "seen_seq": message.seq,
-            "sms": new.sms.model_dump(mode="json") if new.sms else None,
-        }
+        before, after = sender.attributes(), _after(new, sender, now).attributes()
+        change = {"seen_seq": message.seq, "route": after.get("route")}
+        condition: Condition = Exists()
         if new.opted_out is not None:
-            opted_out_at = message.attributes()["created_at"] if new.opted_out else None
-            change["sms_opted_out_at"] = opted_out_at
-        commit.writes.append(Update(sender.key, set=change, condition=Exists()))
+            change["opt_outs"] = after.get("opt_outs")
+            condition = all_of(Exists(), Is("opt_outs", before.get("opt_outs")))
+        commit.writes.append(Update(sender.key, set=change, condition=condition))
 
     def _wake(
         self,
@@ -439,9 +453,9 @@ class Chats:
 def _origin_of(new: NewMessage) -> dict[str, str]:
     """Return the log fields of a person's message: the person and, for an SMS, its origin."""
     person = {"user_id": new.sender.id} if new.sender.kind == "user" else {}
-    if new.sms is None:
+    if new.route is None:
         return person
-    return {**person, "sid": new.client_id.rpartition(":")[2], "line": new.sms.line}
+    return {**person, "sid": new.client_id.rpartition(":")[2], "line": new.route.line.address}
 
 
 def _log_repeated(earlier: Message) -> None:
@@ -465,12 +479,14 @@ def _former_record_keys(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
 
 
 def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
-    """Return the sender's membership with the channel and the opt-out that the message brings."""
+    """Return the sender's membership with the route and the opt-out that the message brings."""
     if sender.member.kind == "agent":
         return sender
-    change: dict[str, object] = {"sms": new.sms}
-    if new.opted_out is not None:
-        change["sms_opted_out_at"] = now if new.opted_out else None
+    change: dict[str, object] = {"route": new.route}
+    if new.opted_out is not None and new.route is not None:
+        channel = new.route.channel
+        others = {other: at for other, at in sender.opt_outs.items() if other != channel}
+        change["opt_outs"] = others | {channel: now} if new.opted_out else others
     return sender.model_copy(update=change)
 
 

@@ -15,7 +15,7 @@ from skein.errors import Conflict, Unprocessable
 from skein.models.common.base import Name
 from skein.models.common.free_fields import OWN_FIELDS, Profile
 from skein.models.common.time_zone import TimeZone
-from skein.models.directory.phone import caller_name
+from skein.models.directory.address_index import caller_name
 from skein.models.directory.profile_change import (
     MAX_CHANGES,
     MAX_CHANGES_BYTES,
@@ -231,8 +231,8 @@ def kept_changes(changes: Iterable[ProfileChange]) -> tuple[ProfileChange, ...]:
 
 
 def _is_default_name(user: User) -> bool:
-    """Tell whether a caller still has the name that was made from the phone number."""
-    return user.by_phone and user.name in map(caller_name, user.phones)
+    """Tell whether a caller still has the name that was made from the address."""
+    return user.caller and user.name in map(caller_name, user.addresses)
 
 
 def _same(one: Any, other: Any) -> bool:

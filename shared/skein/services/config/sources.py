@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skein.errors import NotFound
+from skein.models.common.address import sms_address
 from skein.models.config.overrides import (
     OverridableSettings,
     Overrides,
@@ -48,7 +49,8 @@ class SettingSources:
         of_tenant, of_stack = TenantSettings.key_of(tenant), StackSettings.key_for(tenant)
         keys = [of_tenant, of_stack]
         keys += [Agent.key_of(tenant, agent_id)] if agent_id is not None else []
-        keys += [Line.key_of(phone)] if phone is not None else []
+        line = sms_address(phone) if phone is not None else None
+        keys += [Line.key_of(line)] if line is not None else []
         found = self.table.get_many(keys)
         levels: list[tuple[SettingSource, Overrides]] = []
         if agent_id is not None:
@@ -57,14 +59,15 @@ class SettingSources:
             if agent is None or agent.deleted_at is not None:
                 raise NotFound("agent not found")
             levels.append(("agent", agent.settings))
-        if phone is not None:
-            item = found.get(Line.key_of(phone))
+        if line is not None:
+            item = found.get(Line.key_of(line))
             if item is None or item["tenant"] != tenant:
                 raise NotFound("line not found")
             levels.append(("line", Line.from_item(item).settings))
         levels.append(("tenant", TenantSettings.from_optional(found.get(of_tenant))))
         levels.append(("stack", StackSettings.from_optional(found.get(of_stack))))
-        defaults = defaults_of(self.settings, kind="direct", on_line=phone is not None)
+        channel = line.channel if line is not None else None
+        defaults = defaults_of(self.settings, kind="direct", channel=channel)
         deployment = OverridableSettings().model_dump(mode="json") | self.settings.model_dump(
             mode="json"
         )

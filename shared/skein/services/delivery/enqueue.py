@@ -16,13 +16,13 @@ from skein.services.delivery.plain_text import plain_text
 from skein.services.delivery.policy import grace_end
 
 
-def why_no_sms(person: Membership) -> Reason | None:
-    """Return why a member of a direct chat gets no SMS; None if SMS are allowed."""
+def why_not_sent(person: Membership) -> Reason | None:
+    """Return why a member of a direct chat gets no delivery; None if deliveries are allowed."""
     if not person.active:
         return Reason.PERSON_LEFT
-    if person.sms is None:
-        return Reason.NOT_ON_SMS
-    return Reason.OPTED_OUT if person.sms_opted_out_at is not None else None
+    if person.route is None:
+        return Reason.IN_APP
+    return Reason.OPTED_OUT if person.opted_out else None
 
 
 class QueuedDelivery(NamedTuple):
@@ -41,15 +41,15 @@ def outgoing(
     Only people who are active members, are on SMS and have not opted out get a delivery.
 
     Args:
-        snapshot: The chat snapshot. The writes are conditional on each person's phone number,
-            opt-out and last delivery in the snapshot (optimistic lock).
+        snapshot: The chat snapshot. The writes are conditional on each person's route,
+            opt-outs and last delivery in the snapshot (optimistic lock).
         message: The message, with its seq.
     """
     if snapshot.chat.kind != "direct" or message.sender.kind != "agent":
         return
     due_at = grace_end(now)
     for person in snapshot.members:
-        if person.sms is None or why_no_sms(person) is not None:
+        if person.route is None or why_not_sent(person) is not None:
             continue
         delivery = Delivery(
             tenant=message.tenant,
@@ -58,7 +58,7 @@ def outgoing(
             user_id=person.member.id,
             agent_id=message.sender.id,
             seq=message.seq,
-            to=person.sms,
+            to=person.route,
             after=person.last_delivery,
             expires_at=message.expires_at,
             correlation_id=current(),
@@ -81,7 +81,7 @@ def readable(message: Message, snapshot: ChatSnapshot) -> Message:
     """
     if message.kind != "text" or message.sender.kind != "agent" or snapshot.chat.kind != "direct":
         return message
-    if all(why_no_sms(member) is not None for member in snapshot.members):
+    if all(why_not_sent(member) is not None for member in snapshot.members):
         return message
     text = plain_text(message.text)
     return message.model_copy(update={"text": text}) if len(text) <= MAX_TEXT else message
@@ -92,12 +92,12 @@ def undelivered(snapshot: ChatSnapshot, message: Message) -> tuple[Reason, ...]:
     if snapshot.chat.kind != "direct" or message.sender.kind != "agent":
         return ()
     people = (person for person in snapshot.members if person.member.kind == "user")
-    reasons = (why_no_sms(person) for person in people)
+    reasons = (why_not_sent(person) for person in people)
     return tuple(dict.fromkeys(reason for reason in reasons if reason is not None))
 
 
 def _as_read(person: Membership) -> Condition:
-    """Return the condition that a person's number, opt-out and last delivery are unchanged."""
+    """Return the condition that a person's route, opt-outs and last delivery are unchanged."""
     stored = person.attributes()
-    names = ("sms", "sms_opted_out_at", "last_delivery")
+    names = ("route", "opt_outs", "last_delivery")
     return all_of(*(Is(name, stored.get(name)) for name in names))

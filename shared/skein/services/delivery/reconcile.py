@@ -104,8 +104,8 @@ def sms_of_part(delivery: Delivery, index: int, settings: Settings) -> OutgoingS
     }
     base = settings.public_base_url.rstrip("/")
     return OutgoingSms(
-        line=delivery.to.line,
-        phone=delivery.to.phone,
+        line=delivery.to.line.address,
+        phone=delivery.to.person.address,
         body=delivery.parts[index].body,
         callback=f"{base}{STATUS_PATH}?{urlencode(names)}",
     )

@@ -234,7 +234,7 @@ class SmsSender:
         self, lease: DeliveryLease, known: Recipient, job: DeliveryJob, deadline: datetime
     ) -> None:
         """Post the parts in order, until all are handed over or one must wait."""
-        if not known.owns_phone:
+        if not known.owns_address:
             self._withhold(lease, job)
             return
         recipient: Recipient | None = known
@@ -256,10 +256,10 @@ class SmsSender:
                 self._dispatch.send([job])
                 return
             recipient = recipient or self._store.recipient_of(lease.delivery)
-            if not recipient.owns_phone:
+            if not recipient.owns_address:
                 self._withhold(lease, job)
                 return
-            cause = _refusal_of(recipient.membership)
+            cause = _refusal_of(recipient.membership, lease.delivery)
             if cause is not None:
                 lease.save(_canceled(cause))
                 return
@@ -292,7 +292,7 @@ class SmsSender:
             self._metrics.count("PostsUnclear")
         except SmsRejected as error:
             logger.warning(
-                "SMS rejected by Twilio: %s", error, extra={"reason": Reason.SMS_REFUSED}
+                "SMS rejected by Twilio: %s", error, extra={"reason": Reason.PROVIDER_REFUSED}
             )
             self._refused(lease, index, error.code)
         except (Throttled, Unavailable) as error:
@@ -343,11 +343,11 @@ def _log_no_work(delivery: Delivery, reason: Reason) -> None:
     logger.info("delivery not sent now", extra={"delivery_id": delivery.id, "reason": reason})
 
 
-def _refusal_of(membership: Membership | None) -> Cancellation | None:
-    """Return why the person may not get SMS; None if SMS are allowed."""
+def _refusal_of(membership: Membership | None, delivery: Delivery) -> Cancellation | None:
+    """Return why the person may not get a delivery; None if it is allowed."""
     if membership is None or not membership.active:
         return PERSON_LEFT
-    return PERSON_OPTED_OUT if membership.sms_opted_out_at is not None else None
+    return PERSON_OPTED_OUT if delivery.to.channel in membership.opt_outs else None
 
 
 def _held_back(found: Delivery) -> DeliveryUpdate:

@@ -28,7 +28,7 @@ RANKS: dict[PartStatus, int] = {
 # The reasons of settled deliveries that record none.
 SETTLED_REASONS: dict[DeliveryStatus, Reason] = {
     "sent": Reason.NOT_CONFIRMED,
-    "failed": Reason.SMS_REFUSED,
+    "failed": Reason.PROVIDER_REFUSED,
     "canceled": Reason.NOT_RECORDED,
 }
 
@@ -118,7 +118,9 @@ def with_part(
     if (after.status, after.tries, after.next_at) != (before.status, before.tries, before.next_at):
         failed = after.status in {"failed", "undelivered"}
         open_ = after.status == "sending"
-        update["reason"] = (reason or Reason.SMS_REFUSED) if failed else reason if open_ else None
+        update["reason"] = (
+            (reason or Reason.PROVIDER_REFUSED) if failed else reason if open_ else None
+        )
     return delivery.model_copy(update=update)
 
 

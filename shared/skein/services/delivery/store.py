@@ -12,7 +12,7 @@ from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, all_of
 from skein.models.delivery.delivery import Delivery
-from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.address_index import AddressOwner
 from skein.models.outbox.due import NOT_DUE
 from skein.models.quotas.usage import Payer
 from skein.ports import Clock, Metrics, Table
@@ -35,11 +35,11 @@ class Recipient(NamedTuple):
 
     Attributes:
         membership: The recipient's membership of the chat; None if there is none.
-        owns_phone: Whether the phone number still belongs to the recipient.
+        owns_address: Whether the address still belongs to the recipient.
     """
 
     membership: Membership | None
-    owns_phone: bool
+    owns_address: bool
 
     @classmethod
     def from_optional(cls, found: Mapping[Key, Item], delivery: Delivery) -> "Recipient":
@@ -48,7 +48,7 @@ class Recipient(NamedTuple):
         membership, owner = found.get(key), found.get(owner_key)
         return cls(
             Membership.from_item(membership) if membership else None,
-            owner is not None and PhoneOwner.from_item(owner).user_id == delivery.user_id,
+            owner is not None and AddressOwner.from_item(owner).user_id == delivery.user_id,
         )
 
 
@@ -129,11 +129,18 @@ class DeliveryStore:
 
     def opt_out(self, delivery: Delivery) -> None:
         """Record an opt-out that the carrier reported."""
-        change = {"sms_opted_out_at": rfc3339(self.clock.now())}
-        try:
-            self.table.write(Update(membership_key(delivery), set=change, condition=Exists()))
-        except ConditionFailed:
+        optimistic(self.clock, lambda: self._opt_out_once(delivery))
+
+    def _opt_out_once(self, delivery: Delivery) -> None:
+        item = self.table.get(membership_key(delivery))
+        if item is None:
             logger.warning("opt-out ignored: user not found", extra={"reason": Reason.PERSON_LEFT})
+            return
+        before = item.get("opt_outs")
+        after = (before or {}) | {delivery.to.channel: rfc3339(self.clock.now())}
+        as_read = all_of(Exists(), Is("opt_outs", before))
+        key = membership_key(delivery)
+        self.table.write(Update(key, set={"opt_outs": after}, condition=as_read))
 
     def _reread(self, known: Delivery) -> Delivery:
         return self.read(known.tenant, known.chat_id, known.id)
@@ -254,8 +261,8 @@ def _first_handed_over(delivery: Delivery) -> bool:
 
 
 def recipient_keys(delivery: Delivery) -> tuple[Key, Key]:
-    """Return the keys of the recipient's membership and of the phone number's owner."""
-    return membership_key(delivery), PhoneOwner.key_of(delivery.tenant, delivery.to.phone)
+    """Return the keys of the recipient's membership and of the address's owner."""
+    return membership_key(delivery), AddressOwner.key_of(delivery.tenant, delivery.to.person)
 
 
 def membership_key(delivery: Delivery) -> Key:

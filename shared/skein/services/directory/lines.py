@@ -1,9 +1,10 @@
-"""Lines of a tenant: phone numbers, each of which belongs to one agent."""
+"""Lines of a tenant: addresses, each of which belongs to one agent."""
 
 from dataclasses import dataclass
 
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
 from skein.models.api.directory import LineChange, NewLine
+from skein.models.common.address import sms_address
 from skein.models.common.storage import Delete, Is, Missing, Put, Write
 from skein.models.directory.line import Line, lines_relation
 from skein.ports import Clock, Table
@@ -14,7 +15,7 @@ from skein.services.directory.agents import agent_is_there
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """Lines and their records; a phone number is a line of one tenant only."""
+    """Lines and their records; an address is a line of one tenant only."""
 
     table: Table
     clock: Clock
@@ -28,7 +29,7 @@ class Lines:
         """
         line = Line(
             tenant=tenant,
-            phone=new.phone,
+            address=sms_address(new.phone),
             agent_id=new.agent_id,
             settings=new.settings.values,
             created_at=self.clock.now(),
@@ -49,7 +50,10 @@ class Lines:
         Raises:
             NotFound: The number is not a line of this tenant.
         """
-        item = self.table.get(Line.key_of(phone))
+        try:
+            item = self.table.get(Line.key_of(sms_address(phone)))
+        except ValueError:
+            item = None
         if item is None or item["tenant"] != tenant:
             raise NotFound("line not found")
         return Line.from_item(item)

@@ -6,10 +6,11 @@ from typing import Any
 
 from skein.errors import ConditionFailed, Conflict, NotFound
 from skein.models.api.directory import NewUser, OwnChange, UserChange
+from skein.models.common.address import Address, sms_address
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_kept_until, effect_key
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
-from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Ids, Table
@@ -22,13 +23,13 @@ from skein.services.common.profile_changes import (
     set_by_person,
     undone,
 )
+from skein.services.directory.address_detach import detach_addresses, detach_elsewhere
 from skein.services.directory.display_names import Renaming
-from skein.services.directory.number_detach import detach_elsewhere, detach_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Users:
-    """Users and, changed in the same transactions, the owner of each phone number."""
+    """Users and, changed in the same transactions, the owner of each address."""
 
     table: Table
     clock: Clock
@@ -45,19 +46,19 @@ class Users:
             tenant=tenant,
             id=new.id or f"usr_{self.ids.ulid()}",
             name=new.name,
-            phones=tuple(dict.fromkeys(new.phones)),
+            addresses=_distinct(new.phones),
             time_zone=new.time_zone,
             quiet_hours=new.quiet_hours,
             profile=new.profile,
             created_at=self.clock.now(),
         )
-        taken = [self._taken(user, phone) for phone in user.phones]
+        taken = [self._taken(user, address) for address in user.addresses]
         try:
             self.table.transact([Put(user.key, user.to_item(), Missing()), *taken, *indexed(user)])
         except ConditionFailed as failure:
             if 0 in failure.failed:
                 raise Conflict("a user with this id already exists") from failure
-            raise _number_taken(user.phones, failure) from failure
+            raise _number_taken(user.addresses, failure) from failure
         return user
 
     def get(self, tenant: str, user_id: str) -> User:
@@ -135,19 +136,19 @@ class Users:
         Args:
             phone: The number in E.164.
         """
-        item = self.table.get(PhoneOwner.key_of(tenant, phone))
+        item = self.table.get(AddressOwner.key_of(tenant, sms_address(phone)))
         if item is None:
             return None
         try:
-            return self.get(tenant, PhoneOwner.from_item(item).user_id)
+            return self.get(tenant, AddressOwner.from_item(item).user_id)
         except NotFound:
             return None
 
     def change(self, tenant: str, user_id: str, change: UserChange) -> User:
         """Change some of a user's fields (idempotent).
 
-        A new name is copied into the rosters of the user's chats. SMS to numbers that the user
-        loses stop. If a call crashes halfway, the same call again completes the change.
+        A new name is copied into the rosters of the user's chats. Messages to addresses that the
+        user loses stop. If a call crashes halfway, the same call again completes the change.
 
         Raises:
             NotFound: The user does not exist or is being erased.
@@ -156,7 +157,9 @@ class Users:
         """
         user = optimistic(self.clock, lambda: self._change_once(tenant, user_id, change))
         if "phones" in change.given:
-            detach_elsewhere(self.table, user, set(user.former_phones).difference(user.phones))
+            detach_elsewhere(
+                self.table, user, set(user.former_addresses).difference(user.addresses)
+            )
         return user
 
     def _change_once(self, tenant: str, user_id: str, change: UserChange) -> User:
@@ -165,23 +168,24 @@ class Users:
         if not given:
             return user
         if "phones" in given:
-            given["phones"] = tuple(dict.fromkeys(given["phones"]))
-        gone = [phone for phone in user.phones if phone not in given.get("phones", user.phones)]
+            given["addresses"] = _distinct(given.pop("phones"))
+        kept = given.get("addresses", user.addresses)
+        gone = [address for address in user.addresses if address not in kept]
         if gone:
-            given["former_phones"] = tuple(dict.fromkeys([*user.former_phones, *gone]))
+            given["former_addresses"] = tuple(dict.fromkeys([*user.former_addresses, *gone]))
         if given.get("name", user.name) != user.name:
             self.renaming.announce(tenant, user.as_member.ref)
         revised, write = revise(user, given)
         writes: list[Write] = [write]
-        new = [phone for phone in revised.phones if phone not in user.phones]
-        writes.extend(self._taken(user, phone) for phone in new)
+        new = [address for address in revised.addresses if address not in user.addresses]
+        writes.extend(self._taken(user, address) for address in new)
         writes.extend(
-            Delete(PhoneOwner.key_of(tenant, phone), any_of(Missing(), Is("user_id", user_id)))
-            for phone in gone
+            Delete(AddressOwner.key_of(tenant, address), any_of(Missing(), Is("user_id", user_id)))
+            for address in gone
         )
         writes.extend(reindexed(user, revised))
         try:
-            detach_numbers(self.table, user, gone, writes)
+            detach_addresses(self.table, user, gone, writes)
         except ConditionFailed as failure:
             if any(0 < position <= len(new) for position in failure.failed) and (
                 0 not in failure.failed
@@ -223,8 +227,8 @@ class Users:
             self.table.write(write)
 
     @staticmethod
-    def _taken(user: User, phone: str) -> Put:
-        owner = PhoneOwner(tenant=user.tenant, phone=phone, user_id=user.id)
+    def _taken(user: User, address: Address) -> Put:
+        owner = AddressOwner(tenant=user.tenant, address=address, user_id=user.id)
         free = any_of(Missing(), Is("user_id", user.id))
         return Put(owner.key, owner.to_item(), free)
 
@@ -286,7 +290,11 @@ class Profiles:
         optimistic(self.clock, attempt)
 
 
-def _number_taken(phones: Iterable[str], failure: ConditionFailed) -> Conflict:
+def _distinct(phones: Iterable[str]) -> tuple[Address, ...]:
+    return tuple(dict.fromkeys(map(sms_address, phones)))
+
+
+def _number_taken(addresses: Iterable[Address], failure: ConditionFailed) -> Conflict:
     """Build the error that names the taken numbers, whose writes start at position 1."""
-    taken = [phone for position, phone in enumerate(phones, 1) if position in failure.failed]
+    taken = [own.address for n, own in enumerate(addresses, 1) if n in failure.failed]
     return Conflict("the phone number belongs to another user", details={"phones": taken})

@@ -13,16 +13,17 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.models.chats.chat import Chat, Membership, SmsAddress
+from skein.models.chats.chat import Chat, Membership
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.common.address import Address, Route, sms_route
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Is, Missing, Put, Write
 from skein.models.config.overrides import Overrides, Retention, TenantSettings
 from skein.models.delivery.sms import InboundSms
+from skein.models.directory.address_index import AddressChat, AddressOwner, caller_name
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
-from skein.models.directory.phone import PhoneChat, PhoneOwner, caller_name
 from skein.models.directory.phone_number import e164
 from skein.models.directory.user import User
 from skein.models.quotas.limit import ExceededLimit
@@ -48,19 +49,19 @@ class _DirectChat(NamedTuple):
     overrides: Overrides
 
 
-class _NumberLookup(NamedTuple):
-    """The stored data about a phone number on a line.
+class _AddressLookup(NamedTuple):
+    """The stored data about a person's address on a line.
 
     Attributes:
-        owner: The owner of the number; None for an unknown number.
-        chat: The pointer to the chat of the number and the line; None before the first contact.
+        owner: The owner of the address; None for an unknown address.
+        chat: The pointer to the chat of the address and the line; None before the first contact.
         overrides: The setting overrides of the agent, the line and the tenant.
         retention: The tenant's retention.
-        is_line: Whether the number is itself a line of this deployment, of any tenant.
+        is_line: Whether the address is itself a line of this deployment, of any tenant.
     """
 
-    owner: PhoneOwner | None
-    chat: PhoneChat | None
+    owner: AddressOwner | None
+    chat: AddressChat | None
     overrides: Overrides
     retention: Retention | None
     is_line: bool
@@ -95,37 +96,35 @@ class SmsReceiver:
             NotFound: The recipient is not one of our lines, or the line's agent was deleted.
             Contention: The optimistic lock failed 20 times; the SMS was not stored.
         """
-        address = SmsAddress(line=_number(sms.recipient), phone=_number(sms.sender))
+        route = sms_route(line=_number(sms.recipient), phone=_number(sms.sender))
         if not sms.body.strip() and not sms.media:
-            logger.info("SMS not stored", extra={"reason": Reason.NO_WORDS, **_named(address, sms)})
+            logger.info("SMS not stored", extra={"reason": Reason.NO_WORDS, **_named(route, sms)})
             self.metrics.count("RequestsRejected", reason=Reason.NO_WORDS)
             return None
-        line = self._line(address.line)
-        return optimistic(self.clock, lambda: self._receive_once(line, address, sms))
+        line = self._line(route.line)
+        return optimistic(self.clock, lambda: self._receive_once(line, route, sms))
 
-    def _receive_once(
-        self, line: Line, address: SmsAddress, sms: InboundSms
-    ) -> PostedMessage | None:
-        """Post the SMS, on condition that the number still belongs to the same user.
+    def _receive_once(self, line: Line, route: Route, sms: InboundSms) -> PostedMessage | None:
+        """Post the SMS, on condition that the address still belongs to the same user.
 
         Raises:
-            ConditionFailed: The number belongs to another user now; the caller reads again.
+            ConditionFailed: The address belongs to another user now; the caller reads again.
         """
-        lookup = self._look_up(line, address.phone)
+        lookup = self._look_up(line, route.person)
         if lookup.is_line:
-            extra = {"reason": Reason.OWN_LINE, **_named(address, sms)}
+            extra = {"reason": Reason.OWN_LINE, **_named(route, sms)}
             logger.warning("SMS not stored", extra=extra)
             self.metrics.count("TextsFromOwnLines")
             return None
-        direct = _fitting(lookup, line=line) or self._open(line, address.phone)
+        direct = _fitting(lookup, line=line) or self._open(line, route.person)
         keyword = self._keyword(line, direct, sms)
         over = None if keyword else self._admitted(line, direct, sms)
         try:
             try:
-                return self._post(line, address, direct, sms, keyword, over)
+                return self._post(line, route, direct, sms, keyword, over)
             except (Conflict, NotFound):  # the chat is discarded, or the person has left
-                direct = self._open(line, address.phone, instead_of=direct)
-                return self._post(line, address, direct, sms, keyword, over)
+                direct = self._open(line, route.person, instead_of=direct)
+                return self._post(line, route, direct, sms, keyword, over)
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
 
@@ -145,10 +144,10 @@ class SmsReceiver:
             found |= self.table.get_many(record_keys)
         if not found.keys().isdisjoint(record_keys):
             return over_now(found, tenant, direct.user_id, self.clock.now())
-        return self.rate_limiter.admit_sms(tenant, direct.user_id, known=found)
+        return self.rate_limiter.admit_inbound(tenant, direct.user_id, known=found)
 
-    def _line(self, phone: str) -> Line:
-        item = self.table.get(Line.key_of(phone))
+    def _line(self, address: Address) -> Line:
+        item = self.table.get(Line.key_of(address))
         if item is None:
             raise NotFound("line not found", reason=Reason.UNKNOWN_LINE)
         return Line.from_item(item)
@@ -163,7 +162,7 @@ class SmsReceiver:
     def _post(
         self,
         line: Line,
-        address: SmsAddress,
+        route: Route,
         direct: _DirectChat,
         sms: InboundSms,
         keyword: Keyword | None,
@@ -185,13 +184,13 @@ class SmsReceiver:
                 client_id=_client_id(sms),
                 kind="keyword" if keyword else "text",
                 media=sms.media,
-                sms=address,
+                route=route,
                 no_run_reason=reason_of_limit(over.what) if over is not None else None,
                 overrides=direct.overrides,
                 opted_out={"stop": True, "start": False}.get(keyword or ""),
             ),
             extra_writes=lambda _: (
-                Check(PhoneOwner.key_of(line.tenant, address.phone), still_theirs),
+                Check(AddressOwner.key_of(line.tenant, route.person), still_theirs),
             ),
         )
         if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
@@ -207,33 +206,35 @@ class SmsReceiver:
     def _opted_out(self, line: Line, direct: _DirectChat) -> bool:
         person = MemberRef(kind="user", id=direct.user_id)
         there = read_membership(self.table, line.tenant, direct.chat_id, person)
-        return there is not None and there.sms_opted_out_at is not None
+        return there is not None and line.address.channel in there.opt_outs
 
-    def _look_up(self, line: Line, phone: str) -> _NumberLookup:
-        owner_key = PhoneOwner.key_of(line.tenant, phone)
-        chat_key = PhoneChat.key_of(line.tenant, phone, line.phone)
+    def _look_up(self, line: Line, sender: Address) -> _AddressLookup:
+        owner_key = AddressOwner.key_of(line.tenant, sender)
+        chat_key = AddressChat.key_of(line.tenant, sender, line.address)
         agent_key = Agent.key_of(line.tenant, line.agent_id)
         tenant_key = TenantSettings.key_of(line.tenant)
-        sender_key = Line.key_of(phone)
+        sender_key = Line.key_of(sender)
         found = self.table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
         owner, chat, agent = found.get(owner_key), found.get(chat_key), found.get(agent_key)
         tenant = TenantSettings.from_optional(found.get(tenant_key))
-        return _NumberLookup(
-            PhoneOwner.from_item(owner) if owner else None,
-            PhoneChat.from_item(chat) if chat else None,
+        return _AddressLookup(
+            AddressOwner.from_item(owner) if owner else None,
+            AddressChat.from_item(chat) if chat else None,
             merged_overrides(Agent.from_item(agent) if agent else None, line, tenant),
             retention_of(tenant),
             is_line=sender_key in found,
         )
 
     def _open(
-        self, line: Line, phone: str, *, instead_of: _DirectChat | None = None
+        self, line: Line, sender: Address, *, instead_of: _DirectChat | None = None
     ) -> _DirectChat:
         """Create the chat, and the user if missing; concurrent SMS create each once."""
-        return optimistic(self.clock, lambda: self._open_once(line, phone, instead_of))
+        return optimistic(self.clock, lambda: self._open_once(line, sender, instead_of))
 
-    def _open_once(self, line: Line, phone: str, instead_of: _DirectChat | None) -> _DirectChat:
-        lookup = self._look_up(line, phone)
+    def _open_once(
+        self, line: Line, sender: Address, instead_of: _DirectChat | None
+    ) -> _DirectChat:
+        lookup = self._look_up(line, sender)
         owner, former = lookup.owner, lookup.chat
         direct = _fitting(lookup, line=line, instead_of=instead_of)
         if direct is not None:
@@ -246,19 +247,19 @@ class SmsReceiver:
         agent, user, former_membership = self._people(line, direct, former)
         writes: list[Write] = []
         if user is None:
-            user = self._new_caller(line, direct.user_id, phone)
+            user = self._new_caller(line, direct.user_id, sender)
             writes += [Put(user.key, user.to_item(), Missing()), *indexed(user)]
         if owner is None:
-            owner = PhoneOwner(tenant=line.tenant, phone=phone, user_id=user.id)
+            owner = AddressOwner(tenant=line.tenant, address=sender, user_id=user.id)
             writes.append(Put(owner.key, owner.to_item(), Missing()))
         members = (user.as_member, agent.as_member)
         chat = self._new_chat(line, direct.chat_id, members, lookup.retention)
         writes += _memberships_of(chat, former_membership)
         writes.append(Put(chat.key, chat.to_item(), Missing()))
-        pointer = PhoneChat(
+        pointer = AddressChat(
             tenant=line.tenant,
-            phone=phone,
-            line=line.phone,
+            address=sender,
+            line=line.address,
             agent_id=agent.id,
             chat_id=chat.id,
         )
@@ -271,7 +272,7 @@ class SmsReceiver:
         return direct
 
     def _people(
-        self, line: Line, direct: _DirectChat, former: PhoneChat | None
+        self, line: Line, direct: _DirectChat, former: AddressChat | None
     ) -> tuple[Agent, User | None, Membership | None]:
         """Read the line's agent, the user, and the user's membership of the former chat."""
         agent_key = Agent.key_of(line.tenant, line.agent_id)
@@ -291,14 +292,14 @@ class SmsReceiver:
             there[0] if there else None,
         )
 
-    def _new_caller(self, line: Line, user_id: str, phone: str) -> User:
-        """Return the record of a person of whom only the phone number is known."""
+    def _new_caller(self, line: Line, user_id: str, address: Address) -> User:
+        """Return the record of a person of whom only the address is known."""
         return User(
             tenant=line.tenant,
             id=user_id,
-            name=caller_name(phone),
-            phones=(phone,),
-            by_phone=True,
+            name=caller_name(address),
+            addresses=(address,),
+            caller=True,
             created_at=self.clock.now(),
         )
 
@@ -313,7 +314,7 @@ class SmsReceiver:
         return Chat(
             tenant=line.tenant,
             id=chat_id,
-            line=line.phone,
+            line=line.address,
             kind="direct",
             visibility="private",
             roster=members,
@@ -327,14 +328,13 @@ def _memberships_of(chat: Chat, former: Membership | None) -> Iterator[Write]:
     """Yield the writes of a new chat's memberships.
 
     Args:
-        former: The person's membership in the former chat of the same two phone numbers. Its
+        former: The person's membership in the former chat of the same two addresses. Its
             opt-out stays in force: the carrier blocks the pair of numbers, whichever the agent.
     """
     for member in chat.roster:
         membership = Membership(tenant=chat.tenant, chat_id=chat.id, member=member)
         if member.kind == "user" and former is not None:
-            opted_out_at = former.sms_opted_out_at
-            membership = membership.model_copy(update={"sms_opted_out_at": opted_out_at})
+            membership = membership.model_copy(update={"opt_outs": former.opt_outs})
         yield Put(membership.key, membership.to_item(chat), Missing())
 
 
@@ -354,9 +354,9 @@ def _number(text: str) -> str:
         ) from None
 
 
-def _named(address: SmsAddress, sms: InboundSms) -> dict[str, str]:
+def _named(route: Route, sms: InboundSms) -> dict[str, str]:
     """Return the log fields that name an SMS."""
-    return {"sid": sms.message_sid, "line": address.line}
+    return {"sid": sms.message_sid, "line": route.line.address}
 
 
 def _client_id(sms: InboundSms) -> str:
@@ -365,7 +365,7 @@ def _client_id(sms: InboundSms) -> str:
 
 
 def _fitting(
-    lookup: _NumberLookup, *, line: Line, instead_of: _DirectChat | None = None
+    lookup: _AddressLookup, *, line: Line, instead_of: _DirectChat | None = None
 ) -> _DirectChat | None:
     """Return the known user and chat, unless the chat is another agent's or `instead_of`."""
     owner, chat = lookup.owner, lookup.chat

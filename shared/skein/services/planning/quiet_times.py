@@ -11,7 +11,7 @@ from skein.models.planning.plan import Plan
 from skein.ports import Table
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.common.time_zones import zone_of_person
-from skein.services.delivery.enqueue import why_no_sms
+from skein.services.delivery.enqueue import why_not_sent
 from skein.services.planning.plans import TICK_SLACK
 from skein.settings import Settings
 
@@ -81,7 +81,7 @@ class QuietTimes:
         if snapshot is None or snapshot.chat.kind != "direct":
             return None
         reached = (one for one in snapshot.members if one.member.kind == "user")
-        person = next((one.member for one in reached if why_no_sms(one) is None), None)
+        person = next((one.member for one in reached if why_not_sent(one) is None), None)
         if person is None or plan.at_time_of(person.id):
             return None
         own = user.quiet_hours if user is not None else None

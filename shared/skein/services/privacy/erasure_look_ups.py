@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from skein.errors import ConditionFailed
 from skein.models.chats.idempotency import OPENED
+from skein.models.common.address import Address
 from skein.models.common.storage import Delete, Is, Item, Key, Write
+from skein.models.directory.address_index import AddressChat, AddressOwner, address_partition
 from skein.models.directory.name_index import NameWord
-from skein.models.directory.phone import PhoneChat, PhoneOwner, phone_partition
 from skein.models.directory.user import Merge
 from skein.models.quotas.limit import Allowance, owner_of_user
 from skein.models.quotas.usage import days_of_user_usage
@@ -24,12 +25,12 @@ class LookUpEraser:
     table: Table
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Delete look-ups, limits and counters by phone number, user id and `client_id`."""
+        """Delete look-ups, limits and counters by address, user id and `client_id`."""
         del after  # this stage is short and starts over
-        for phone in sweep.subject.phones:
-            for item in items_under(self.table, phone_partition(sweep.tenant, phone), ""):
-                self._delete(sweep, _look_up(sweep, phone, item))
-            yield f"phone {len(sweep.subject.phones)}"
+        for address in sweep.subject.addresses:
+            for item in items_under(self.table, address_partition(sweep.tenant, address), ""):
+                self._delete(sweep, _look_up(sweep, address, item))
+            yield f"address {len(sweep.subject.addresses)}"
         for user_id in sweep.subject.ids:
             merge = Merge.key_of(sweep.tenant, user_id)
             allowance = Allowance.key_of(sweep.tenant, owner_of_user(user_id))
@@ -60,12 +61,12 @@ def _names(sweep: Sweep) -> Iterator[Key]:
         yield from (NameWord.key_of(sweep.tenant, word, user_id) for word in sorted(words))
 
 
-def _look_up(sweep: Sweep, phone: str, item: Item) -> Write | None:
-    """Return the write that deletes a phone look-up; None if it leads elsewhere."""
+def _look_up(sweep: Sweep, address: Address, item: Item) -> Write | None:
+    """Return the write that deletes a look-up of an address; None if it leads elsewhere."""
     key = Key(item["pk"], item["sk"])
-    if key == PhoneOwner.key_of(sweep.tenant, phone):
-        owner = PhoneOwner.from_item(item)
+    if key == AddressOwner.key_of(sweep.tenant, address):
+        owner = AddressOwner.from_item(item)
         theirs = owner.user_id in sweep.subject.ids
         return Delete(key, Is("user_id", owner.user_id)) if theirs else None
-    leads = PhoneChat.from_item(item)
+    leads = AddressChat.from_item(item)
     return Delete(key, Is("chat_id", leads.chat_id)) if leads.chat_id in sweep.chats else None

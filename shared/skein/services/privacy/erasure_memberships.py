@@ -119,8 +119,9 @@ class MembershipErasure:
         subject = sweep.subject
         own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
         names = dict.fromkeys([*subject.names, *(membership.member.name for membership in own)])
-        phones = dict.fromkeys([*subject.phones, *(p.sms.phone for p in own if p.sms)])
-        learnt = subject.model_copy(update={"names": tuple(names), "phones": tuple(phones)})
+        written = (each.route.person for each in own if each.route)
+        addresses = dict.fromkeys([*subject.addresses, *written])
+        learnt = subject.model_copy(update={"names": tuple(names), "addresses": tuple(addresses)})
         if learnt != subject:
             self.table.write(Put(learnt.key, learnt.to_item()))
             sweep.learn(learnt)

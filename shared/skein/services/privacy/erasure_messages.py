@@ -129,7 +129,7 @@ class ChatEraser:
     def _delivery(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         del chat_id
         delivery = Delivery.from_item(item)
-        if delivery.user_id in sweep.subject.ids or delivery.to.phone in sweep.subject.phones:
+        if delivery.user_id in sweep.subject.ids or delivery.to.person in sweep.subject.addresses:
             self._table.write(Delete(delivery.key))
             sweep.unsaved.counts["deliveries"] += 1
 

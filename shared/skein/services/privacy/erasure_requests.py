@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from skein.errors import Ambiguous, ConditionFailed, NotFound
 from skein.models.common.storage import Delete, Is, Missing, Put, Query, Write, any_of
-from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.privacy.erasure import ERASURE, Erasure, Subject, erasures_partition
@@ -30,7 +30,7 @@ class Erasures:
     def request(self, tenant: str, user_id: str, *, by: str) -> Erasure:
         """Start the erasure of a person, or return the one that is in progress (idempotent).
 
-        From then on, the person's phone numbers belong to nobody, and the person can join no chat.
+        From then on, the person's addresses belong to nobody, and the person can join no chat.
 
         Args:
             by: The operator who asks.
@@ -97,7 +97,7 @@ class Erasures:
             erasure_id=erasure.id,
             ids=tuple(dict.fromkeys([user.id, *user.former_ids])),
             names=(user.name,),
-            phones=tuple(dict.fromkeys([*user.phones, *user.former_phones])),
+            addresses=tuple(dict.fromkeys([*user.addresses, *user.former_addresses])),
         )
         bare = User(
             tenant=tenant,
@@ -113,8 +113,8 @@ class Erasures:
             Put(subject.key, subject.to_item(), Missing()),
         ]
         writes.extend(
-            Delete(PhoneOwner.key_of(tenant, phone), any_of(Missing(), Is("user_id", user_id)))
-            for phone in user.phones
+            Delete(AddressOwner.key_of(tenant, address), any_of(Missing(), Is("user_id", user_id)))
+            for address in user.addresses
         )
         writes.extend(unindexed(user))
         try:

@@ -14,7 +14,7 @@ from skein.errors import Ambiguous, ConditionFailed, NotFound
 from skein.models.chats.chat import Message, member_relation, past_relation
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Delete, Is, Missing, Put, Write, any_of
-from skein.models.directory.phone import PhoneOwner
+from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.user import Merge, User
 from skein.models.privacy.erasure import Erasure, Subject
 from skein.models.privacy.registered_erasure import RegisteredErasure
@@ -93,13 +93,13 @@ class RestoredErasures:
         now = self.clock.now()
         erasure = _erasure_of(entry, now)
         ids = [*entry.user_ids, *(former for user in users for former in user.former_ids)]
-        phones = [phone for user in users for phone in (*user.phones, *user.former_phones)]
+        addresses = [a for user in users for a in (*user.addresses, *user.former_addresses)]
         subject = Subject(
             tenant=entry.tenant,
             erasure_id=erasure.id,
             ids=tuple(dict.fromkeys(ids)),
             names=tuple(dict.fromkeys(user.name for user in users)),
-            phones=tuple(dict.fromkeys(phones)),
+            addresses=tuple(dict.fromkeys(addresses)),
         )
         self._transact(
             [
@@ -108,10 +108,10 @@ class RestoredErasures:
                 *self._bare(entry, users),
                 *(
                     Delete(
-                        PhoneOwner.key_of(entry.tenant, phone),
+                        AddressOwner.key_of(entry.tenant, address),
                         any_of(Missing(), *(Is("user_id", user.id) for user in users)),
                     )
-                    for phone in dict.fromkeys(phone for user in users for phone in user.phones)
+                    for address in dict.fromkeys(a for user in users for a in user.addresses)
                 ),
             ]
         )

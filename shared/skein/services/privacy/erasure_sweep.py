@@ -41,7 +41,7 @@ class Sweep:
 
     Attributes:
         erasure: The erasure as the worker claimed it.
-        subject: The person, as ids, names and phone numbers.
+        subject: The person, as ids, names and addresses.
         chats: Notes on the person's chats by chat id; the sweep adds to them.
         unsaved: Counts since the last save.
         now: When the worker claimed the erasure.
@@ -79,7 +79,7 @@ class Sweep:
         return swept_at is None or (run.started_at is not None and run.started_at <= swept_at)
 
     def learn(self, subject: Subject) -> None:
-        """Replace the subject, with more names and phone numbers."""
+        """Replace the subject, with more names and addresses."""
         self.subject = subject
         vars(self).pop("_telling", None)
 
@@ -88,12 +88,13 @@ class Sweep:
         """The pattern of the words that name the person; see `names_them`."""
         names = [name for name in self.subject.names if len(name.split()) > 1]
         ids = [each for each in self.subject.ids if not each.isalpha()]
-        spelled = [each.casefold().split() for each in (*names, *ids, *self.subject.phones)]
+        addresses = [own.address for own in self.subject.addresses]
+        spelled = [each.casefold().split() for each in (*names, *ids, *addresses)]
         texts = [r"\s+".join(map(re.escape, words)) for words in spelled]
         return re.compile(rf"(?<!\w)(?:{'|'.join(texts)})(?!\w)" if texts else NEVER)
 
     def names_them(self, *texts: str | None) -> bool:
-        """Return whether a free text names the person: by full name, id or phone number.
+        """Return whether a free text names the person: by full name, id or address.
 
         A name of one word tells nothing: "Will", "Mark" and "the" are in texts about others. So
         does an id that consists of letters only.

@@ -5,8 +5,9 @@ that stores it, and everything else by a conditional write of its own. A tenant'
 people share, is never part of a transaction that stores a message. Model tokens are counted after
 the answer, because the cost is not known before (`token_budget`).
 
-In the app, a message over a limit is refused. An SMS is never refused: the message is stored, one
-notice tells the person, and the agent stays silent until the bucket is full again.
+In the app, a message over a limit is refused. An inbound message, such as an SMS, is never refused:
+the message is stored, one notice tells the person, and the agent stays silent until the bucket is
+full again.
 """
 
 import logging
@@ -153,7 +154,7 @@ class RateLimiter:
         Raises:
             OverLimit: A bucket holds no message, or a bucket of model tokens is empty.
         """
-        refusal = self._ask(tenant, user_id, by_sms=False)
+        refusal = self._ask(tenant, user_id, inbound=False)
         if isinstance(refusal, OverLimit):
             raise self._refused(refusal)
 
@@ -235,19 +236,19 @@ class RateLimiter:
         except Ambiguous:
             logger.warning("outcome of counting a change against a rate limit unknown")
 
-    def admit_sms(
+    def admit_inbound(
         self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None
     ) -> ExceededLimit | None:
-        """Take one SMS from a person's bucket and the tenant's.
+        """Take one inbound message from a person's bucket and the tenant's.
 
         Args:
             known: The items under `admission_keys`, if the caller has read them.
 
         Returns:
-            None if the SMS may trigger the agent. Otherwise the time over the limit, with its start
-            and end; until it ends, nothing is taken from the buckets.
+            None if the message may trigger the agent. Otherwise the time over the limit, with its
+            start and end; until it ends, nothing is taken from the buckets.
         """
-        answer = self._ask(tenant, user_id, by_sms=True, known=known)
+        answer = self._ask(tenant, user_id, inbound=True, known=known)
         if answer is None:
             return None
         self.metrics.count("OverLimit")
@@ -256,7 +257,7 @@ class RateLimiter:
         )
 
     def go_over(self, tenant: str, user_id: str, refusal: OverLimit) -> ExceededLimit:
-        """Record that a person on SMS is over a limit (idempotent until it ends)."""
+        """Record that a sender is over a limit (idempotent until it ends)."""
         return optimistic(self.clock, lambda: self._go_over_once(tenant, user_id, refusal))
 
     def _go_over_once(self, tenant: str, user_id: str, refusal: OverLimit) -> ExceededLimit:
@@ -285,7 +286,7 @@ class RateLimiter:
         tenant: str,
         user_id: str,
         *,
-        by_sms: bool,
+        inbound: bool,
         known: Mapping[Key, Item] | None = None,
     ) -> OverLimit | ExceededLimit | None:
         """Take one message from a person's bucket, then one from the tenant's.
@@ -297,7 +298,7 @@ class RateLimiter:
             known = self.table.get_many(keys)
         found = known_first(known, lambda: self.table.get_many(keys))
         answer, rates = optimistic(
-            self.clock, lambda: self._ask_person(tenant, user_id, found(), by_sms=by_sms)
+            self.clock, lambda: self._ask_person(tenant, user_id, found(), inbound=inbound)
         )
         return answer or self._ask_tenant(tenant, user_id, rates, known)
 
@@ -317,11 +318,11 @@ class RateLimiter:
         return optimistic(self.clock, lambda: self._take(shared(), rates.of_shard))
 
     def _ask_person(
-        self, tenant: str, user_id: str, found: Mapping[Key, Item], *, by_sms: bool
+        self, tenant: str, user_id: str, found: Mapping[Key, Item], *, inbound: bool
     ) -> tuple[OverLimit | ExceededLimit | None, Rates]:
         allowance, rates = self._of_person(tenant, user_id, found)
         over = allowance.over
-        if by_sms and over is not None and self.clock.now() < over.until:
+        if inbound and over is not None and self.clock.now() < over.until:
             return over, rates.together
         return self._take(allowance, rates.person), rates.together
 

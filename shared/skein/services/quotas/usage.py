@@ -16,12 +16,12 @@ from skein.models.common.storage import Item, Key, Update
 from skein.models.config.overrides import TenantSettings
 from skein.models.quotas.usage import (
     CALLS,
-    SMS,
     TOKENS,
     DayUsage,
     Payer,
     agent_usage_key,
     model_counts,
+    sms_counts,
     usage_expires_at,
     usage_key,
     user_usage_key,
@@ -123,7 +123,7 @@ class UsageCounters:
             segments: Their segments.
             spread_by: The delivery's id, by which the counter is chosen.
         """
-        counts = dict(zip(SMS, (texts, segments), strict=True))
+        counts = sms_counts(texts, segments)
         shard = stable_hash(spread_by) % USAGE_SHARDS
         try:
             self.table.transact(self._by_payer(tenant, payer, shard, {}, counts))

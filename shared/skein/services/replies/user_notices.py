@@ -296,6 +296,4 @@ class Apologies:
 
 def _may_be_notified(member: Membership) -> bool:
     """Return whether a member is a person who can get a notice."""
-    if not member.active or member.member.kind != "user":
-        return False
-    return member.sms is None or member.sms_opted_out_at is None
+    return member.active and member.member.kind == "user" and not member.opted_out
