@@ -19,7 +19,7 @@ api = Api(scope="admin").including(
     consolidations.router.routes,
     documents.of_agent.routes,
     documents.of_chat.routes,
-    goals_and_plans.router.routes,
+    goals_and_plans.goals.routes,
     goals_and_plans.plans.routes,
     lines.router.routes,
     memories.router.routes,

@@ -7,7 +7,7 @@ in the path before the resource's own, and the scope in the query.
 
 from collections.abc import Callable
 from inspect import Parameter, Signature, signature
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, Protocol, TypeVar
 
 from aws_lambda_powertools.event_handler import Response
 
@@ -18,6 +18,7 @@ from skein.models.privacy.audit import AuditKind
 from skein.services.common.pagination import DEFAULT_PAGE, Listing
 
 Parent = TypeVar("Parent")
+Owner = TypeVar("Owner")
 Service_co = TypeVar("Service_co", covariant=True)
 Body = TypeVar("Body", bound=Request)
 Parent_contra = TypeVar("Parent_contra", contravariant=True)
@@ -34,8 +35,9 @@ class Creates(Protocol[Parent_contra, Given_contra]):
 class Lists(Protocol[Parent_contra]):
     """A service that lists items in pages."""
 
-    def list(self, parent: Parent_contra, /, *, limit: int, cursor: str | None) -> Listing[Any]:
-        """List a page of items."""
+    @property
+    def list(self) -> Callable[Concatenate[Parent_contra, ...], Listing[Any]]:
+        """List a page of items, with `limit`, `cursor` and filters."""
 
 
 class Gets(Protocol[Parent_contra]):
@@ -55,7 +57,7 @@ class Changes(Protocol[Parent_contra, Given_contra]):
 class Deletes(Protocol[Parent_contra]):
     """A service that deletes items."""
 
-    def delete(self, parent: Parent_contra, item_id: str, /) -> None:
+    def delete(self, parent: Parent_contra, item_id: str, /) -> object:
         """Delete an item."""
 
 
@@ -98,12 +100,12 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         self._shown = shown
 
     def creates(
-        self: "Crud[Parent, Creates[Parent, Body]]",
+        self: "Crud[Any, Creates[Owner, Body]]",
         new: type[Body],
         summary: str,
         *errors: int,
         about: str,
-        parent: Callable[..., Parent] | None = None,
+        parent: Callable[..., Owner] | None = None,
         shown: type[Resource] | None = None,
     ) -> None:
         """Add the route that creates a resource.
@@ -118,7 +120,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         """
         result = shown or self._shown
 
-        def create(parent: Parent, body: Body) -> Resource:
+        def create(parent: Owner, body: Body) -> Resource:
             return result.of(self._service().create(parent, body))
 
         own = (_parameter("body", new),)
@@ -127,14 +129,29 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         self.route("POST", self._collection, summary, *errors)(function)
 
     def lists(
-        self: "Crud[Parent, Lists[Parent]]", page: type[Page[Any]], summary: str, *, about: str
+        self: "Crud[Parent, Lists[Parent]]",
+        page: type[Page[Any]],
+        summary: str,
+        *,
+        about: str,
+        **filters: Any,
     ) -> None:
-        """Add the route that lists a page of resources; see `creates`."""
+        """Add the route that lists a page of resources; see `creates`.
 
-        def find(parent: Parent, limit: int, cursor: str | None) -> Page[Any]:
-            return page.of(self._service().list(parent, limit=limit, cursor=cursor))
+        Args:
+            page: The response.
+            filters: The annotations of optional parameters that the service takes, too.
+        """
+        own = (
+            *(_parameter(name, annotation, None) for name, annotation in filters.items()),
+            _parameter("limit", Limit, DEFAULT_PAGE),
+            _parameter("cursor", PageCursor, None),
+        )
+        names = [each.name for each in own]
 
-        own = (_parameter("limit", Limit, DEFAULT_PAGE), _parameter("cursor", PageCursor, None))
+        def find(parent: Parent, *given: Any) -> Page[Any]:
+            return page.of(self._service().list(parent, **dict(zip(names, given, strict=True))))
+
         function = self._function(f"list_{self._plural}", about, find, own, page, self._parent)
         self.route("GET", self._collection, summary)(function)
 
@@ -162,15 +179,23 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         self._of_one("PATCH", "change", revise, body, self._shown, summary, about, *errors)
 
     def deletes(
-        self: "Crud[Parent, Deletes[Parent]]", summary: str, *errors: int, about: str
+        self: "Crud[Parent, Deletes[Parent]]",
+        summary: str,
+        *errors: int,
+        about: str,
+        verb: str = "delete",
     ) -> None:
-        """Add the route that deletes a resource; see `creates`."""
+        """Add the route that deletes a resource; see `creates`.
+
+        Args:
+            verb: The verb in the function's name.
+        """
 
         def delete(parent: Parent, item_id: str) -> Response[None]:
             self._service().delete(parent, item_id)
             return no_content()
 
-        self._of_one("DELETE", "delete", delete, (), Response[None], summary, about, *errors)
+        self._of_one("DELETE", verb, delete, (), Response[None], summary, about, *errors)
 
     def _of_one(
         self,

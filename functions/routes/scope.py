@@ -4,10 +4,11 @@ from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
+from routes.app import AgentId, Principal
 from skein.bootstrap.api import services
 from skein.errors import Unprocessable
 from skein.models.common.base import EntityId
-from skein.models.common.ownership import Reach
+from skein.models.common.ownership import Owner, Reach
 
 OfUser = Annotated[
     EntityId | None,
@@ -19,7 +20,9 @@ OfChat = Annotated[
 ]
 
 
-def reach_of(tenant: str, agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
+def in_scope(
+    caller: Principal, agent_id: AgentId, user_id: OfUser = None, chat_id: OfChat = None
+) -> Reach:
     """Return the reach of a request, after checking that the agent, person or chat exists.
 
     Raises:
@@ -28,4 +31,14 @@ def reach_of(tenant: str, agent_id: str, user_id: str | None, chat_id: str | Non
     """
     if user_id is not None and chat_id is not None:
         raise Unprocessable("give user_id or chat_id, not both")
-    return services().agents.reach(tenant, agent_id, user_id=user_id, chat_id=chat_id)
+    return services().agents.reach(caller.tenant, agent_id, user_id=user_id, chat_id=chat_id)
+
+
+def in_open_scope(caller: Principal, agent_id: AgentId) -> Owner:
+    """Return the owner of the open items that operators create for an agent.
+
+    Raises:
+        NotFound: The agent does not exist.
+    """
+    agent = services().agents.get(caller.tenant, agent_id)
+    return Owner(tenant=agent.tenant, agent_id=agent.id)

@@ -178,7 +178,6 @@ SCHEMA_FIELDS = {
     "GatewayErrorEnvelope.error": "The error, if it is one of Skein.",
     "LastErrorResource.at": "When the reason was recorded.",
     "ListedAgent.description": "What the agent is for; null if operators gave no description.",
-    "MemoryReplacement.text": "The words of the new memory.",
     "MemoryResource.expires_at": "When a journal entry fades.",
     "MessageResource.text": "The text; empty for a deleted or erased message.",
     "NoteResource.at": "When the summary was made.",

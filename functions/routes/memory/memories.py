@@ -6,12 +6,11 @@ or the chat.
 
 from typing import Annotated
 
-from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
-from routes.app import AgentId, Limit, PageCursor
-from routes.router import ApiRouter, no_content
-from routes.scope import OfChat, OfUser, reach_of
+from routes.app import AgentId
+from routes.crud import Crud
+from routes.scope import OfChat, OfUser, in_open_scope, in_scope
 from skein.bootstrap.api import services
 from skein.models.api.memories import (
     MemoryPage,
@@ -20,16 +19,38 @@ from skein.models.api.memories import (
     NewMemory,
 )
 from skein.models.common.base import EntityId
-from skein.models.common.ownership import Owner
 from skein.models.memory.memory import MemoryKind
-from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.memory.memories import MemoryState
-
-router = ApiRouter("memories", "memory")
 
 MemoryId = Annotated[EntityId, Path(description="The id of a memory.")]
 OfKind = Annotated[MemoryKind | None, Query(description="Only memories of this kind.")]
-OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, superseded or faded.")]
+OfState = Annotated[
+    MemoryState | None,
+    Query(alias="state", description="`ended`: removed, superseded or faded."),
+]
+
+router = Crud(
+    "memories",
+    "memory",
+    "/v1/agents/<agent_id>/memories/<memory_id>",
+    MemoryId,
+    parent=in_scope,
+    service=lambda: services().memories,
+    shown=MemoryResource,
+)
+
+router.lists(
+    MemoryPage,
+    "List an agent's memories, active or ended",
+    about="Lists memories of the open scope unless a user or a chat is given, oldest first.",
+    kind=OfKind,
+    status=OfState,
+)
+router.gets("Get a memory", about="Active and ended memories are found.")
+router.deletes(
+    "Remove a memory",
+    about="A constitutional memory can be removed, too. A removed memory can be restored.",
+)
 
 
 @router.post(
@@ -39,49 +60,11 @@ OfState = Annotated[MemoryState | None, Query(description="`ended`: removed, sup
 )
 def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, int]:
     """A memory that exists in the same words is not added again."""
-    agent = services().agents.get(router.caller.tenant, agent_id)
-    owner = Owner(tenant=agent.tenant, agent_id=agent.id)
+    owner = in_open_scope(router.caller, agent_id)
     added = services().memories.add(
         owner, new.text, new.kind, made_by="api", constitutional=new.constitutional
     )
     return MemoryResource.of(added.memory), 200 if added.known else 201
-
-
-@router.get("/v1/agents/<agent_id>/memories", "List an agent's memories, active or ended")
-def list_memories(
-    agent_id: AgentId,
-    *,
-    kind: OfKind = None,
-    state: OfState = None,
-    user_id: OfUser = None,
-    chat_id: OfChat = None,
-    limit: Limit = DEFAULT_PAGE,
-    cursor: PageCursor = None,
-) -> MemoryPage:
-    """Lists memories of the open scope unless a user or a chat is given, oldest first."""
-    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
-    page = services().memories.list(reach, status=state, kind=kind, limit=limit, cursor=cursor)
-    return MemoryPage.of(page)
-
-
-@router.get("/v1/agents/<agent_id>/memories/<memory_id>", "Get a memory")
-def get_memory(
-    agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
-) -> MemoryResource:
-    """Active and ended memories are found."""
-    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
-    return MemoryResource.of(services().memories.get(reach, memory_id))
-
-
-@router.delete("/v1/agents/<agent_id>/memories/<memory_id>", "Remove a memory")
-def delete_memory(
-    agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
-) -> Response[None]:
-    """A constitutional memory can be removed, too. A removed memory can be restored."""
-    services().memories.delete(
-        reach_of(router.caller.tenant, agent_id, user_id, chat_id), memory_id
-    )
-    return no_content()
 
 
 @router.post("/v1/agents/<agent_id>/memories/<memory_id>/restore", "Restore a memory", status=200)
@@ -89,7 +72,7 @@ def restore_memory(
     agent_id: AgentId, memory_id: MemoryId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> MemoryResource:
     """Removed and superseded memories can be restored. A journal entry fades when it would have."""
-    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id)
     return MemoryResource.of(services().memories.restore(reach, memory_id))
 
 
@@ -110,5 +93,5 @@ def supersede_memory(
 
     To undo it, restore the old memory and remove the new one.
     """
-    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id)
     return MemoryResource.of(services().memories.supersede(reach, memory_id, new.text)), 201

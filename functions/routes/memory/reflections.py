@@ -2,7 +2,7 @@
 
 from routes.app import AgentId, Limit, PageCursor
 from routes.router import ApiRouter
-from routes.scope import OfChat, OfUser, reach_of
+from routes.scope import OfChat, OfUser, in_scope
 from skein.bootstrap.api import services
 from skein.models.api.reflections import ReflectionPage
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -20,6 +20,6 @@ def list_reflections(
     cursor: PageCursor = None,
 ) -> ReflectionPage:
     """The list includes failures. Records are kept for 90 days."""
-    reach = reach_of(router.caller.tenant, agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id)
     page = services().reflection_views.list(reach, limit=limit, cursor=cursor)
     return ReflectionPage.of(page)

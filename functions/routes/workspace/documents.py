@@ -11,7 +11,7 @@ from pydantic import StringConstraints
 
 from routes.app import AgentId, ChatId, Limit, PageCursor, Principal
 from routes.crud import Crud
-from routes.scope import OfChat, OfUser, reach_of
+from routes.scope import OfChat, OfUser, in_scope
 from skein.bootstrap.api import services
 from skein.errors import Invalid
 from skein.models.api.documents import (
@@ -75,7 +75,7 @@ class FolderDocuments:
 def _of_agent(
     caller: Principal, agent_id: AgentId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Folder:
-    reach = reach_of(caller.tenant, agent_id, user_id, chat_id)
+    reach = in_scope(caller, agent_id, user_id, chat_id)
     return Folder(tenant=reach.tenant, agent_id=reach.agent_id, scope=reach.scopes[0])
 
 

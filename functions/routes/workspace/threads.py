@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId, ChatId, Limit, PageCursor
 from routes.router import ApiRouter, no_content
-from routes.scope import OfChat, OfUser, reach_of
+from routes.scope import OfChat, OfUser, in_open_scope, in_scope
 from skein.bootstrap.api import services
 from skein.models.api.threads import (
     AgentInChatResource,
@@ -19,7 +19,6 @@ from skein.models.api.threads import (
     TrainingUnit,
 )
 from skein.models.common.base import EntityId
-from skein.models.common.ownership import Owner, Reach
 from skein.models.workspace.thread import ThreadStatus
 from skein.services.common.pagination import DEFAULT_PAGE
 
@@ -31,15 +30,10 @@ ThreadId = Annotated[EntityId, Path(description="The id of a thread.")]
 ThreadsOf = Annotated[ThreadStatus | None, Query(description="Only threads with this status.")]
 
 
-def _reach(agent_id: str, user_id: str | None, chat_id: str | None) -> Reach:
-    return reach_of(router.caller.tenant, agent_id, user_id, chat_id)
-
-
 @router.post("/v1/agents/<agent_id>/threads", "Create a thread", 409)
 def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
     """The thread does not become active. At most `SKEIN_MAX_OPEN_THREADS` may be open."""
-    agent = services().agents.get(router.caller.tenant, agent_id)
-    owner = Owner(tenant=agent.tenant, agent_id=agent.id)
+    owner = in_open_scope(router.caller, agent_id)
     return ThreadResource.of(services().threads.create(owner, new.model_dump()), None)
 
 
@@ -54,7 +48,7 @@ def list_threads(
     cursor: PageCursor = None,
 ) -> ThreadPage:
     """Lists threads of the open scope unless a user or a chat is given."""
-    reach = _reach(agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id)
     page = services().threads.list(reach, status=status, limit=limit, cursor=cursor)
     active = services().threads.active_id(reach)
     items = tuple(ThreadResource.of(thread, active) for thread in page.items)
@@ -66,7 +60,7 @@ def get_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> ThreadResource:
     """Open and ended threads are found."""
-    reach = _reach(agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id)
     return ThreadResource.of(
         services().threads.get(reach, thread_id), services().threads.active_id(reach)
     )
@@ -81,7 +75,7 @@ def change_thread(
     chat_id: OfChat = None,
 ) -> ThreadResource:
     """An ended thread cannot be changed."""
-    reach = _reach(agent_id, user_id, chat_id)
+    reach = in_scope(router.caller, agent_id, user_id, chat_id)
     thread = services().threads.revise(reach, thread_id, change.given)
     return ThreadResource.of(thread, services().threads.active_id(reach))
 
@@ -91,7 +85,7 @@ def delete_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
     """Deletes the thread permanently. Its documents stay."""
-    services().threads.delete(_reach(agent_id, user_id, chat_id), thread_id)
+    services().threads.delete(in_scope(router.caller, agent_id, user_id, chat_id), thread_id)
     return no_content()
 
 
@@ -107,7 +101,7 @@ def export_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[str]:
     """One line of JSON with `messages` and `tools`, in the format of fine-tuning APIs."""
-    thread = services().threads.get(_reach(agent_id, user_id, chat_id), thread_id)
+    thread = services().threads.get(in_scope(router.caller, agent_id, user_id, chat_id), thread_id)
     return Response(200, JSON_LINES, f"{services().training_export.unit(thread)}\n")
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from skein.errors import Conflict, NotFound, Unprocessable
+from skein.models.api.goals_and_plans import GoalChange
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
@@ -62,7 +63,7 @@ def test_an_agent_has_a_hundred_active_goals_at_most() -> None:
     world.app.goals.complete(OWNER.reach, "goal_000")
     set_goal(world, goal_id="goal_new")
     with pytest.raises(Conflict, match="100 active goals"):
-        world.app.goals.change(OWNER.reach, "goal_000", {"status": "active"})
+        world.app.goals.change(OWNER.reach, "goal_000", GoalChange(status="active"))
 
 
 # ---------------------------------------------------------------------- ended
@@ -94,14 +95,14 @@ def test_an_operator_changes_a_goal_in_place_and_back_and_forth() -> None:
     world = World()
     set_goal(world)
     goals = world.app.goals
-    assert goals.change(OWNER.reach, "goal_1", {"text": "New", "priority": 1}).text == "New"
+    assert goals.change(OWNER.reach, "goal_1", GoalChange(text="New", priority=1)).text == "New"
     assert keys(world) == ["GOAL#goal_1"]
-    assert goals.change(OWNER.reach, "goal_1", {"status": "abandoned"}).ended_at == NOON
+    assert goals.change(OWNER.reach, "goal_1", GoalChange(status="abandoned")).ended_at == NOON
     assert keys(world) == ["ENDED#GOAL#goal_1"]
-    goal = goals.change(OWNER.reach, "goal_1", {"status": "active"})
+    goal = goals.change(OWNER.reach, "goal_1", GoalChange(status="active"))
     assert (goal.ended_at, goal.text, goal.version) == (None, "New", 4)
     assert keys(world) == ["GOAL#goal_1"]
-    assert goals.change(OWNER.reach, "goal_1", {}) == goal
+    assert goals.change(OWNER.reach, "goal_1", GoalChange()) == goal
 
 
 @pytest.mark.parametrize(

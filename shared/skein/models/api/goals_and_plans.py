@@ -2,26 +2,16 @@
 
 from typing import Annotated, Self
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from skein.models.api.base import ChangeRequest, Page, Request, Resource
 from skein.models.common.base import EntityId, Instant
-from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.reason import Reason, meaning_of
 from skein.models.common.time_zone import TimeZone
-from skein.models.planning.goal import GoalPriority, GoalStatus, GoalText
-from skein.models.planning.plan import Plan, PlanInstruction, PlanName, PlanStatus
+from skein.models.planning.goal import GoalFields, GoalStatus, GoalText
+from skein.models.planning.plan import Plan, PlanFields, PlanStatus
 
 SaidTime = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class GoalFields(BaseModel):
-    """The fields of a goal that have defaults."""
-
-    priority: Annotated[GoalPriority, Field(description="1 is the most important."), NUMBER] = 2
-    long_term: Annotated[JsonBool, Field(description="Whether the goal is a long-term one.")] = (
-        False
-    )
 
 
 class NewGoal(GoalFields, Request):
@@ -41,7 +31,7 @@ class GoalResource(GoalFields, Resource):
     """A goal: an aim of an agent."""
 
     id: str
-    text: str
+    text: GoalText
     status: GoalStatus
     source_chat_id: Annotated[str | None, Field(description="The chat in which the goal was set.")]
     source_run_id: Annotated[str | None, Field(description="The run that set the goal.")]
@@ -53,13 +43,9 @@ class GoalPage(Page[GoalResource]):
     """A page of goals, active ones first."""
 
 
-class NewPlan(Request):
+class NewPlan(PlanFields, Request):
     """A new plan of an agent, with exactly one of `run_after`, `scheduled_at` and `cron`."""
 
-    name: Annotated[PlanName, Field(description="A plan with the same name is replaced.")]
-    instruction: Annotated[
-        PlanInstruction, Field(description="What the agent does when the plan is due.")
-    ]
     run_after: Annotated[SaidTime | None, Field(description="A delay, for example `2 hours`.")] = (
         None
     )
@@ -86,12 +72,10 @@ class NewPlan(Request):
     ] = None
 
 
-class PlanResource(Resource):
+class PlanResource(PlanFields, Resource):
     """A plan of an agent. Exactly one of `run_after`, `scheduled_at` and `cron` is not null."""
 
     id: str
-    name: str
-    instruction: str
     run_after: str | None
     scheduled_at: Instant | None
     cron: str | None

@@ -6,21 +6,11 @@ from pydantic import Field
 
 from skein.models.api.base import Page, Request, Resource
 from skein.models.common.base import Instant
-from skein.models.common.json_types import JsonBool
-from skein.models.memory.memory import MadeBy, Memory, MemoryKind, MemoryText
+from skein.models.memory.memory import MadeBy, Memory, MemoryFields, MemoryText
 
 
-class NewMemory(Request):
+class NewMemory(MemoryFields, Request):
     """A new open memory, which the agent may disclose to everyone in the tenant."""
-
-    kind: MemoryKind
-    text: MemoryText
-    constitutional: Annotated[
-        JsonBool,
-        Field(
-            description="Neither the agent nor a consolidation can remove it; core memories only."
-        ),
-    ] = False
 
 
 class MemoryReplacement(Request):
@@ -42,12 +32,10 @@ class MemorySource(Resource):
     run_id: Annotated[str | None, Field(description="The run that made the memory with a tool.")]
 
 
-class MemoryResource(Resource):
+class MemoryResource(MemoryFields, Resource):
     """An active or former memory of an agent."""
 
     id: str
-    kind: MemoryKind
-    text: str
     created_at: Instant
     expires_at: Annotated[
         Instant | None,
@@ -57,7 +45,6 @@ class MemoryResource(Resource):
     ]
     source: MemorySource
     made_by: MadeBy
-    constitutional: bool
     superseded_by: Annotated[
         str | None, Field(description="The memory that replaced it; null after a restore.")
     ]

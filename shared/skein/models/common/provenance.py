@@ -64,7 +64,12 @@ MANY = Authors(many=True)
 
 
 class Span(Value):
-    """Consecutive messages of one chat, both ends included."""
+    """Consecutive messages of one chat, both ends included.
+
+    Attributes:
+        first_seq: The `seq` of the first message.
+        last_seq: The `seq` of the last message.
+    """
 
     chat_id: Identifier
     first_seq: int

@@ -3,10 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from skein.models.common.agent_item import AgentItem
 from skein.models.common.base import Identifier, Instant
+from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Item, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
 
@@ -14,7 +15,9 @@ MemoryKind = Literal["core", "journal"]
 MemoryStatus = Literal["live", "removed", "superseded"]
 MadeBy = Literal["consolidation", "tool", "api", "reflection"]
 MemoryText = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=10_000),
+    Field(description="The memory in words."),
 ]
 
 JOURNAL_DAYS = 7  # how long a journal entry is shown
@@ -24,7 +27,20 @@ REFLECTION_LEAD = timedelta(days=3)  # leaves time for three attempts
 _JOURNAL, _CORE, _CONSTITUTIONAL = "1#", "2#", "3#"
 
 
-class Memory(AgentItem):
+class MemoryFields(BaseModel):
+    """The fields of a memory that whoever adds it gives."""
+
+    kind: MemoryKind
+    text: MemoryText
+    constitutional: Annotated[
+        JsonBool,
+        Field(
+            description="Neither the agent nor a consolidation can remove it; core memories only."
+        ),
+    ] = False
+
+
+class Memory(MemoryFields, AgentItem):
     """A fact that an agent has learnt, with the audience of its sources.
 
     A query from the end reads the most important live memories first: constitutional, then core,
@@ -32,9 +48,7 @@ class Memory(AgentItem):
 
     Attributes:
         id: `mem_<ulid>`, with the time of creation.
-        kind: `core` memories stay, `journal` entries fade.
         made_by: What created the memory: consolidation, a tool, the API or reflection.
-        constitutional: Whether neither the agent nor consolidation can delete or supersede it.
         fades_at: When a journal entry fades; None for core memories.
         superseded_by: The memory that replaced this one.
         status: `live`, also for a journal entry that has faded; `removed` or `superseded`.
@@ -51,10 +65,7 @@ class Memory(AgentItem):
     CACHED: ClassVar = True
     TEXTS: ClassVar = ("text",)
 
-    kind: MemoryKind
-    text: MemoryText
     made_by: MadeBy
-    constitutional: bool = False
     fades_at: Instant | None = None
     superseded_by: Identifier | None = None
     promoted_from: Identifier | None = None

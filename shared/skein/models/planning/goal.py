@@ -2,30 +2,38 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from skein.models.common.agent_item import AgentItem
+from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import SortKeyPrefix
 
 GoalStatus = Literal["active", "completed", "abandoned"]
-GoalText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
+GoalText = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000),
+    Field(description="The aim in words."),
+]
 GoalPriority = Annotated[int, Field(ge=1, le=5)]
 
 MAX_GOALS = 100  # active goals that may be shown to the same readers
 
 
-class Goal(AgentItem):
-    """An aim of an agent.
+class GoalFields(BaseModel):
+    """The fields of a goal that have defaults."""
 
-    Attributes:
-        priority: 1 (first) to 5.
-    """
+    priority: Annotated[int, Field(description="1 is the most important.", ge=1, le=5), NUMBER] = 2
+    long_term: Annotated[JsonBool, Field(description="Whether the goal is a long-term one.")] = (
+        False
+    )
+
+
+class Goal(GoalFields, AgentItem):
+    """An aim of an agent."""
 
     PREFIX: ClassVar = SortKeyPrefix("GOAL#")
     COUNTER: ClassVar = "goals"
     TEXTS: ClassVar = ("text",)
 
     text: GoalText
-    priority: GoalPriority = 2
-    long_term: bool = False
     status: GoalStatus = "active"

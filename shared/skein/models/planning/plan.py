@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from skein.models.common.agent_item import AgentItem
 from skein.models.common.base import Identifier, Instant
@@ -20,15 +20,23 @@ PlanInstruction = Annotated[
 MAX_PLANS = 100  # active plans that may be shown to the same readers
 
 
-class Plan(AgentItem):
+class PlanFields(BaseModel):
+    """The fields of a plan that are the same when the plan is set, stored and shown."""
+
+    name: Annotated[PlanName, Field(description="A new plan of this name replaces the old one.")]
+    instruction: Annotated[
+        PlanInstruction, Field(description="What the agent does when the plan is due.")
+    ]
+
+
+class Plan(PlanFields, AgentItem):
     """A future trigger of an agent: after a delay, at a time, or by cron.
 
     Exactly one of `run_after`, `scheduled_at` and `cron` is given.
 
     Attributes:
         id: Follows from the name and the generation.
-        name: Unique among the plans that may be shown to the same readers; a new plan of the same
-            name replaces the old one.
+        name: Unique among the plans that may be shown to the same readers.
         generation: Counts the plans of one name in a partition. A plan that may not be shown where
             its name is used again moves to the next unused generation.
         run_after: The delay as it was given, e.g. `2 hours`; counted from when the plan was set.
@@ -48,9 +56,7 @@ class Plan(AgentItem):
     COUNTER: ClassVar = "plans"
     TEXTS: ClassVar = ("name", "instruction")
 
-    name: PlanName
     generation: int = 0
-    instruction: PlanInstruction
     run_after: str | None = None
     scheduled_at: Instant | None = None
     cron: str | None = None

@@ -1,8 +1,7 @@
 """Goals: aims of an agent, active until completed or abandoned."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -13,6 +12,10 @@ from skein.models.planning.goal import MAX_GOALS, Goal, GoalStatus
 from skein.ports import Ids
 from skein.services.common.optimistic import invalid_arguments
 from skein.services.items.store import OwnedStore
+
+if TYPE_CHECKING:
+    # Only the API creates these models, so only the API imports them.
+    from skein.models.api.goals_and_plans import GoalChange, NewGoal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +108,12 @@ class Goals(OwnedStore[Goal]):
 
         return self.edit(reach, goal_id, end, guard=guard)
 
-    def change(self, reach: Reach, goal_id: str, changes: Mapping[str, Any]) -> Goal:
-        """Change some of a goal's `text`, `priority`, `long_term` and `status`.
+    def create(self, owner: Owner, new: "NewGoal") -> Goal:
+        """Create a goal on behalf of an operator; see `set`."""
+        return self.set(owner, **new.model_dump())
+
+    def change(self, reach: Reach, goal_id: str, change: "GoalChange") -> Goal:
+        """Change some of a goal's fields on behalf of an operator, or end or restore it.
 
         A goal that has ended may become active again.
 
@@ -114,14 +121,15 @@ class Goals(OwnedStore[Goal]):
             NotFound: There is no such goal within reach.
             Conflict: The change would exceed the limit of active goals.
         """
+        given = change.given
 
-        def change(goal: Goal) -> Goal:
-            status = changes.get("status", goal.status)
-            changed = goal.model_copy(update=dict(changes))
+        def changed_goal(goal: Goal) -> Goal:
+            status = given.get("status", goal.status)
+            changed = goal.model_copy(update=given)
             if status == goal.status:
                 return changed
             if status == Goal.LIVE_STATUS:
                 return changed.restored()
             return changed.ended(status, self.clock.now())
 
-        return self.edit(reach, goal_id, change)
+        return self.edit(reach, goal_id, changed_goal)
