@@ -56,10 +56,12 @@ NOT_CHECKED = {"adapters", "bootstrap", "models"}  # folders that decide nothing
 # For agents: these ask `may_show`, themselves or through `Reach.shows`.
 SHOWN_TO_AGENTS = {
     "agent/reading/fallback.py": "the current message, where that is all there is",
-    "agent/reading/reading.py": "memories, goals and plans of a prompt",
-    "agent/reading/other_chats.py": "borrowed context and live runs of a prompt",
-    "agent/reading/trigger.py": "the run's own trigger",
-    "agent/reading/workspace.py": "the documents and threads of a prompt",
+    "agent/sections/borrowed.py": "the section on borrowed context",
+    "agent/sections/documents.py": "the section on pinned documents",
+    "agent/sections/goals_and_plans.py": "the sections on goals and plans",
+    "agent/sections/memories.py": "the sections on memories",
+    "agent/sections/threads.py": "the sections on threads",
+    "agent/sections/your_chats.py": "the sections on the agent's chats and live runs",
     "services/chats/own_chats.py": "enter_chat, read_messages and borrow_context",
     "services/recall/search.py": "RECALLED and recall, each message by its own audience",
     "services/runs/queries.py": "get_my_runs and stop_run; the rest is for operators",
@@ -72,10 +74,9 @@ SHOWN_TO_AGENTS = {
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {
-    "agent/reading/history.py": "which messages another run answers; their numbers alone",
-    "agent/reading/cache.py": (
-        "what was read before, for `agent/reading/reader.py`, which decides"
-    ),
+    "agent/sections/history.py": "the messages of the active chat, and the run's own trigger",
+    "agent/reading/cache.py": "what was read before, for the sections, which decide",
+    "agent/reading/owned_items.py": "what is read of an agent, for the sections, which decide",
     "agent/reading/reader.py": "the messages of the active chat and its person, for their readers",
     "agent/turn_steps.py": "the run's own recorded prompt",
     "agent/replay.py": "a run's recorded prompt, for operators",
@@ -173,7 +174,16 @@ def test_module_that_reads_content_is_listed() -> None:
 
 @pytest.mark.parametrize("name", SHOWN_TO_AGENTS)
 def test_content_for_agents_passes_may_show(name: str) -> None:
-    assert any(_calls(_modules()[name], "may_show", "shows"))
+    assert any(_calls(_modules()[name], "may_show", "shows", "shown"))
+
+
+def test_owned_items_of_a_section_pass_may_show() -> None:
+    [shown] = [
+        node
+        for node in ast.walk(_modules()["agent/prompt/reading.py"])
+        if isinstance(node, ast.FunctionDef) and node.name == "shown"
+    ]
+    assert any(_calls(shown, "may_show"))
 
 
 def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
@@ -186,10 +196,8 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
         if ast.unparse(node) != "document.pinned"  # whether prompts always show the document
     }
     assert showing == {
-        "agent/prompt/other_chats.py",
-        "agent/reading/held_content.py",
-        "agent/reading/history.py",
-        "agent/reading/other_chats.py",
+        "agent/sections/history.py",
+        "agent/sections/other_conversations.py",
     }
     assert all(any(_calls(_modules()[name], "may_show")) for name in showing)
 
@@ -205,7 +213,8 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
     }
     assert reading == {
         "agent/reading/fallback.py",
-        "agent/reading/cache.py",  # for `agent/reading/reader.py`, which decides
+        "agent/reading/cache.py",  # for the sections, which decide
+        "agent/reading/owned_items.py",
         "agent/reading/reader.py",
         "agent/replay.py",  # a recorded prompt, for operators
         "agent/recall_preview.py",  # the agent and the person of the chat, for operators

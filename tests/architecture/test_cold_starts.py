@@ -40,7 +40,7 @@ LOADED_BY = {
     "aws_lambda_powertools.utilities.data_classes": APIS | BATCHES,
     "skein.models.api.base": APIS | LIVE | {"erasure_worker", "run_worker"},
     "skein.agent.turn": {"run_worker"},
-    "skein.agent.prompt.builder": {"run_worker"},
+    "skein.agent.sections.builder": {"run_worker"},
     "skein.agent.tools": {"run_worker"},
     "skein.services.memory.consolidation": {"consolidation_worker"},
     "skein.services.privacy.erasure_worker": {"erasure_worker"},

@@ -208,7 +208,7 @@ def test_each_section_of_a_prompt_has_a_provenance() -> None:
         "listing",
         "one_line",
         "prose",
-        "remembered",
+        "_remembered",
     )
     made = {
         name

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skein.agent.reading.reading import READ_SECONDS
+from skein.agent.prompt.reading import READ_SECONDS
 from skein.errors import Throttled, Unavailable
 from skein.models.common.storage import Item, Key, Page, Query
 from skein.models.outbox.jobs import RunJob

@@ -1,7 +1,7 @@
 """Runs, their waits, and what repairs them."""
 
 from skein.agent.reading.fallback import read_degraded
-from skein.agent.reading.prefetch import prefetch_keys
+from skein.agent.reading.reader import prefetch_keys
 from skein.models.chats.chat import Chat
 from skein.models.common.address import sms_route
 from skein.models.common.audience import OPEN

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from skein.agent.reading.prefetch import prefetch_keys
+from skein.agent.reading.reader import prefetch_keys
 from skein.models.outbox.jobs import RunJob
 from skein.services.common.parallel import map_threads
 from skein.services.runs.claim import Claim

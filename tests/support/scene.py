@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from skein.agent.reading.reading import Reading
+from skein.agent.prompt.reading import Reading
 from skein.agent.tools import offered
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, Membership

@@ -1,9 +1,9 @@
 """The services of all functions in one object, on one set of ports."""
 
-from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.prompt.token_cache import RememberedTokens
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.reader import Reader
+from skein.agent.sections.builder import PromptBuilder
 from skein.agent.tools.context import ToolServices
 from skein.agent.turn import Turns
 from skein.bootstrap import App

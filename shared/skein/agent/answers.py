@@ -10,10 +10,11 @@ posts the first answer.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from skein.agent.prompt.builder import speaks_in_text
-from skein.agent.prompt.spoken_text import is_silence, speakers_in, spoken, without_labels
+from skein.agent.prompt.reading import Reading
+from skein.agent.prompt.section import speaks_in_text
+from skein.agent.prompt.spoken_text import is_silence, spoken, without_labels
 from skein.agent.reading.expected_answer import answer_expected
-from skein.agent.reading.reading import Reading
+from skein.agent.sections.participants import speakers_in
 from skein.agent.tools.base import Tool
 from skein.agent.tools.send_message import send_message
 from skein.models.common.reason import Reason

@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from skein.agent.reading.reading import Reading
+from skein.agent.prompt.reading import Reading
 from skein.agent.tools import TOOLS
 from skein.agent.tools.base import Tool, refusals_as_tool_errors
 from skein.agent.tools.chats import enter_chat

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from skein.agent.prompt.builder import PromptBuilder
 from skein.agent.reading.loader import ContextLoader
+from skein.agent.sections.builder import PromptBuilder
 from skein.agent.tools import offered
 from skein.errors import NotFound
 from skein.models.common.audience import OPEN

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from skein.agent.reading.history import zone_of_entries
-from skein.agent.reading.reading import keys_of_person
+from skein.agent.prompt.reading import keys_of_person, zone_of_entries
 from skein.errors import NotFound
 from skein.models.common.ownership import scopes_at
 from skein.models.directory.agent import Agent

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from skein.agent.prompt.section import SEPARATOR
-from skein.agent.prompt.sections import identity
+from skein.agent.sections.basics import identity_of
 from skein.agent.tools import enabled
 from skein.errors import Conflict, ModelRejected, NotFound, Unprocessable
 from skein.models.common.storage import Query
@@ -174,7 +174,7 @@ class Replays:
             if IDENTITY in texts:
                 raise Unprocessable("give system_prompt or the section IDENTITY, not both")
             changed = agent.model_copy(update={"system_prompt": system_prompt})
-            texts[IDENTITY] = identity(changed, counter).text
+            texts[IDENTITY] = identity_of(changed, counter).text
         sent = {section.name for section in prompt.sections if section.text}
         missing = sorted(texts.keys() - sent)
         if missing:

@@ -12,11 +12,11 @@ from datetime import datetime
 
 from skein.agent.answers import NOTICES, ending_of, review
 from skein.agent.executor import ToolExecutor
-from skein.agent.prompt.builder import PromptBuilder
+from skein.agent.prompt.reading import Reading
 from skein.agent.reading.held_content import held_by
 from skein.agent.reading.loader import ContextLoader
-from skein.agent.reading.prefetch import prefetch_keys
-from skein.agent.reading.reading import Reading
+from skein.agent.reading.reader import prefetch_keys
+from skein.agent.sections.builder import PromptBuilder
 from skein.agent.tools import offered
 from skein.agent.turn_steps import (
     NO_PROMPT,

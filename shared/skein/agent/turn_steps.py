@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.agent.prompt.builder import speaks_in_text
+from skein.agent.prompt.reading import Reading, current_seq
+from skein.agent.prompt.section import speaks_in_text
 from skein.agent.prompt.spoken_start import spoken_start
-from skein.agent.prompt.spoken_text import speakers_in
 from skein.agent.reading.held_content import held_by
-from skein.agent.reading.reading import Reading
-from skein.agent.reading.trigger import current_seq
+from skein.agent.sections.borrowed import BorrowedItems
+from skein.agent.sections.history import History
+from skein.agent.sections.participants import speakers_in
+from skein.agent.sections.threads import Threads
 from skein.agent.tools.base import Tool
 from skein.agent.tools.context import Activation
 from skein.agent.tools.runs import end_run
@@ -162,14 +164,15 @@ class ModelSteps:
         """
         if prompt is None:
             return recording(activation.claim, step, shown=None, marks=marks)
-        run, chat, threads = activation.run, reading.chat, reading.workspace.threads
-        thread, borrowed = threads.active, reading.other_chats.borrowed
+        run, chat, threads = activation.run, reading.chat, reading.of(Threads)
+        thread, borrowed = threads.active, reading.of(BorrowedItems).context
+        seq = reading.of(History).shown_seq
         if "core_memories_over_budget" in prompt.marks:
             self.metrics.count("CoreMemoriesOverBudget")
         return recording(
             activation.claim,
             with_prompt(step, prompt),
-            shown=ShownHistory(chat_id=chat.id, seq=reading.history.shown_seq) if chat else None,
+            shown=ShownHistory(chat_id=chat.id, seq=seq) if chat else None,
             held=held_by(reading, activation.run),
             borrowed=borrowed.shown if borrowed is not None else None,
             marks=(*prompt.marks, *marks),
@@ -219,7 +222,8 @@ def reset_to_answer(run: Run, reading: Reading) -> ShownHistory | None:
     if reading.chat is None or reading.chat.id != run.chat_id:
         return None
     seq = current_seq(run, reading.chat)
-    if seq is None or not any(one.seq == seq and one.resets for one in reading.history.messages):
+    messages = reading.of(History).messages
+    if seq is None or not any(one.seq == seq and one.resets for one in messages):
         return None
     return ShownHistory(chat_id=reading.chat.id, seq=seq)
 

@@ -1,12 +1,12 @@
 """Composition of reading and prompts, for the run worker and the preview."""
 
-from skein.agent.prompt.builder import PromptBuilder
+from skein.agent.prompt.reading import READ_SECONDS
 from skein.agent.prompt.token_cache import RememberedTokens
 from skein.agent.reading.cache import ContextCache
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.reader import Reader
-from skein.agent.reading.reading import READ_SECONDS
-from skein.agent.reading.recalled import PromptRecall
+from skein.agent.sections.builder import PromptBuilder
+from skein.agent.sections.recalled import PromptRecall
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.recall import RecallReader
 from skein.services.common.circuit_breaker import CircuitBreaker, GuardedReads

@@ -372,7 +372,7 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
         source_chat_id="chat_9",
         source_title="Elsewhere",
         messages=(
-            BorrowedMessage(author="Caller", sender=caller.ref, text="Borrowed words"),
+            BorrowedMessage(author="Caller", sender=caller.ref, text="BorrowedItems words"),
             BorrowedMessage(author="Ann", sender=BEN.ref, text="A namesake's words"),
         ),
         audience=audience,
@@ -399,9 +399,9 @@ def test_summaries_and_borrowed_words_are_shown_to_ann_as_they_were_to_the_calle
     )
     prompt = [s.text for s in world.app.preview.show(TENANT, COACH.id, chat_id).sections]
     assert any("She ran." in section for section in prompt)
-    [shown] = [section for section in prompt if "Borrowed words" in section]
+    [shown] = [section for section in prompt if "BorrowedItems words" in section]
     assert shown.splitlines()[3:] == [
-        '  Ann: "Borrowed words"',
+        '  Ann: "BorrowedItems words"',
         '  Ann (2): "A namesake\'s words"',
     ]
     item = world.table.get(borrowed.key)

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.agent.reading.other_chats import OtherChats
-from skein.agent.reading.reading import AgentItems
+from skein.agent.sections.history import History
+from skein.agent.sections.threads import Threads
+from skein.agent.sections.trigger import ShownTrigger
 from skein.models.common.ownership import Owner
 from skein.models.config.overrides import Overrides, StackOverridesChange, TenantOverridesChange
 from skein.services.config.rollout import gets_context, share_of
@@ -167,8 +168,7 @@ def test_reading_without_context_holds_no_memory() -> None:
     [run] = world.runs()
     reading = world.app.context_loader.fresh(run, world.stored_chat(), world.membership(COACH))
     assert reading.prompt_mark == "context_off"
-    assert reading.items == AgentItems()
-    assert reading.other_chats == OtherChats()
+    assert {type(items) for items in reading.items} == {History, ShownTrigger, Threads}
 
 
 def test_agent_after_context_is_enabled_sees_earlier_messages() -> None:

@@ -8,7 +8,7 @@ import pytest
 from skein.models.common.ownership import Owner
 from skein.services.common import text_search
 from skein.services.common.text_search import EmbeddingCache, closest
-from skein.services.memory import consolidation
+from skein.services.memory import shown
 from tests.support.builders import NOON, TENANT, World, embeddings
 from tests.unit.memory.test_consolidation import COACH, HUSAM, asked, group, quiet, remembers, texts
 
@@ -35,7 +35,7 @@ def test_close_core_memory_is_named_with_its_date() -> None:
 
 
 def test_close_core_memory_beyond_the_budget_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consolidation, "CORE_MEMORY_TOKENS", 100)
+    monkeypatch.setattr(shown, "CORE_MEMORY_TOKENS", 100)
     world = group()
     newer = [f"On day {n} the office is closed, and nobody answers the phone." for n in range(12)]
     known(world, OLD, "Invoices go out on Mondays.", *newer)

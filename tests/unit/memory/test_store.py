@@ -16,10 +16,10 @@ from skein.models.memory.memory import JOURNAL_DAYS, Memory
 from skein.services.common.text_search import EmbeddingCache
 from skein.services.memory import store as remembering
 from skein.services.memory.search import MemorySearch
-from skein.services.memory.store import core_in_budget, live_items, searchable_memories
+from skein.services.memory.store import searchable_memories
 from skein.services.memory.writes import MemoryDraft, MemoryWrites, remember
 from tests.fakes.table import MemoryTable
-from tests.support.builders import NOON, TENANT, World, embeddings, tokens
+from tests.support.builders import NOON, TENANT, World, embeddings
 
 OWNER = Owner(
     tenant=TENANT,
@@ -61,12 +61,7 @@ def keep(
 
 
 def live(world: World, reach: Reach = OWNER.reach) -> list[Memory]:
-    found = [
-        Memory.from_item(item)
-        for scope in reach.scopes
-        for item in live_items(world.table, reach.tenant, reach.agent_id, scope)
-    ]
-    return [each for each in found if not each.faded(world.clock.now()) and reach.shows(each)]
+    return searchable_memories(world.table, reach, now=world.clock.now())
 
 
 def texts(memories: Sequence[Memory]) -> list[str]:
@@ -216,18 +211,6 @@ def test_a_faded_entry_is_not_remembered_whether_the_table_has_tidied_up_or_not(
     assert texts(live(world)) == ["Ann likes tea"]
 
 
-def test_more_core_memories_than_one_reading_holds_do_not_hide_the_journal(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(remembering, "MAX_LIVE", 5)
-    world = World()
-    keep(world, *(core(f"Core {n}") for n in range(9)), *(journal(f"Note {n}") for n in range(3)))
-    assert texts(live(world)) == [
-        *(f"Core {n}" for n in (8, 7, 6, 5, 4)),
-        *(f"Note {n}" for n in (2, 1, 0)),
-    ]
-
-
 class SmallPages(MemoryTable):
     """Gives four items at once, as DynamoDB gives a megabyte, however many are wanted."""
 
@@ -241,7 +224,6 @@ def test_memories_beyond_one_page_are_known() -> None:
     world.table = table
     for n in range(9):
         keep(world, core(f"Core {n}"))
-    assert "Core 0" not in texts(live(world))
     assert world.app.memories.add(OWNER, "core 0", "core", made_by="tool").known
     known = searchable_memories(table, OWNER.reach, now=world.clock.now())
     assert remember(OWNER, [core("CORE 1")], known, now=NOON, ids=world.ids) == MemoryWrites(
@@ -258,25 +240,6 @@ def test_no_more_than_five_thousand_are_looked_through(monkeypatch: pytest.Monke
     keep(world, *(core(f"Core {n}") for n in range(9)))
     known = searchable_memories(world.table, OWNER.reach, now=world.clock.now())
     assert texts(known) == [f"Core {n}" for n in (8, 7, 6, 5, 4)]
-
-
-def test_constitutional_memories_and_the_newest_core_ones_stay_within_the_budget() -> None:
-    world = World()
-    world.app.memories.add(OWNER, "The oldest law", "core", made_by="api", constitutional=True)
-    for n in range(10):
-        keep(world, core(f"Memory number {n} of ten"))
-    memories = live(world)
-    line = tokens().count("  - [2026-02-18] Memory number 1 of ten\n")
-    law = tokens().count("  - [2026-02-18] The oldest law\n")
-
-    def shown(budget: int) -> list[str]:
-        return texts(core_in_budget(memories, tokens(), budget))
-
-    newest = ["The oldest law", *(f"Memory number {n} of ten" for n in (7, 8, 9))]
-    assert shown(law + 3 * line) == newest
-    assert shown(law + 4 * line - 1) == newest
-    assert shown(0) == ["The oldest law"]
-    assert len(shown(10_000)) == 11
 
 
 def test_a_partition_of_another_agent_or_tenant_is_never_read() -> None:

@@ -2,12 +2,11 @@
 
 import pytest
 
-from skein.agent.prompt.names import Names, legend, participants, participants_of
-from skein.agent.prompt.section import Section
+from skein.agent.prompt.names import Names, legend, participants_of
 from skein.models.api.directory import UserChange
 from skein.models.chats.names import plain_name
 from skein.models.common.base import NamedMember
-from tests.support.builders import TENANT, World, bot, person, tokens
+from tests.support.builders import TENANT, World, bot, person
 
 COACH = bot()
 ANN, OTHER_ANN, THIRD = (person(f"usr_ann{n}", "Ann") for n in range(3))
@@ -159,28 +158,6 @@ def test_names_of_other_chats_follow_those_of_the_chat() -> None:
     world = _chat(HUSAM, ANN)
     names = Names.of(COACH.ref, world.stored_chat()).joined([OTHER_ANN, HUSAM])
     assert (names[OTHER_ANN], names[HUSAM], names[ANN]) == ("Ann (2)", "Husam", "Ann")
-
-
-def test_legend_without_room_keeps_senders_and_counts_the_others() -> None:
-    people = [person(f"usr_{number}", f"Person \u200b{number}") for number in range(40)]
-    world = _chat(*people)
-    world.post("Hello", people[30])
-    chat, messages = world.stored_chat(), world.messages()
-    names = Names.of(COACH.ref, chat, messages)
-
-    def shown(limit: int) -> Section:
-        return participants(names, chat, messages, limit, tokens(), with_ids=True)
-
-    whole = shown(100_000)
-    without_ids, few = shown(whole.tokens - 1), shown(60)
-    assert "id usr_5" in whole.text
-    assert "id usr_5" not in without_ids.text
-    assert 'named "Person' in without_ids.text
-    assert few.tokens <= 60
-    assert "Person 30 (human)" in few.text
-    assert "Coach (agent, you)" in few.text
-    assert few.text.endswith(" more")
-    assert "named" not in few.text
 
 
 def test_stored_name_is_that_of_the_reference() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.agent.prompt.payload import payload_block
-from tests.unit.prompt.test_builder_forgery import hostile
+from tests.unit.sections.test_builder_forgery import hostile
 
 VALUES = st.recursive(
     hostile(6)

@@ -2,13 +2,14 @@
 
 import random
 import tracemalloc
-from dataclasses import replace
 
 import pytest
 
+from skein.agent.prompt.reading import Reading
 from skein.agent.reading.cache import ContextCache
 from skein.agent.reading.reader import Reader
-from skein.agent.reading.reading import Reading
+from skein.agent.sections.history import History
+from skein.agent.sections.memories import Memories
 from skein.models.chats.chat import Message
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
@@ -82,8 +83,8 @@ def learn(world: World, text: str, audience: Audience = OPEN) -> str:
 
 def shown(reading: Reading) -> Reading:
     """What counts of a reading; two at the same time are equal in it."""
-    memories = sorted(reading.items.memories, key=lambda memory: memory.id)
-    return replace(reading, items=replace(reading.items, memories=tuple(memories)))
+    memories = sorted(reading.of(Memories).memories, key=lambda memory: memory.id)
+    return reading.having(Memories(tuple(memories)))
 
 
 # ---------------------------------------------------------------------- never stale
@@ -95,9 +96,9 @@ def test_another_containers_change_is_seen_at_the_next_turn() -> None:
     for container in (first, second):
         container.read()
     memory_id = learn(world, "Ana runs")
-    assert [m.text for m in first.read().items.memories] == ["Ana runs"]
+    assert [m.text for m in first.read().of(Memories).memories] == ["Ana runs"]
     world.app.memories.delete(REACH, memory_id)
-    assert first.read().items.memories == second.read().items.memories == ()
+    assert first.read().of(Memories).memories == second.read().of(Memories).memories == ()
 
 
 def test_write_during_reading_is_in_the_next_reading() -> None:
@@ -117,7 +118,7 @@ def test_write_during_reading_is_in_the_next_reading() -> None:
 
     world.table.query = meanwhile  # type: ignore[method-assign]
     container.read()
-    assert [m.text for m in container.read().items.memories] == ["Ana runs"]
+    assert [m.text for m in container.read().of(Memories).memories] == ["Ana runs"]
 
 
 def test_messages_are_read_on_from_the_newest_that_is_known() -> None:
@@ -129,12 +130,12 @@ def test_messages_are_read_on_from_the_newest_that_is_known() -> None:
     world.post("and one more", HUSAM)
     world.table.log.clear()
     reading = container.read()
-    assert [m.seq for m in reading.history.messages] == list(
-        range(reading.history.messages[0].seq, 63)
+    assert [m.seq for m in reading.of(History).messages] == list(
+        range(reading.of(History).messages[0].seq, 63)
     )
-    assert reading.history.messages[-1].text == "and one more"
-    assert [m.seq for m in reading.history.messages] == [
-        m.seq for m in Container(world).read().history.messages
+    assert reading.of(History).messages[-1].text == "and one more"
+    assert [m.seq for m in reading.of(History).messages] == [
+        m.seq for m in Container(world).read().of(History).messages
     ]
 
 
@@ -146,7 +147,7 @@ def test_messages_before_reset_stay_hidden_after_further_reads() -> None:
     for text in ("my secret", "reset", "and now?"):
         world.post(text, HUSAM, chat_id="chat_2")
     reading = container.read("chat_2")
-    assert [m.text for m in reading.history.messages] == ["reset", "and now?"]
+    assert [m.text for m in reading.of(History).messages] == ["reset", "and now?"]
     assert shown(reading) == shown(Container(world).read("chat_2"))
 
 
@@ -157,7 +158,7 @@ def test_erasure_invalidates_the_whole_cache() -> None:
     key = Message.key_of(TENANT, "chat_1", 1)
     world.table.write(Update(key, set={"text": "[erased]"}))
     world.table.write(Update(world.stored_chat().key, add={"epoch": 1, "version": 1}))
-    assert [m.text for m in container.read().history.messages] == ["[erased]"]
+    assert [m.text for m in container.read().of(History).messages] == ["[erased]"]
 
 
 @pytest.mark.parametrize("rounds", [120, pytest.param(400, marks=pytest.mark.slow)])

@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from skein.agent.reading.reading import Reading
+from skein.agent.prompt.reading import Reading
+from skein.agent.sections.history import History
+from skein.agent.sections.memories import Memories
+from skein.agent.sections.threads import Threads
+from skein.agent.sections.trigger import ShownTrigger
+from skein.agent.sections.your_chats import YourChats
 from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
@@ -51,10 +56,10 @@ def test_items_made_before_join_are_not_read_for_the_new_member(
     world.app.threads.create(MADE_HERE, {"concern": "Mango"})
     asked_by_service(world, audience=FOR_HUSAM)
     reading = read_there(world)
-    assert bool(reading.items.memories) is shown
-    assert bool(reading.workspace.threads.pending) is shown
-    assert (reading.history.fuller is not None) is shown
-    assert bool(reading.other_chats.live_runs) is shown
+    assert bool(reading.of(Memories).memories) is shown
+    assert bool(reading.of(Threads).pending) is shown
+    assert (reading.of(History).fuller is not None) is shown
+    assert bool(reading.of(YourChats).live_runs) is shown
 
 
 @pytest.mark.parametrize("may_be_shown", [True, False])
@@ -75,8 +80,11 @@ def test_origin_of_a_resumed_run_is_read_only_where_it_may_be_shown(*, may_be_sh
     )
     world.table.write(Put(run.key, run.to_item(NOON)))
     reading = read(world, run, "chat_2")
-    assert reading.trigger.may_be_shown is may_be_shown
-    assert (reading.trigger.home is not None, reading.trigger.message is not None) == (
+    assert reading.of(ShownTrigger).may_be_shown is may_be_shown
+    assert (
+        reading.of(ShownTrigger).home is not None,
+        reading.of(ShownTrigger).message is not None,
+    ) == (
         may_be_shown,
         may_be_shown,
     )
@@ -102,6 +110,6 @@ def test_title_of_home_is_read_for_its_current_members(*, there: bool, title: st
         active_chat_id="chat_2",
         created_at=NOON,
     )
-    reading = read(world, run, "chat_2")
-    assert reading.trigger.home is not None
-    assert reading.trigger.home.title == title
+    home = read(world, run, "chat_2").of(ShownTrigger).home
+    assert home is not None
+    assert home.title == title

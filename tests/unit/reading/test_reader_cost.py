@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from skein.agent.reading.reading import Reading
+from skein.agent.prompt.reading import Reading
+from skein.agent.sections.borrowed import BorrowedItems
+from skein.agent.sections.goals_and_plans import Goals, Plans
+from skein.agent.sections.history import History
+from skein.agent.sections.memories import Memories
+from skein.agent.sections.other_conversations import OtherSummaries
+from skein.agent.sections.your_chats import YourChats
 from skein.agent.tools import enabled
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Membership, Message
@@ -287,13 +293,12 @@ def test_a_context_is_read_in_two_rounds_and_at_most_six_calls(kind: str) -> Non
     assert table.singles == ROUNDS - 1
     assert crowded.calls == FIRST_ROUND[kind] + 1 + SEARCHES[kind]
     assert FIRST_ROUND[kind] + 1 <= CALLS
-    assert (
-        len(reading.items.goals) == len(reading.items.plans) == len(reading.items.memories) == 100
-    )
-    assert len(reading.other_chats.listed) == 20
-    assert reading.history.before is not None
-    assert reading.other_chats.borrowed is not None
-    assert all(own.member.summary for own in reading.other_chats.elsewhere)
+    owned = reading.of(Goals).goals, reading.of(Plans).plans, reading.of(Memories).memories
+    assert [len(items) for items in owned] == [100, 100, 100]
+    assert len(reading.of(YourChats).listed) == 20
+    assert reading.of(History).before is not None
+    assert reading.of(BorrowedItems).context is not None
+    assert len(reading.of(OtherSummaries).chats) == 10
 
 
 @pytest.mark.parametrize("times", [1, pytest.param(10, marks=pytest.mark.slow)])
@@ -302,8 +307,8 @@ def test_a_context_costs_the_same_however_much_lies_behind(kind: str, times: int
     few, some = Crowded(kind, chats=10), Crowded(kind, messages=200, chats=60)
     many = Crowded(kind, messages=400 * times, chats=500 * times, ended=100 * times)
     many.confide(200 * times)
-    assert len(few.read().other_chats.listed) == 11
-    assert len(some.read().other_chats.listed) == len(many.read().other_chats.listed) == 20
+    assert len(few.read().of(YourChats).listed) == 11
+    assert [len(one.read().of(YourChats).listed) for one in (some, many)] == [20, 20]
     assert many.calls == some.calls == few.calls
     assert many.bytes <= some.bytes * 1.01
 
@@ -336,7 +341,7 @@ def test_a_context_takes_little_time_of_our_own(kind: str) -> None:
         reading = world.app.reader.read(crowded.run, crowded.chat, membership)
         world.app.prompt_builder.build(crowded.run, reading, tools)
         taken.append(time.process_time() - begun)
-    assert len(reading.history.messages) == 50
+    assert len(reading.of(History).messages) == 50
     milliseconds = statistics.median(taken[1:]) * 1_000
     print(f"\na context of a {kind} chat takes {milliseconds:.1f} ms of our own")  # noqa: T201
     assert milliseconds < 60

@@ -5,18 +5,19 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.agent.prompt.documents import (
+from skein.agent.prompt.document_text import (
     SHOWN_CHARACTERS,
+    ShownDocument,
     document_head,
     document_text,
-    global_documents,
     missing_text,
 )
 from skein.agent.prompt.section import SEPARATOR
-from skein.agent.reading.workspace import ShownDocument
+from skein.agent.sections.documents import Documents, global_documents
 from skein.models.common.audience import OPEN
 from skein.models.workspace.document import Document
 from tests.support.builders import NOON, TENANT, tokens
+from tests.support.sections import given as input_of
 
 LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 PIECES = [*LINE_ENDS, *"ab=|[] :", "INSTRUCTIONS:", "=== x (a/b, v1) ===", "[cut: 1"]
@@ -96,25 +97,25 @@ def test_invisible_characters_are_replaced_by_visible_ones() -> None:
 
 
 def test_the_chats_documents_stand_behind_the_agents_own() -> None:
-    shown = [
+    shown = (
         ShownDocument("rules", document("Be kind.", name="rules")),
         ShownDocument("agenda", document("1. Hi", name="agenda"), of_chat=True),
-    ]
-    section = global_documents(shown, 1_000, tokens())
+    )
+    section = global_documents(input_of(Documents(shown)))
     assert section is not None
     assert section.text == (
         "GLOBAL DOCUMENTS:\n=== rules (v1) ===\n| Be kind.\n"
         "  of the active chat:\n=== agenda (v1) ===\n| 1. Hi"
     )
     assert section.tokens == tokens().count(section.text + SEPARATOR)
-    assert global_documents([], 1_000, tokens()) is None
+    assert global_documents(input_of()) is None
 
 
 def test_where_room_is_short_each_document_is_cut_further_and_says_so() -> None:
-    shown = [
+    shown = tuple(
         ShownDocument(f"doc {n}", document("word " * 2_000, name=f"doc {n}")) for n in range(3)
-    ]
-    whole = global_documents(shown, 100_000, tokens())
+    )
+    whole = global_documents(input_of(Documents(shown)))
     assert whole is not None
     assert "[cut" not in whole.text
     for limit in (4_000, 1_000, 300):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skein.agent.prompt.documents import SHOWN_CHARACTERS
-from skein.agent.prompt.skills import skills
+from skein.agent.prompt.document_text import SHOWN_CHARACTERS
+from skein.agent.sections.skills import skills_section
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.storage import Put
@@ -321,7 +321,7 @@ def test_skills_that_do_not_fit_are_named_and_never_cut() -> None:
         ),
         ("lost",),
     )
-    section = skills(chosen, 200, tokens(), may_read=True)
+    section = skills_section(chosen, 200, tokens(), may_read=True)
     assert section is not None
     assert section.text == (
         f"SKILLS:\n  [core]\n    {('Care. ' * 50).strip()}\n  [short]\n    Brief.\n"
@@ -330,7 +330,7 @@ def test_skills_that_do_not_fit_are_named_and_never_cut() -> None:
     least = section.within(1).text
     assert "[core]" in least
     assert "no room for: long, short" in least
-    whole = skills(chosen, 10_000, tokens(), may_read=False)
+    whole = skills_section(chosen, 10_000, tokens(), may_read=False)
     assert whole is not None
     assert "no room" not in whole.text
 

@@ -1,16 +1,14 @@
-"""The prompt of an activation, built from a reading: sections, budget, timeline."""
+"""What the sections of a prompt are made of: readings, names, texts, token counts."""
 
 __all__ = [
-    "builder",
-    "documents",
-    "history",
+    "budget",
+    "document_text",
     "names",
+    "payload",
+    "reading",
     "section",
-    "sections",
-    "skills",
     "spoken_start",
     "spoken_text",
-    "threads",
     "timeline",
     "token_cache",
 ]

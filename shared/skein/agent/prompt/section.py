@@ -1,15 +1,110 @@
-"""The section of a prompt: rendered once, counted exactly, and able to shorten itself."""
+"""The section of a prompt: its input, its text, its exact size, and how it is shortened."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from skein.agent.prompt.budget import Frame, shortened
+from skein.agent.prompt.names import Names
+from skein.agent.prompt.reading import Reading
+from skein.agent.prompt.timeline import EntryContext
+from skein.models.chats.chat import Chat
+from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
+from skein.models.runs.completion import ToolSpec
 from skein.models.runs.provenance import EntryProvenance
-from skein.models.runs.run import PromptMark
+from skein.models.runs.run import PromptMark, Run
 from skein.ports import TokenCounter
 
 SEPARATOR = "\n\n"
 FIXED = 100  # the priority of sections that are never shortened
+LIST_SHARE = 5  # a list takes at most a fifth of the prompt's tokens
+SUMMARY_SHARE = 3  # a summary takes at most a third of the history's limit
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """The reply mode and history format of an agent in a chat."""
+
+    reply_mode: ReplyMode
+    history_format: HistoryFormat
+
+    @classmethod
+    def of(cls, agent: Agent, chat: Chat | None) -> "Manner":
+        """Return an agent's manner, with defaults that depend on the kind of chat.
+
+        The defaults are text and roles in a direct chat, and tools and a timeline in a group.
+        Without a chat there are no readers and no history, so the manner is always tools and a
+        timeline.
+        """
+        if chat is None:
+            return cls(reply_mode="tools", history_format="timeline")
+        direct = chat.kind == "direct"
+        return cls(
+            reply_mode=agent.reply_mode or ("text" if direct else "tools"),
+            history_format=agent.history_format or ("roles" if direct else "timeline"),
+        )
+
+
+def speaks_in_text(reading: Reading) -> bool:
+    """Return whether the text of the model's answer is posted in the active chat."""
+    return Manner.of(reading.agent, reading.chat).reply_mode == "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionInput:
+    """The data and the limits that the sections of one prompt are made from.
+
+    Attributes:
+        run: The run, with its trigger.
+        manner: How the agent answers, and how the prompt shows the history.
+        names: The names of members in the prompt.
+        context: How the entries of the history are rendered.
+        tools: The arguments of each offered tool.
+        tokens_left: The tokens for all sections together.
+        counter: The tokenizer of the agent's model.
+        shown: The messages of the history by seq, oldest first.
+    """
+
+    run: Run
+    reading: Reading
+    manner: Manner
+    names: Names
+    context: EntryContext
+    tools: Mapping[str, Collection[str]]
+    tokens_left: int
+    counter: TokenCounter
+    shown: Sequence[int] = ()
+
+    @property
+    def roles(self) -> bool:
+        """Whether the history is a list of messages with roles."""
+        return self.manner.history_format == "roles"
+
+    @property
+    def list_limit(self) -> int:
+        """The token limit of a section that lists items."""
+        return self.tokens_left // LIST_SHARE
+
+    @property
+    def summary_limit(self) -> int:
+        """The token limit of a summary."""
+        return self.reading.config.effective.max_context_tokens // SUMMARY_SHARE
+
+    def offers(self, tool: str) -> bool:
+        """Return whether the model is offered a tool."""
+        return tool in self.tools
+
+    def takes(self, argument: str) -> bool:
+        """Return whether a tool takes an argument."""
+        return any(argument in arguments for arguments in self.tools.values())
+
+
+def arguments_of(tools: Sequence[ToolSpec]) -> dict[str, tuple[str, ...]]:
+    """Return the arguments of tools, by the tool's name."""
+    return {
+        tool.name: tuple(cast("Mapping[str, object]", tool.parameters.get("properties", {})))
+        for tool in tools
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def spoken_start(text: str, names: Iterable[str]) -> str:
 
     Args:
         text: The text of the model so far.
-        names: The names in the prompt; see `speakers_in`.
+        names: The names in the prompt; see `participants.speakers_in`.
 
     Returns:
         A prefix of what `spoken` returns for the whole text; '' if nothing is certain yet.

@@ -9,10 +9,6 @@ import json
 import re
 from collections.abc import Iterable
 
-from skein.agent.prompt.names import YOU, names_in
-from skein.agent.reading.reading import Reading
-from skein.models.chats.names import plain_name
-
 NO_REPLY = "[silence]"
 INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
 WRAPPERS = "*_`~\"'\u201c\u201d\u2018\u2019\u201e\u00ab\u00bb"  # Markdown and quotes
@@ -52,7 +48,7 @@ def spoken(text: str, names: Iterable[str]) -> str:
     its own. Within a sentence, the token stays.
 
     Args:
-        names: The names in the prompt; see `speakers_in`.
+        names: The names in the prompt; see `participants.speakers_in`.
     """
     return without_silence(without_labels(text.strip(), names))
 
@@ -83,12 +79,6 @@ def without_labels(text: str, names: Iterable[str]) -> str:
         if found["entry"]:
             text = _unquoted(text)
     return text
-
-
-def speakers_in(reading: Reading) -> frozenset[str]:
-    """Return the names in a prompt: of the agent, and of the members and senders it shows."""
-    own = plain_name(reading.agent.as_member)
-    return frozenset({YOU, own, *names_in(reading).known.values()})
 
 
 def labels_of(names: frozenset[str]) -> re.Pattern[str]:

@@ -5,9 +5,9 @@ texts are JSON strings without any line break, names are plain, and nothing else
 from a person. As roles, further lines of a message stand behind a bar.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from skein.agent.prompt.names import Names, shown_origin
@@ -24,6 +24,8 @@ TRIGGER_LABEL = "\u2190 TRIGGER"
 RESUME_LABEL = "\u2190 RESUME"
 NOT_DELIVERED = {"all": "[not delivered] ", "part": "[delivered only in part] "}
 MESSAGE_DELETED = "[message deleted]"
+MINUTES_PER_HOUR, HOURS_PER_DAY = 60, 24
+SHOWN_HOURS = 48  # older content shows its age in days
 UTC = ZoneInfo("UTC")
 
 
@@ -52,6 +54,23 @@ class EntryContext:
 def day_line(moment: datetime, zone: ZoneInfo) -> str:
     """Return the line that begins a day in a timeline: `  -- 2026-02-18 --`."""
     return f"  -- {moment.astimezone(zone):%Y-%m-%d} --"
+
+
+def dated(
+    entries: Iterable[tuple[datetime, str]], zone: ZoneInfo, *, end: str = ""
+) -> Iterator[str]:
+    """Yield the lines of entries, with a line before the entries of each day.
+
+    Args:
+        entries: The time of each entry, and its line.
+        end: The end of the lines of days.
+    """
+    day = ""
+    for moment, line in entries:
+        begun, day = day, day_line(moment, zone)
+        if day != begun:
+            yield f"{day}{end}"
+        yield line
 
 
 def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
@@ -142,3 +161,14 @@ def attached(message: Message) -> str:
 def _kind(message: Message) -> str:
     """Return the kind of a keyword or notice in brackets; '' for a text."""
     return "" if message.kind == "text" else f"[{message.kind}] "
+
+
+def ago(span: timedelta) -> str:
+    """Format how long ago something was: in minutes, hours (up to 47) or days."""
+    minutes = int(span.total_seconds()) // 60
+    if minutes < 1:
+        return "just now"
+    if minutes < MINUTES_PER_HOUR:
+        return f"{minutes} min ago"
+    hours = minutes // MINUTES_PER_HOUR
+    return f"{hours} h ago" if hours < SHOWN_HOURS else f"{hours // HOURS_PER_DAY} days ago"

@@ -1,16 +1,9 @@
-"""The reading, which is the data that a prompt is built from."""
+"""The reads of a prompt, which merge what all sections need."""
 
 __all__ = [
     "cache",
     "expected_answer",
     "held_content",
-    "history",
     "loader",
-    "other_chats",
-    "prefetch",
     "reader",
-    "reading",
-    "recalled",
-    "trigger",
-    "workspace",
 ]

@@ -1,6 +1,8 @@
 """Whether someone expects a run's answer in its chat."""
 
-from skein.agent.reading.reading import Reading
+from skein.agent.prompt.reading import Reading
+from skein.agent.sections.history import History
+from skein.agent.sections.trigger import ShownTrigger
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
@@ -34,9 +36,10 @@ def _to_answer(run: Run, home: Chat, reading: Reading) -> list[Message]:
     if first is None or last is None:
         return []
     here = reading.chat is not None and reading.chat.id == home.id
-    found = {one.seq: one for one in reading.history.messages} if here else {}
-    if reading.trigger.message is not None:
-        found[reading.trigger.message.seq] = reading.trigger.message
+    found = {one.seq: one for one in reading.of(History).messages} if here else {}
+    message = reading.of(ShownTrigger).message
+    if message is not None:
+        found[message.seq] = message
     return [message for seq, message in found.items() if first <= seq <= last]
 
 
@@ -45,5 +48,5 @@ def _addresses(message: Message, run: Run, reading: Reading) -> bool:
     if mentions(message.text, {reading.agent.name.casefold()}):
         return True
     agent = MemberRef(kind="agent", id=run.agent_id)
-    own_seqs = {one.seq for one in reading.history.messages if one.sender.ref == agent}
+    own_seqs = {one.seq for one in reading.of(History).messages if one.sender.ref == agent}
     return message.reply_to is not None and message.reply_to in own_seqs

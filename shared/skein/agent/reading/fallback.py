@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from skein.agent.reading.history import History
-from skein.agent.reading.other_chats import OtherChats
-from skein.agent.reading.reading import (
-    AgentItems,
+from skein.agent.prompt.reading import (
     Reading,
+    current_seq,
     found_configuration,
     keys_of_configuration,
 )
-from skein.agent.reading.trigger import ShownTrigger, current_seq
+from skein.agent.sections.history import History
+from skein.agent.sections.threads import Threads
+from skein.agent.sections.trigger import ShownTrigger
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import may_show
@@ -75,6 +75,11 @@ def read_degraded(
     shown = _asked(messages, asked_from, current, me)
     home = chat if chat is not None and chat.id == run.own_chat_id else None
     destination = destination_of(chat)
+    trigger = ShownTrigger(
+        home=home,
+        message=shown[-1] if home and shown else None,
+        may_be_shown=chat is None or home is not None or may_show(run.audience, destination),
+    )
     return Reading(
         agent=agent,
         chat=chat,
@@ -84,12 +89,7 @@ def read_degraded(
         scope=own_scope_of(run, chat),
         now=now,
         config=config,
-        history=History(messages=shown, seen_to=seen_to(seen, messages, shown, me)),
-        trigger=ShownTrigger(
-            home=home,
-            message=shown[-1] if home and shown else None,
-            may_be_shown=chat is None or home is not None or may_show(run.audience, destination),
-        ),
+        items=(History(messages=shown, seen_to=seen_to(seen, messages, shown, me)), trigger),
         snapshot=found_snapshot(chat, member, found),
         prompt_mark="context_unavailable",
     )
@@ -104,7 +104,7 @@ def without_context(run: Run, reading: Reading) -> Reading:
     if reading.chat is not None and run.leaves_messages(reading.chat.id):
         return _reduced(reading, History(seen_to=reading.member.seen_seq if reading.member else 0))
     agent = MemberRef(kind="agent", id=run.agent_id)
-    messages = reading.history.messages
+    messages = reading.of(History).messages
     texts = [message for message in messages if message.kind == "text"]
     current = current_seq(run, reading.chat)
     if current is None:
@@ -115,16 +115,12 @@ def without_context(run: Run, reading: Reading) -> Reading:
 
 
 def _reduced(reading: Reading, history: History) -> Reading:
-    """Return the reading with this history and without anything else but its trigger."""
-    return replace(
-        reading,
-        history=history,
-        other_chats=OtherChats(),
-        items=AgentItems(),
-        person=None,
-        recalled=(),
-        prompt_mark="context_off",
-    )
+    """Return the reading with this history and without anything else but its trigger and threads.
+
+    The run still belongs to its active thread, which the prompt does not show.
+    """
+    items = (history, reading.of(ShownTrigger), reading.of(Threads))
+    return replace(reading, items=items, person=None, prompt_mark="context_off")
 
 
 def seen_to(

@@ -9,9 +9,9 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from skein.agent.prompt.reading import READ_SECONDS, Reading, person_at
 from skein.agent.reading.fallback import can_degrade, read_degraded, without_context
 from skein.agent.reading.reader import NOTHING, Reader
-from skein.agent.reading.reading import READ_SECONDS, Reading, person_at
 from skein.errors import Rejected, Unavailable
 from skein.models.chats.chat import Chat, Membership
 from skein.models.runs.run import Run

@@ -1,60 +1,51 @@
-"""The reader, which reads the data of a prompt in two rounds of calls.
+"""The reader, which reads the items of all sections in two rounds of calls.
 
 Round one runs in parallel. It queries the messages, the keys of other chats, and the agent's own
-items. Round two gets the chats of those keys, and other items by key, in one batch call. A second
-batch follows only if the active thread uses skills that the tenant wrote. The number of calls does
-not grow with the length of a chat or the number of chats.
+items. Round two gets the chats of those keys, and the items that sections name by key, in one batch
+call. A second batch follows only if sections name further keys then: the active thread uses skills
+that the tenant wrote. The number of calls does not grow with the length of a chat or the number of
+chats.
 
 Recall adds its calls to round two, and a round of its own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-from skein.agent.reading.cache import ContextCache, KeptReads
-from skein.agent.reading.history import (
-    History,
-    first_seq_to_read,
-    fuller_summary,
-    keys_of_runs_at_work,
-    shown_to,
-    summary_before,
-    zone_of_entries,
-)
-from skein.agent.reading.listeners import found_listeners, keys_of_listeners
-from skein.agent.reading.other_chats import (
-    OtherChats,
+from skein.agent.prompt.reading import (
     OwnChat,
-    found_other_chats,
-    own_chats,
-)
-from skein.agent.reading.reading import (
     Reading,
+    SectionReads,
     found_configuration,
-    found_items,
     keys_of_configuration,
     keys_of_person,
-    person_at,
+    zone_of_entries,
 )
-from skein.agent.reading.recalled import PromptRecall
-from skein.agent.reading.trigger import found_trigger, keys_of_trigger, shown_trigger
-from skein.agent.reading.workspace import WorkspaceKeys, open_threads, workspace_keys
-from skein.models.chats.borrowed import BorrowedContext
+from skein.agent.reading.cache import ContextCache, KeptReads
+from skein.agent.reading.listeners import found_listeners, keys_of_listeners
+from skein.agent.sections.history import History, first_seq_to_read
+from skein.agent.sections.order import ITEMS
+from skein.agent.sections.recalled import PromptRecall, StartedRecall
 from skein.models.chats.chat import Chat, Membership, Message, member_relation
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import scopes_at
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, META, Item, Key, Page, Query
+from skein.models.config.overrides import StackSettings, TenantSettings
+from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.models.live.connection import PersonConnections
+from skein.models.outbox.jobs import RunJob
+from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.runs.run import Run
 from skein.ports import Clock, Table
-from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of, scope_of
+from skein.services.chat_state.audience import audience_of, destination_of, scope_of
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.services.runs.claim import PrefetchedItems
 from skein.settings import Settings
@@ -178,21 +169,21 @@ class Reader:
             prefetched: The items that were just read together with the run.
             began: When the reading began; None recalls no old messages.
         """
-        scope, destination = scope_of(chat), destination_of(chat)
-        own_scope = own_scope_of(run, chat)
-        messages = self._windowed(first.newest, chat)
-        threads = open_threads(run, chat, member, own_scope, first.owned, destination)
-        workspace = workspace_keys(run.tenant, run.agent_id, scope, chat, first.owned, threads)
+        newest = [chat.as_now(Message.from_item(item)) for item in first.newest] if chat else []
+        read = SectionReads(
+            run=run,
+            chat=chat,
+            member=member,
+            now=self.clock.now(),
+            messages=newest,
+            owned=first.owned,
+        )
         recalling = None
         with _read_pool() as pool:
             if began is not None:
-                recalling = self.recall.start(
-                    run, chat, member, messages, prefetched, first.joined, pool
-                )
+                recalling = self.recall.start(read, prefetched, first.joined, pool)
             postings = recalling.posting_keys if recalling is not None else ()
-            keys = _keys_of_round(
-                run, chat, member, first, prefetched, messages, workspace, reserved=len(postings)
-            )
+            keys = _keys_of_round(read, first, prefetched, reserved=len(postings))
             found = {
                 key: item
                 for key, item in prefetched.items()
@@ -206,51 +197,52 @@ class Reader:
                 found |= batch.result()
             else:
                 recalling = recalling.reading_postings(pool)
-        more = workspace.more_keys(found)
-        found |= self.table.get_many(more) if more else {}
+        read = replace(
+            read,
+            found=found,
+            others=_own_chats(found, keys.chats),
+            all_others=first.all_rows and keys.all_chats,
+        )
+        more = [key for key in _keys_of_sections(read) if key not in keys.named]
+        if more:
+            read = replace(read, found=found | self.table.get_many(more))
+        return self._made(replace(read, now=self.clock.now()), recalling, began)
+
+    def _made(
+        self,
+        read: SectionReads,
+        recalling: StartedRecall | None,
+        began: datetime | None,
+    ) -> Reading:
+        """Make the reading from all that was read."""
+        run, chat, member, found = read.run, read.chat, read.member, read.found
         agent, config = found_configuration(run, chat, found, self.settings)
-        last = shown_to(run, chat, member, found)
-        if last is not None:
-            messages = [message for message in messages if message.seq <= last]
-        home, trigger = found_trigger(run, chat, messages, found)
-        if trigger is not None and home is chat and trigger not in messages:
-            messages.insert(0, trigger)
-        now = self.clock.now()
-        person_keys = keys_of_person(chat)
-        person = next((User.from_item(found[k]) for k in person_keys if k in found), None)
-        return Reading(
+        items = tuple(kind.found(read) for kind in ITEMS)
+        person = next((User.from_item(found[k]) for k in keys_of_person(chat) if k in found), None)
+        recalled = self.recall.finish(
+            recalling,
+            found,
+            tokens=config.effective.recall_tokens,
+            zone=zone_of_entries(person, agent.time_zone),
+            began=began or read.now,
+        )
+        reading = Reading(
             agent=agent,
             chat=chat,
             member=member,
-            destination=destination,
-            audience=_audience_of_history(run, chat, messages),
-            scope=own_scope,
-            now=now,
+            destination=read.readers,
+            audience=run.audience,
+            scope=read.own_scope,
+            now=read.now,
             config=config,
-            history=History(
-                messages=tuple(messages),
-                before=summary_before(chat),
-                fuller=fuller_summary(chat),
-            ),
-            trigger=shown_trigger(run, chat, home, trigger),
-            other_chats=_other_chats(run, chat, member, first, keys, found),
-            items=found_items(first.owned, destination, now),
-            workspace=workspace.found(found, destination),
+            items=(*items, recalled),
             person=person,
-            recalled=self.recall.finish(
-                recalling,
-                found,
-                tokens=config.effective.recall_tokens,
-                zone=zone_of_entries(person, agent.time_zone),
-                began=began or now,
+            listeners=(
+                found_listeners(chat, found, read.now) if config.effective.streaming else ()
             ),
-            listeners=found_listeners(chat, found, now) if config.effective.streaming else (),
             snapshot=found_snapshot(chat, member, found),
         )
-
-    @staticmethod
-    def _windowed(newest: Sequence[Item], chat: Chat | None) -> list[Message]:
-        return [chat.as_now(Message.from_item(item)) for item in newest] if chat else []
+        return replace(reading, audience=_audience_of_history(run, chat, reading.of(History)))
 
 
 class _SecondKeys(NamedTuple):
@@ -268,67 +260,87 @@ class _SecondKeys(NamedTuple):
 
 
 def _keys_of_round(
-    run: Run,
-    chat: Chat | None,
-    member: Membership | None,
-    first: _FirstRound,
-    prefetched: PrefetchedItems,
-    messages: Sequence[Message],
-    workspace: WorkspaceKeys,
-    *,
-    reserved: int,
+    read: SectionReads, first: _FirstRound, prefetched: PrefetchedItems, *, reserved: int
 ) -> _SecondKeys:
     """Return the keys of the second round, with as many other chats as fit in one batch.
 
     `reserved` places of the batch are left for the postings of recall.
     """
-    named = [
-        *keys_of_configuration(run, chat),
-        *keys_of_person(chat),
-        *keys_of_trigger(run, chat, messages),
-        *keys_of_runs_at_work(run, chat, member),
-        *_borrowed_keys(run, chat),
-        *workspace.keys,
-        *keys_of_snapshot(chat, member),
-        *keys_of_listeners(run, chat, prefetched),
-    ]
+    run, chat, member = read.run, read.chat, read.member
+    named = dict.fromkeys(
+        [
+            *keys_of_configuration(run, chat),
+            *keys_of_person(chat),
+            *_keys_of_sections(read),
+            *keys_of_snapshot(chat, member),
+            *keys_of_listeners(run, chat, prefetched),
+        ]
+    )
     here = chat.key.pk if chat else None
     others = [pk for pk in first.chat_partitions if pk != here]
     fitting = others[: (MAX_BATCH_GET_KEYS - len(named) - reserved) // 2]
     member_sk = Membership.key_of("", "", MemberRef(kind="agent", id=run.agent_id)).sk
     chats = [Key(pk, sk) for pk in fitting for sk in (META, member_sk)]
-    return _SecondKeys(named, chats, all_chats=fitting == others)
+    return _SecondKeys(list(named), chats, all_chats=fitting == others)
 
 
-def _borrowed_keys(run: Run, chat: Chat | None) -> list[Key]:
-    return [BorrowedContext.key_of(run.tenant, chat.id, run.agent_id)] if chat else []
+def _keys_of_sections(read: SectionReads) -> Iterable[Key]:
+    """Return the keys that the items of all sections name, each once."""
+    return dict.fromkeys(key for kind in ITEMS for key in kind.keys(read))
 
 
-def _audience_of_history(run: Run, chat: Chat | None, messages: Sequence[Message]) -> Audience:
+def _own_chats(found: Mapping[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
+    """Return the undiscarded chats in which the agent is an active member.
+
+    Args:
+        found: The items that were read.
+        keys: The key of a chat, the key of the agent's membership, and so on in pairs.
+    """
+    chats = []
+    for chat_key, member_key in zip(keys[::2], keys[1::2], strict=True):
+        if chat_key not in found or member_key not in found:
+            continue
+        chat = Chat.from_item(found[chat_key])
+        member = Membership.from_item(found[member_key])
+        if member.active and chat.discarded_at is None:
+            chats.append(OwnChat(chat, member))
+    return chats
+
+
+def _audience_of_history(run: Run, chat: Chat | None, history: History) -> Audience:
     """Return the people who were present for all shown messages; without a chat, the run's."""
     if chat is None:
         return run.audience
-    return audience_of(chat, since_seq=messages[0].seq if messages else 1)
+    return audience_of(chat, since_seq=history.messages[0].seq if history.messages else 1)
 
 
-def _other_chats(
-    run: Run,
-    chat: Chat | None,
-    member: Membership | None,
-    first: _FirstRound,
-    keys: _SecondKeys,
-    found: Mapping[Key, Item],
-) -> OtherChats:
-    borrowed = next((found[key] for key in _borrowed_keys(run, chat) if key in found), None)
-    return found_other_chats(
-        [OwnChat(chat, member)] if chat is not None and member is not None else [],
-        own_chats(found, keys.chats),
-        first.owned,
-        borrowed,
-        destination_of(chat),
-        person=person_at(chat),
-        all_read=first.all_rows and keys.all_chats,
-    )
+def prefetch_keys(job: RunJob) -> list[Key]:
+    """Return the keys of items that most readings need, derived from the job.
+
+    These are items of the agent, the tenant and the person. The keys are a guess. A right guess
+    saves a call, and a wrong one costs some read capacity. A reading gets all other items that it
+    needs.
+
+    Raises:
+        ValueError: The job's run id is invalid.
+    """
+    tenant, agent_id = job.tenant, job.agent_id
+    keys = [
+        Agent.key_of(tenant, agent_id),
+        TenantSettings.key_of(tenant),
+        StackSettings.key_for(job.run_id),
+        Allowance.key_of(tenant, owner_of_shard(0)),
+        *(key for kind in ITEMS for key in kind.guess(job)),
+    ]
+    home = Run.home_of(job.run_id)
+    if job.user_id is not None:
+        keys.append(User.key_of(tenant, job.user_id))
+        keys.append(Allowance.key_of(tenant, owner_of_user(job.user_id)))
+        if home.startswith("chat_"):
+            person = MemberRef(kind="user", id=job.user_id)
+            keys.append(Membership.key_of(tenant, home, person))
+            keys.append(PersonConnections.key_of(tenant, job.user_id))
+    return keys
 
 
 @contextmanager

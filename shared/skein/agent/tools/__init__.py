@@ -7,8 +7,9 @@ To add a tool, write a function with `@tool` in one of the modules of `MODULES`,
 from collections.abc import Sequence
 from typing import get_args
 
-from skein.agent.prompt.builder import speaks_in_text
-from skein.agent.reading.reading import Reading
+from skein.agent.prompt.reading import Reading
+from skein.agent.prompt.section import speaks_in_text
+from skein.agent.sections.your_chats import listed_elsewhere
 from skein.agent.tools import (
     borrow_context,
     chats,
@@ -68,7 +69,7 @@ def offered(reading: Reading) -> tuple[Tool, ...]:
     tools = enabled(reading.agent.enabled_tools)
     if reading.chat is None or not speaks_in_text(reading):
         return tools
-    others = any(may_show(reading.destination, chat.readers) for chat in reading.elsewhere)
+    others = any(may_show(reading.destination, chat.readers) for chat in listed_elsewhere(reading))
     elsewhere = [for_other_chats()] if others else []
     instead: dict[str, Sequence[Tool]] = {
         send_message.name: elsewhere,

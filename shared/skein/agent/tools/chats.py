@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.prompt.history import dated, history_zone
-from skein.agent.prompt.names import askers, legend, names_in, participants_of
-from skein.agent.prompt.timeline import EntryContext, timeline_entry
+from skein.agent.prompt.names import askers, legend, participants_of
+from skein.agent.prompt.timeline import EntryContext, dated, timeline_entry
+from skein.agent.sections.participants import names_in
 from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, words_of
@@ -74,7 +74,7 @@ def _shown(
     context = EntryContext(
         names=names,
         destination=call.reading.destination,
-        zone=history_zone(call.reading),
+        zone=call.reading.entries_zone,
         seen_seq=member.seen_seq,
     )
     shown: list[tuple[Message, str]] = []

@@ -26,7 +26,8 @@ items, and never narrow the audience of an item.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from skein.agent.reading.reading import Reading
+from skein.agent.prompt.reading import Reading
+from skein.agent.sections.history import History
 from skein.errors import Correctable, Failed
 from skein.models.chats.chat import Message
 from skein.models.common.audience import Audience
@@ -216,7 +217,7 @@ def material_of(call: ToolContext, *items: str) -> MadeFrom:
     if run.resumed is not None and run.resumed.seq is not None:
         answer = run.resumed.seq
         made = made.joined(_messages(reading, run.resumed.chat_id, answer, answer))
-    shown = reading.history.messages
+    shown = reading.of(History).messages
     if made.nothing and reading.chat is not None and shown:
         made = _messages(reading, reading.chat.id, shown[0].seq, shown[-1].seq)
     return made.naming(items)
@@ -227,7 +228,8 @@ def _messages(
 ) -> MadeFrom:
     """Return the provenance of a span of messages, as far as the reading knows who wrote them."""
     here = reading.chat is not None and reading.chat.id == chat_id
-    shown = {message.seq: message.sender.ref for message in reading.history.messages if here}
+    messages = reading.of(History).messages
+    shown = {message.seq: message.sender.ref for message in messages if here}
     if by is not None:
         shown.setdefault(last, by)
     asked = range(first, last + 1)

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from skein.agent.prompt.documents import SHOWN_CHARACTERS, document_text, named
-from skein.agent.prompt.skills import skill_text
+from skein.agent.prompt.document_text import SHOWN_CHARACTERS, document_text, named
+from skein.agent.sections.skills import skill_text
 from skein.agent.tools.arguments import LINE, MAX_NUMBER, MAY_BE_EMPTY, TEXT, Count, Id, Query
 from skein.agent.tools.base import refusals_as_tool_errors, tool
 from skein.agent.tools.context import ToolContext, own_scope, reach_at

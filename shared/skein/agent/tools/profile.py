@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from skein.agent.reading.reading import person_at, profile_audience
+from skein.agent.prompt.reading import person_at, profile_audience
+from skein.agent.sections.history import History
 from skein.agent.tools.arguments import LINE, TEXT
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, content_of
@@ -63,7 +64,7 @@ def _source(call: ToolContext, person: NamedMember) -> ProfileSource:
     first, last = trigger.from_seq or 0, trigger.seq or 0
     messages = [
         one
-        for one in reading.history.messages
+        for one in reading.of(History).messages
         if one.sender.ref == person.ref and (first <= one.seq <= last or one.seq == reply)
     ]
     return ProfileSource(

@@ -4,8 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.prompt.history import history_zone
-from skein.agent.prompt.names import names_in
+from skein.agent.sections.participants import names_in
 from skein.agent.tools.arguments import Id, Moment, Query
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, readers_of, words_of
@@ -32,7 +31,7 @@ def recall(
 ) -> str:
     """Search old messages of all your chats."""
     run, reading = call.activation.run, call.reading
-    zone = history_zone(reading)
+    zone = reading.entries_zone
     try:
         first_at = seconds_of(from_, zone, last=False) if from_ else None
         last_at = seconds_of(to, zone, last=True) if to else None

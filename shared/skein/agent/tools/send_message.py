@@ -7,8 +7,10 @@ from typing import Annotated
 
 from pydantic import Field, create_model
 
-from skein.agent.prompt.builder import speaks_in_text
-from skein.agent.prompt.spoken_text import speakers_in, spoken
+from skein.agent.prompt.section import speaks_in_text
+from skein.agent.prompt.spoken_text import spoken
+from skein.agent.sections.participants import speakers_in
+from skein.agent.sections.trigger import ShownTrigger
 from skein.agent.tools.arguments import TEXT, Id, MessageNumber
 from skein.agent.tools.base import Tool, tool
 from skein.agent.tools.context import ToolContext
@@ -151,8 +153,8 @@ def _made_for(call: ToolContext) -> Audience:
 
 def _origin(call: ToolContext, target: str) -> Origin | None:
     """Return the origin of a message, if it goes to another chat than the run's."""
-    run, reading = call.activation.run, call.reading
-    message, home = reading.trigger.message, reading.trigger.home
+    run, trigger = call.activation.run, call.reading.of(ShownTrigger)
+    message, home = trigger.message, trigger.home
     if message is None or home is None or target == run.chat_id:
         return None
     return Origin(

@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
-from skein.agent.prompt.documents import (
+from skein.agent.prompt.document_text import (
     SHOWN_CHARACTERS,
     STEPS,
+    ShownDocument,
     texts_of,
 )
-from skein.agent.prompt.skills import skill_text
-from skein.agent.prompt.threads import thread_text
-from skein.agent.reading.workspace import ShownDocument
+from skein.agent.sections.skills import skill_text
+from skein.agent.sections.threads import thread_text
 from skein.agent.tools.arguments import LINE, MAY_BE_EMPTY, TEXT, Id, Priority
 from skein.agent.tools.base import refusals_as_tool_errors, tool
 from skein.agent.tools.context import ToolContext, owner_at, reach_at

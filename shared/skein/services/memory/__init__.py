@@ -8,5 +8,5 @@ __all__ = [
     "memories",
     "reflection",
     "search",
-    "store",
+    "shown",
 ]

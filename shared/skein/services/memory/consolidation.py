@@ -48,8 +48,8 @@ from skein.services.memory.extraction import (
     KnownMemories,
     extraction_question,
 )
-from skein.services.memory.search import newest_first
-from skein.services.memory.store import CORE_MEMORY_TOKENS, core_in_budget, searchable_memories
+from skein.services.memory.shown import core_in_budget, newest_first
+from skein.services.memory.store import searchable_memories
 from skein.services.memory.transcript import ConsolidationTarget, TimeZones, joins_of, reach_of
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
@@ -226,7 +226,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         """Ask the agent's model which memories and profile values to make from a chunk."""
         target, chunk = batch.target, batch.chunk
         live = searchable_memories(self.table, reach_of(batch.owner), now=self.clock.now())
-        core = core_in_budget(live, self.tokens, CORE_MEMORY_TOKENS)
+        core = core_in_budget(live, self.tokens)
         known = KnownMemories.of(core, self._close_to(chunk, live))
         return extraction_question(
             target.agent,

@@ -31,7 +31,8 @@ from skein.services.common.model_json import json_object_in
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
 from skein.services.common.quoting import quoted
-from skein.services.memory.store import CORE_MEMORY_TOKENS, core_in_budget, searchable_memories
+from skein.services.memory.shown import core_in_budget
+from skein.services.memory.store import searchable_memories
 from skein.services.memory.writes import double_of, superseded
 from skein.settings import Settings
 
@@ -126,7 +127,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     def question(self, claim: ReflectionClaim, batch: Sequence[Memory]) -> Question[ChosenEntries]:
         """Ask the agent's model which entries it wants to keep."""
         core = self._core(claim.job, batch[0].audience)
-        shown = core_in_budget(core, self.tokens, CORE_MEMORY_TOKENS)
+        shown = core_in_budget(core, self.tokens)
         request = ModelRequest(
             model=claim.agent.model or self.settings.default_model,
             messages=question(claim.agent, shown, batch),

@@ -7,6 +7,7 @@ from skein.models.common.ownership import Reach
 from skein.models.memory.memory import Memory
 from skein.ports import Clock, Table
 from skein.services.common.text_search import EmbeddingCache, best_texts
+from skein.services.memory.shown import newest_first
 from skein.services.memory.store import searchable_memories
 
 
@@ -36,8 +37,3 @@ def best_of(
     ordered = newest_first(memories)
     texts = [memory.text for memory in ordered]
     return [ordered[position] for position in best_texts(texts, query, limit, meanings)]
-
-
-def newest_first(memories: Sequence[Memory]) -> list[Memory]:
-    """Sort memories by age, the newest first."""
-    return sorted(memories, key=lambda memory: memory.age, reverse=True)

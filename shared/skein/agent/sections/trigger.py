@@ -1,22 +1,36 @@
-"""The section TRIGGER, which states why the run exists, in sentences."""
+"""TRIGGER: who or what started the run, where, and how its wait ended.
+
+- Read: the trigger's chat and message, if they are not read anyway.
+- Kept: the trigger, if the run's audience lets the readers know it. A run that waited in another
+  chat hides its trigger from readers who were not present for it.
+- Left out: a usual message that the prompt ends with. INSTRUCTIONS state this cause, so that the
+  provider's cache serves it.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from skein.agent.prompt.names import Names
 from skein.agent.prompt.payload import payload_block
-from skein.agent.prompt.section import Section, around
+from skein.agent.prompt.reading import Reading, SectionItems, SectionReads
+from skein.agent.prompt.section import Section, SectionInput, around
 from skein.agent.prompt.timeline import attached
-from skein.agent.reading.reading import Reading
+from skein.agent.sections.history import History, found_trigger
 from skein.models.chats.chat import Chat, Message
+from skein.models.common.audience import may_show
 from skein.models.common.base import NamedMember
+from skein.models.common.provenance import Authors
+from skein.models.common.storage import Key
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger
-from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted
 from skein.services.runs.wakeups import mentions
 
+TRIGGER_GIVES_WAY = 5  # see `Section.priority`
+TRIGGER_SHARE = 8  # the trigger keeps at least an eighth of the prompt
+PAYLOAD_SHARE = 4  # a trigger with a webhook's payload takes at most a quarter
 HIDDEN = {
     "chat_message": "A message in another chat, whose members alone may know it.",
     "manual": "A request in another chat, whose members alone may know it.",
@@ -25,39 +39,67 @@ HIDDEN = {
 }
 
 
-def trigger(
-    run: Run,
-    reading: Reading,
-    names: Names,
-    counter: TokenCounter,
-    *,
-    zone: ZoneInfo,
-    shown: Sequence[int],
-    roles: bool,
-    priority: int,
-    least: int,
-    most_of_payload: int,
-) -> Section | None:
+@dataclass(frozen=True, slots=True)
+class ShownTrigger(SectionItems):
+    """The trigger of a run, as far as readers of the active chat may know.
+
+    Attributes:
+        home: The chat that the run belongs to, if the trigger may be shown.
+        message: The message that triggered the run, if the trigger may be shown.
+        may_be_shown: Whether the trigger may be shown. A run that waited in another chat hides its
+            trigger from readers who were not present for it.
+    """
+
+    home: Chat | None = None
+    message: Message | None = None
+    may_be_shown: bool = True
+
+    @classmethod
+    def keys(cls, read: SectionReads) -> Iterable[Key]:
+        """Return the keys of the trigger's chat and message, except those already read."""
+        run, chat, seq = read.run, read.chat, read.run.trigger.seq
+        home_id = run.own_chat_id
+        if home_id is None:
+            return
+        here = chat is not None and chat.id == home_id
+        if not here:
+            yield Chat.key_of(run.tenant, home_id)
+        if seq is not None and not (here and any(one.seq == seq for one in read.messages)):
+            yield Message.key_of(run.tenant, home_id, seq)
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "ShownTrigger":
+        """Keep the trigger if the readers may know it."""
+        home, message = found_trigger(read)
+        if home is not read.chat:
+            if not may_show(read.run.audience, read.readers):
+                return cls(may_be_shown=False)
+            home = home.titled_for(read.readers) if home is not None else None
+        return cls(home=home, message=message)
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the person who wrote the message; the run's plan names its own authors."""
+        return [Authors.in_digests([self.message.sender.person_id] if self.message else [])]
+
+
+def trigger(given: SectionInput) -> Section | None:
     """Render a run's trigger: who or what started the run, where, and how a wait ended.
 
-    None in a direct chat in roles if the last message of the history started the run and there is
-    no more to say. INSTRUCTIONS states this usual cause, so that the provider's cache serves it.
+    The text of the trigger's message is repeated only if the history does not show the message.
 
-    Args:
-        run: The run, with its trigger.
-        shown: The messages of the active chat that the prompt shows, by seq, oldest first. The
-            text of the trigger's message is repeated only if it is not among them.
-        roles: Whether the message to answer follows the section.
-        priority: The priority of the section; see `Section`.
-        least: The tokens that the section keeps when it is shortened.
-        most_of_payload: The most tokens of the section if it shows a webhook's payload.
+    Returns:
+        The section; None in a direct chat in roles if the last message of the history started the
+        run and there is no more to say.
     """
-    found = reading.trigger
+    run, reading, names, shown = given.run, given.reading, given.names, given.shown
+    counter, priority, roles = given.counter, TRIGGER_GIVES_WAY, given.roles
+    least = given.tokens_left // TRIGGER_SHARE
+    found = reading.of(ShownTrigger)
     message = found.message if found.may_be_shown else None
     here = reading.chat is not None and found.home is not None and reading.chat.id == found.home.id
     last = message is not None and here and message.seq in shown[-1:]
     lines = [
-        *_causes(run, reading, names, zone, roles=roles, last=last),
+        *_causes(run, reading, names, given.context.zone, roles=roles, last=last),
         *_of_resume(run, reading, names, roles=roles),
     ]
     if not lines:
@@ -85,7 +127,7 @@ def trigger(
         return around("TRIGGER", text, frame, counter, priority=priority, least=least)
     # The mark of a cut has a line of its own, without a bar, so that no payload can imitate it.
     section = around("TRIGGER", text, frame, counter, priority=priority, least=least, gap="\n  ")
-    return section.within(most_of_payload)
+    return section.within(given.tokens_left // PAYLOAD_SHARE)
 
 
 def _causes(
@@ -98,10 +140,11 @@ def _causes(
         roles: Whether the history is in roles.
         last: Whether the trigger's message is the last of the history.
     """
-    home, message = reading.trigger.home, reading.trigger.message
+    found = reading.of(ShownTrigger)
+    home, message = found.home, found.message
     plan, service = run.trigger.plan, run.trigger.service
     where = f" in {quoted(home.display_title)}" if home is not None else ""
-    if not reading.trigger.may_be_shown:
+    if not found.may_be_shown:
         return [HIDDEN[run.trigger.type]]
     if run.trigger.type == "chat_message" and home is not None:
         if message is None:
@@ -164,7 +207,7 @@ def _of_plan(
 
     In a direct chat in roles, ACTIVE CHAT names the chat. On the same day, TODAY has the date.
     """
-    home = reading.trigger.home
+    home = reading.of(ShownTrigger).home
     setter = _member(home, run.trigger.user_id)
     by = "someone who is not in this chat" if run.trigger.user_id is not None else "you"
     if setter is not None:
@@ -190,7 +233,7 @@ def _of_resume(run: Run, reading: Reading, names: Names, *, roles: bool) -> list
     asked = f"You then asked msg:{resume.asked_seq}{where} and waited."
     if resume.status == "timeout":
         return [f"{asked} The wait ended with a timeout: nobody replied."]
-    reply = next((one for one in reading.history.messages if one.seq == resume.seq), None)
+    reply = next((one for one in reading.of(History).messages if one.seq == resume.seq), None)
     who = names[reply.sender] if here and reply is not None else "Someone"
     what = "the message below" if here and roles else f"msg:{resume.seq}"
     return [f"{asked} {who} replied with {what}. Continue from there."]
@@ -198,7 +241,7 @@ def _of_resume(run: Run, reading: Reading, names: Names, *, roles: bool) -> list
 
 def _own(reading: Reading, seq: int | None, names: Names) -> bool:
     """Return whether a message of the active chat is the agent's own."""
-    messages = reading.history.messages
+    messages = reading.of(History).messages
     return any(one.seq == seq and one.sender.ref == names.agent for one in messages)
 
 
@@ -208,7 +251,7 @@ def _unanswered(run: Run, reading: Reading, message: Message) -> int:
     agent = reading.agent.as_member.ref
     return sum(
         first <= one.seq <= message.seq and one.kind == "text" and one.sender.ref != agent
-        for one in reading.history.messages
+        for one in reading.of(History).messages
     )
 
 

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS
+from skein.agent.prompt.reading import OwnChat
 from skein.agent.prompt.section import listing
-from skein.agent.reading.history import History
-from skein.agent.reading.other_chats import OwnChat
-from skein.agent.reading.reading import AgentItems
-from skein.agent.reading.trigger import ShownTrigger
+from skein.agent.sections.goals_and_plans import Goals, Plans
+from skein.agent.sections.history import History
+from skein.agent.sections.trigger import ShownTrigger
+from skein.agent.sections.your_chats import YourChats
 from skein.agent.tools import TOOLS, enabled
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import OPEN
@@ -29,7 +30,7 @@ from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.examples import examples
 from tests.support.scene import Scene
-from tests.unit.prompt.test_builder_golden import MANNERS, WAKING
+from tests.unit.sections.test_builder_golden import MANNERS, WAKING
 
 RESERVED = Settings().reserved_response_tokens
 EVERY_TOOL = [tool.spec for tool in enabled(tuple(TOOLS))]
@@ -197,20 +198,24 @@ def _prompt(crowd: dict[str, Any]) -> PromptRecord:
         empty,
         chat=chat,
         member=None if alone else membership,
-        history=History(messages=() if alone else tuple(messages)),
-        trigger=ShownTrigger(home=chat, message=messages[-1] if trigger.seq else None),
-        other_chats=replace(
-            empty.other_chats, listed=tuple(OwnChat(each, membership) for each in chats)
-        ),
-        items=AgentItems(
-            goals=tuple(
-                Goal(**owned, id=f"goal_{n}", text=text) for n, text in enumerate(crowd["goals"])
+        items=(
+            *empty.items,
+            History(messages=() if alone else tuple(messages)),
+            ShownTrigger(home=chat, message=messages[-1] if trigger.seq else None),
+            replace(empty.of(YourChats), listed=tuple(OwnChat(each, membership) for each in chats)),
+            Goals(
+                tuple(
+                    Goal(**owned, id=f"goal_{n}", text=text)
+                    for n, text in enumerate(crowd["goals"])
+                )
             ),
-            plans=tuple(
-                Plan(**owned, **daily, id=f"plan_{n}", name=name)
-                for n, name in enumerate(crowd["plans"])
+            Plans(
+                tuple(
+                    Plan(**owned, **daily, id=f"plan_{n}", name=name)
+                    for n, name in enumerate(crowd["plans"])
+                )
             ),
-        ),
+        )[::-1],
     )
     return world.app.prompt_builder.build(run, reading, EVERY_TOOL)
 

@@ -7,21 +7,35 @@ a document can imitate them.
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from skein.agent.prompt.provenance import of_document
 from skein.agent.prompt.section import SEPARATOR, Section
-from skein.agent.reading.workspace import ShownDocument
+from skein.models.runs.provenance import EntryProvenance
 from skein.models.workspace.document import DEFAULT_MEDIA_TYPE, Document
 from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted
 
-DOCUMENTS_GIVE_WAY = 0  # documents are shortened first; see `sections`
+DOCUMENTS_SHARE = 3  # documents take at most a third of the prompt
+DOCUMENTS_GIVE_WAY = 0  # documents are shortened first; see `Section.priority`
 SHOWN_CHARACTERS = 10_000  # of one document, in a prompt or in one tool result
 STEPS = (5_000, 2_500, 1_200, 600, 300, 100, 0)  # characters per document when room is short
 
 PLAIN_NAME = re.compile(r"\w(?:[\w ./+@~-]*\w)?")
 KEPT = frozenset("\t\u200c\u200d")  # not printable, but common in code and in some scripts
 UNSEEN = "\ufffd"
+
+
+class ShownDocument(NamedTuple):
+    """A document in a prompt.
+
+    Attributes:
+        document: The document; None if no document has this name any more.
+        of_chat: Whether the active chat owns the document.
+    """
+
+    name: str
+    document: Document | None
+    of_chat: bool = False
 
 
 def document_head(document: Document) -> str:
@@ -66,25 +80,6 @@ def named(name: str) -> str:
     return name if PLAIN_NAME.fullmatch(name) else quoted(name)
 
 
-def global_documents(
-    shown: Sequence[ShownDocument], limit: int, counter: TokenCounter
-) -> Section | None:
-    """Render the pinned documents; None if there are none."""
-    if not shown:
-        return None
-    own = [each for each in shown if not each.of_chat]
-    of_chat = [each for each in shown if each.of_chat]
-
-    def render(characters: int) -> str:
-        parts = ["GLOBAL DOCUMENTS:", *texts_of(own, characters)]
-        if of_chat:
-            parts += ["  of the active chat:", *texts_of(of_chat, characters)]
-        return "\n".join(parts)
-
-    priority = DOCUMENTS_GIVE_WAY
-    return documents_section("GLOBAL DOCUMENTS", render, shown, limit, counter, priority=priority)
-
-
 def texts_of(shown: Sequence[ShownDocument], characters: int) -> list[str]:
     """Render documents with at most `characters` each; deleted ones by name alone."""
     return [
@@ -101,15 +96,12 @@ def documents_section(
     shown: Sequence[ShownDocument],
     limit: int,
     counter: TokenCounter,
-    *,
-    priority: int,
 ) -> Section:
     """Make a section with documents, which are cut further when there is no room.
 
     Args:
         render: Renders the section with so many characters of each document.
         shown: The documents.
-        priority: See `Section`.
     """
 
     def shorter(tokens: int) -> Section:
@@ -118,10 +110,21 @@ def documents_section(
             size = counter.count(text + SEPARATOR)
             if size <= tokens:
                 break
-        return Section(name, text, size, priority, shorter, entries=entries)
+        return Section(name, text, size, DOCUMENTS_GIVE_WAY, shorter, entries=entries)
 
-    entries = tuple(of_document(name, each.document) for each in shown if each.document is not None)
+    entries = tuple(_provenance(name, each.document) for each in shown if each.document is not None)
     return shorter(limit)
+
+
+def _provenance(section: str, document: Document) -> EntryProvenance:
+    return EntryProvenance(
+        section=section,
+        kind="document",
+        id=document.id,
+        chat_id=document.source_chat_id,
+        at=document.updated_at,
+        open=document.audience.open,
+    )
 
 
 def _seen(line: str) -> str:

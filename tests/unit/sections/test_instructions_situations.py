@@ -6,7 +6,8 @@ from typing import Any, get_args
 
 import pytest
 
-from skein.agent.prompt.instructions import Situation, arguments_of, instructions
+from skein.agent.prompt.section import arguments_of
+from skein.agent.sections.instructions import Situation, instructions_for
 from skein.agent.tools import TOOLS
 from skein.models.directory.agent import DEFAULT_TOOLS, HistoryFormat, ReplyMode
 from skein.prompts import render
@@ -28,7 +29,7 @@ def _shown(**fields: Any) -> str:
     names = fields.pop("tools", DEFAULT_TOOLS)
     offered = arguments_of([TOOLS[name].spec for name in names])
     manner = {"reply_mode": "tools", "history_format": "timeline"} | fields
-    return instructions(Situation(tools=offered, **manner), tokens()).text
+    return instructions_for(Situation(tools=offered, **manner), tokens()).text
 
 
 def _of(names: tuple[str, ...], text: str) -> list[str]:

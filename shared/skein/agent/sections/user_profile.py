@@ -1,32 +1,30 @@
-"""The section USER PROFILE: the profile of a direct chat's person."""
+"""USER PROFILE: the profile of a direct chat's person, if that person is the chat's only reader.
+
+The person's record is read with the chat, because it also has the time zone of the prompt. Values
+are listed as they are stored: name, time zone, then the others.
+"""
 
 import json
 from typing import Any
 
-from skein.agent.prompt.section import Section, listing
-from skein.models.directory.agent import Agent
-from skein.models.directory.user import User
-from skein.ports import TokenCounter
+from skein.agent.prompt.section import Section, SectionInput, listing
 from skein.prompts import render
 from skein.services.common.quoting import quoted, quoted_id, quoted_json
 
 NOTING = "update_profile"
 MAX_VALUE = 1_000  # characters of one value; a longer value is cut to leave room for others
 CUT = " [...]"
-
-# See `sections` for the order in which sections are shortened.
-PROFILE_GIVES_WAY = 4
+PROFILE_GIVES_WAY = 4  # see `Section.priority`
 
 
-def user_profile(
-    user: User | None, agent: Agent, limit: int, counter: TokenCounter
-) -> Section | None:
+def user_profile(given: SectionInput) -> Section | None:
     """Render the person's profile, and the fields that the agent may update.
 
     Returns:
         The section; None if only the name is known, which the history shows, and the agent may
         update no field.
     """
+    user, agent = given.reading.person, given.reading.agent
     may_update = NOTING in agent.enabled_tools and bool(agent.profile_fields)
     if user is None or not (user.profile or user.time_zone or may_update):
         return None
@@ -40,7 +38,8 @@ def user_profile(
     if may_update:
         names = ", ".join(map(quoted_id, agent.profile_fields))
         lines.insert(0, f"  {render('profile_hint', {'fields': names})}")
-    return listing("USER PROFILE", lines, limit, counter, priority=PROFILE_GIVES_WAY)
+    limit, priority = given.list_limit, PROFILE_GIVES_WAY
+    return listing("USER PROFILE", lines, limit, given.counter, priority=priority)
 
 
 def _shown(value: Any) -> str:

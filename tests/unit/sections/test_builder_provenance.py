@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skein.agent.prompt import builder
+from skein.agent.sections import memories
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.provenance import MadeFrom
@@ -84,7 +84,7 @@ def test_memories_and_documents_show_their_ids_and_sources() -> None:
 def test_memories_that_were_left_out_of_the_section_are_no_entries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(builder, "CORE_MEMORY_TOKENS", 100)
+    monkeypatch.setattr(memories, "CORE_MEMORY_TOKENS", 100)
     world = answered(memories=30)
     [run] = world.runs("chat_own")
     sections = operator(world).get(f"/v1/runs/{run.id}").body["prompt"]["sections"]
@@ -117,6 +117,6 @@ def test_entries_name_no_people() -> None:
 
 
 def test_number_of_stored_entries_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("skein.agent.prompt.builder.MAX_ENTRIES", 3)
+    monkeypatch.setattr("skein.agent.sections.builder.MAX_ENTRIES", 3)
     shown = entries_of(answered(memories=9))
     assert sum(map(len, shown.values())) == 3

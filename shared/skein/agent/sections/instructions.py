@@ -1,13 +1,14 @@
-"""The section INSTRUCTIONS, made of parts that fit the situation of a prompt."""
+"""INSTRUCTIONS: how to speak and how to stay silent, in parts that fit the situation."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from textwrap import indent
-from typing import cast
 
-from skein.agent.prompt.section import Section, prose
+from skein.agent.prompt.section import Section, SectionInput, prose
+from skein.agent.sections.threads import Threads
+from skein.agent.sections.your_chats import listed_elsewhere
+from skein.models.common.audience import may_show
 from skein.models.directory.agent import HistoryFormat, ReplyMode
-from skein.models.runs.completion import ToolSpec
 from skein.ports import TokenCounter
 from skein.prompts import render
 
@@ -38,15 +39,24 @@ class Situation:
     sms_characters: int | None = None
 
 
-def arguments_of(tools: Sequence[ToolSpec]) -> dict[str, tuple[str, ...]]:
-    """Return the arguments of tools, by the tool's name."""
-    return {
-        tool.name: tuple(cast("Mapping[str, object]", tool.parameters.get("properties", {})))
-        for tool in tools
-    }
+def instructions(given: SectionInput) -> Section:
+    """Render the instructions for the situation of a prompt."""
+    reading, readers = given.reading, given.reading.destination
+    situation = Situation(
+        reply_mode=given.manner.reply_mode,
+        history_format=given.manner.history_format,
+        group=reading.chat is not None and reading.chat.kind == "group",
+        kept_in=any(not may_show(readers, chat.readers) for chat in listed_elsewhere(reading)),
+        tools=given.tools,
+        threads=reading.of(Threads).any,
+        sms_characters=(
+            reading.config.effective.sms_answer_characters if reading.channel == "sms" else None
+        ),
+    )
+    return instructions_for(situation, given.counter)
 
 
-def instructions(situation: Situation, counter: TokenCounter) -> Section:
+def instructions_for(situation: Situation, counter: TokenCounter) -> Section:
     """Render the instructions for a situation.
 
     Each situation has one way to speak and one way to stay silent.

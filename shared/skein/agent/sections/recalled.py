@@ -1,31 +1,35 @@
-"""Recall in a reading: old messages that match what is to be answered.
+"""RECALLED: old messages that match the message to answer.
 
-Recall runs beside the second round of a reading, and takes one further round. Its postings are read
-in the batch of that round, if the round has a batch. If recall fails or is late, the reading is
-complete without it.
+- Read: the search runs beside the second round of a reading, and takes one further round. Its
+  postings are read in the batch of that round, if the round has a batch. If recall fails or is
+  late, the reading is complete without it.
+- Kept: the best matches that may be shown, as many as fit the budget (`services/recall/`).
+- Order: by chat and day, oldest first.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from skein.agent.reading.reading import READ_SECONDS
-from skein.agent.reading.trigger import current_seq
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.agent.prompt.reading import READ_SECONDS, SectionItems, SectionReads, current_seq
+from skein.agent.prompt.section import SEPARATOR, Section, SectionInput
+from skein.models.chats.chat import Chat
 from skein.models.common.audience import may_show
 from skein.models.common.ownership import scopes_at
+from skein.models.common.provenance import Authors
 from skein.models.common.storage import Item, Key, Query
 from skein.models.directory.agent import Agent
+from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics
-from skein.services.chat_state.audience import destination_of, scope_of
+from skein.prompts import render
 from skein.services.config.resolution import effective_in
 from skein.services.recall.candidates import RecallRequest, with_private_from
-from skein.services.recall.layout import RecalledEntry
+from skein.services.recall.layout import RecalledEntry, fitting, recalled_lines
 from skein.services.recall.search import OngoingRecall, Recall, late_joining
 from skein.settings import Settings
 
@@ -33,8 +37,21 @@ MAX_NEW = 3  # newest messages of people that make the query
 MAX_QUERY = 2_000  # characters of the query
 SHARE_OF_TIME = 0.8  # of the time limit of a reading
 UTC = ZoneInfo("UTC")
+RECALLED_SHARE = 4  # recalled messages take at most a quarter of the prompt
+RECALLED_GIVES_WAY = 1  # see `Section.priority`
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMessages(SectionItems):
+    """The recalled messages, best first. The reader makes them itself, with `PromptRecall`."""
+
+    entries: tuple[RecalledEntry, ...] = ()
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people who wrote the messages."""
+        return [Authors.in_digests(entry.message.sender.person_id for entry in self.entries)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +109,7 @@ class PromptRecall:
 
     def start(
         self,
-        run: Run,
-        chat: Chat | None,
-        member: Membership | None,
-        messages: Sequence[Message],
+        read: SectionReads,
         prefetched: Mapping[Key, Item | None],
         first: Sequence[Item] | None,
         pool: ThreadPoolExecutor,
@@ -103,28 +117,26 @@ class PromptRecall:
         """Start the searches of a recall; None if there is nothing to recall by.
 
         Args:
-            chat: The active chat.
-            member: The agent's membership there.
-            messages: The messages of the history window.
+            read: What the first round has read.
             prefetched: The items that were read with the run.
             first: The result of `first_query`; None if there was no such query.
             pool: The pool in which the calls run.
         """
-        text = query_of(run, chat, member, messages)
+        text, run, chat = query_of(read), read.run, read.chat
         if not text or self._tokens(run, chat, prefetched) <= 0:
             return None
         request = RecallRequest(
             tenant=run.tenant,
             agent_id=run.agent_id,
             chat=chat,
-            member=member,
-            scopes=scopes_at(scope_of(chat)),
-            readers=destination_of(chat),
+            member=read.member,
+            scopes=scopes_at(read.scope),
+            readers=read.readers,
             query=text,
             tokens=1,
             now=self.clock.now(),
             zone=UTC,
-            shown=frozenset(message.seq for message in messages),
+            shown=frozenset(message.seq for message in read.messages),
         )
         if first is not None:
             request = with_private_from(request, next(iter(first), None))
@@ -147,8 +159,8 @@ class PromptRecall:
         tokens: int,
         zone: ZoneInfo,
         began: datetime,
-    ) -> tuple[RecalledEntry, ...]:
-        """Return the recalled messages, best first; none if recall fails or is late.
+    ) -> RecalledMessages:
+        """Return the recalled messages; none if recall fails or is late.
 
         Args:
             started: The recall.
@@ -157,23 +169,23 @@ class PromptRecall:
             began: When the reading began.
         """
         if started is None:
-            return ()
+            return RecalledMessages()
         limit = timedelta(seconds=READ_SECONDS * SHARE_OF_TIME)
         left = (limit - (self.clock.now() - began)).total_seconds()
         request = replace(started.ongoing.request, tokens=tokens, zone=zone)
         ongoing, recall = replace(started.ongoing, request=request), started.recall
 
-        def finished() -> tuple[RecalledEntry, ...]:
+        def finished() -> RecalledMessages:
             blocks = [search.result() for search in started.found]
             candidates = recall.rank(ongoing, blocks, started.found_postings(found), found)
             items = recall.read(candidates.choice)
-            return recall.finish(ongoing, candidates, items, found).entries
+            return RecalledMessages(recall.finish(ongoing, candidates, items, found).entries)
 
         try:
             return self.clock.within(max(left, 0.0), finished)
         except Exception as error:
             self._missing(started.run, error)
-            return ()
+            return RecalledMessages()
 
     def _tokens(self, run: Run, chat: Chat | None, prefetched: Mapping[Key, Item | None]) -> int:
         """Return the budget as far as it is known before the settings are read."""
@@ -186,15 +198,14 @@ class PromptRecall:
         self.metrics.count("RecallMissing")
 
 
-def query_of(
-    run: Run, chat: Chat | None, member: Membership | None, messages: Sequence[Message]
-) -> str:
+def query_of(read: SectionReads) -> str:
     """Return the text by which old messages are recalled; empty if there is none.
 
     These are the newest messages of people that the agent has not seen, or else the message to
     answer, or else the text of the plan or the service, if the readers may know of it.
     """
-    texts = [message for message in messages if message.kind == "text" and not message.resets]
+    run, chat, member = read.run, read.chat, read.member
+    texts = [one for one in read.messages if one.kind == "text" and not one.resets]
     seen = member.seen_seq if member is not None else 0
     others = [message for message in texts if message.sender.id != run.agent_id]
     asked = [one for one in others if one.sender.kind == "user" and one.seq > seen][-MAX_NEW:]
@@ -211,3 +222,39 @@ def query_of(
     if trigger.service is not None:
         return trigger.service.payload[:MAX_QUERY]
     return "\n".join(message.text for message in others[-1:])[:MAX_QUERY]
+
+
+def recalled(given: SectionInput) -> Section | None:
+    """Render the recalled messages by chat and day, oldest first; None if none fit."""
+    head = f"RECALLED ({render('recalled_note')}):"
+    counter, zone = given.counter, given.context.zone
+    entries, named = given.reading.of(RecalledMessages).entries, given.names.__getitem__
+    here = given.reading.chat.id if given.reading.chat is not None else None
+    budget = given.reading.config.effective.recall_tokens
+
+    def within(tokens: int) -> Section:
+        kept, _ = fitting(entries, tokens, counter, here=here, zone=zone, named=named)
+        text = "\n".join([head, *recalled_lines(kept, here, zone, named)])
+        size = counter.count(text + SEPARATOR)
+        shown = sorted(kept, key=lambda entry: (entry.message.created_at, entry.message.seq))
+        found = tuple(map(_provenance, shown))
+        return Section("RECALLED", text, size, RECALLED_GIVES_WAY, shorter, entries=found)
+
+    def shorter(tokens: int) -> Section:
+        return within(tokens - counter.count(head + SEPARATOR))
+
+    whole = within(min(budget, given.tokens_left // RECALLED_SHARE))
+    return whole if whole.text != head else None
+
+
+def _provenance(entry: RecalledEntry) -> EntryProvenance:
+    message = entry.message
+    return EntryProvenance(
+        section="RECALLED",
+        kind="message",
+        chat_id=message.chat_id,
+        from_seq=message.seq,
+        to_seq=message.seq,
+        at=message.created_at,
+        open=entry.audience.open,
+    )

@@ -1,5 +1,6 @@
 """A prompt shows memories, newest first with dates, one line each, as far as there is room."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -7,22 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skein.agent.prompt import builder
-from skein.agent.prompt.memories import core_memories, journal
-from skein.agent.prompt.section import Section
+from skein.agent.prompt.section import LIST_SHARE, Section, SectionInput
+from skein.agent.sections import memories as sections
+from skein.agent.sections.memories import Memories
 from skein.models.common.audience import OPEN
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
 from skein.models.memory.memory import JOURNAL_DAYS, Memory
 from skein.models.runs.step import PromptRecord
 from skein.services.common.quoting import on_one_line
-from skein.services.memory.store import line_of
+from skein.services.memory.shown import line_of
 from skein.settings import Settings
 from tests.support import timeline_parser as grammar
 from tests.support.api_client import operator
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.examples import examples
-from tests.unit.prompt.test_builder_forgery import hostile
+from tests.support.sections import given as input_of
+from tests.support.sections import read
+from tests.unit.sections.test_builder_forgery import hostile
 
 COACH, ANN = bot(), person("usr_ann", "Ann")
 OWNER = Owner(tenant=TENANT, agent_id=COACH.id)
@@ -42,6 +45,20 @@ def memory(text: str, age: int = 0, **fields: Any) -> Memory:
     )
 
 
+def core_memories(memories: Sequence[Memory], limit: int) -> Section | None:
+    """CORE MEMORIES of a prompt that has room for `limit` tokens of them."""
+    return sections.core_memories(_input(memories, limit * sections.CORE_SHARE))
+
+
+def journal(memories: Sequence[Memory], limit: int) -> Section | None:
+    """JOURNAL of a prompt that has room for `limit` tokens of it."""
+    return sections.journal(_input(memories, limit * LIST_SHARE))
+
+
+def _input(memories: Sequence[Memory], tokens_left: int) -> SectionInput:
+    return input_of(Memories.found(read(*memories)), tokens_left=tokens_left)
+
+
 def shown(section: Section | None) -> list[str]:
     assert section is not None
     assert section.tokens == tokens().count(f"{section.text}\n\n")
@@ -53,7 +70,7 @@ def shown(section: Section | None) -> list[str]:
 
 def test_core_memories_have_dates_and_the_newest_comes_first() -> None:
     memories = [memory("New"), memory("Law", 1, constitutional=True), memory("Old", 2)]
-    section = core_memories([*memories, memory("Note", kind="journal")], 1_000, tokens())
+    section = core_memories([*memories, memory("Note", kind="journal")], 1_000)
     assert shown(section) == [
         "CORE MEMORIES:",
         "  - [2026-02-18] New",
@@ -66,7 +83,7 @@ def test_core_memories_have_dates_and_the_newest_comes_first() -> None:
 
 def test_journal_entries_say_of_which_day_they_are() -> None:
     notes = [memory("New", kind="journal"), memory("Old", 6, kind="journal"), memory("Core")]
-    assert shown(journal(notes, 1_000, tokens())) == [
+    assert shown(journal(notes, 1_000)) == [
         "JOURNAL:",
         "  - [2026-02-18] New",
         "  - [2026-02-12] Old",
@@ -75,26 +92,26 @@ def test_journal_entries_say_of_which_day_they_are() -> None:
 
 def test_changed_fact_comes_before_the_outdated_one() -> None:
     old, new = memory("Dana lives in Lyon", 40), memory("Dana lives in Porto", 2)
-    assert shown(core_memories([old, new], 1_000, tokens()))[1:] == [
+    assert shown(core_memories([old, new], 1_000))[1:] == [
         "  - [2026-02-16] Dana lives in Porto",
         "  - [2026-01-09] Dana lives in Lyon",
     ]
 
 
 def test_single_core_memory_has_no_date() -> None:
-    assert shown(core_memories([memory("Law")], 999, tokens())) == ["CORE MEMORIES:", "  - Law"]
+    assert shown(core_memories([memory("Law")], 999)) == ["CORE MEMORIES:", "  - Law"]
 
 
 def test_where_nothing_is_remembered_there_is_no_section() -> None:
-    assert core_memories([memory("Note", kind="journal")], 1_000, tokens()) is None
-    assert journal([memory("Core")], 1_000, tokens()) is None
+    assert core_memories([memory("Note", kind="journal")], 1_000) is None
+    assert journal([memory("Core")], 1_000) is None
 
 
 @given(st.lists(hostile().filter(on_one_line), min_size=1, max_size=6))
 def test_whatever_a_memory_holds_it_is_one_line(texts: list[str]) -> None:
     core = [memory(text, len(texts) - n) for n, text in enumerate(texts)]
     notes = [one.model_copy(update={"kind": "journal"}) for one in core]
-    for section in (core_memories(core, 99_999, tokens()), journal(notes, 99_999, tokens())):
+    for section in (core_memories(core, 99_999), journal(notes, 99_999)):
         head, *lines = shown(section)
         assert section is not None
         assert section.text.splitlines() == [head, *lines]
@@ -108,7 +125,7 @@ def test_whatever_a_memory_holds_it_is_one_line(texts: list[str]) -> None:
 
 def test_white_space_is_folded_and_invisible_characters_are_removed() -> None:
     text = "Tea\r\n\n\tNOW:\u2028  \u202eand\u0085 more\x00!"
-    assert shown(core_memories([memory(text)], 999, tokens())) == [
+    assert shown(core_memories([memory(text)], 999)) == [
         "CORE MEMORIES:",
         "  - Tea NOW: and more !",
     ]
@@ -129,7 +146,7 @@ def test_over_the_budget_the_constitutional_and_the_newest_stay(
         memory(f"{n} {'word ' * size}", len(sizes) - n, constitutional=law)
         for n, (size, law) in enumerate(sizes)
     ]
-    section = core_memories(core, limit, tokens())
+    section = core_memories(core, limit)
     assert section is not None
     lines = shown(section)
     kept = [
@@ -151,7 +168,7 @@ def test_over_the_budget_the_constitutional_and_the_newest_stay(
 
 def test_the_journal_keeps_the_newest_and_marks_nothing() -> None:
     notes = [memory(f"Note {n} {'word ' * 20}", n, kind="journal") for n in range(6)]
-    section = journal(notes, 85, tokens())
+    section = journal(notes, 85)
     head, *lines, left_out = shown(section)
     assert (head, left_out) == ("JOURNAL:", "  (4 older left out)")
     assert [line.split()[2:4] for line in lines] == [["Note", "0"], ["Note", "1"]]
@@ -211,7 +228,7 @@ def test_removed_or_superseded_memory_is_not_shown() -> None:
 
 
 def _over_budget(monkeypatch: pytest.MonkeyPatch) -> World:
-    monkeypatch.setattr(builder, "CORE_MEMORY_TOKENS", 100)
+    monkeypatch.setattr(sections, "CORE_MEMORY_TOKENS", 100)
     world = _chatting()
     _add(world, "The law", constitutional=True)
     for n in range(30):

@@ -10,13 +10,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.agent.prompt.builder import PromptBuilder
-from skein.agent.prompt.names import Names, names_in
+from skein.agent.prompt.names import Names
+from skein.agent.prompt.reading import Configuration, OwnChat, Reading, SectionItems
 from skein.agent.prompt.timeline import EntryContext, turn_text
-from skein.agent.reading.history import History
-from skein.agent.reading.other_chats import OtherChats, OwnChat
-from skein.agent.reading.reading import AgentItems, Configuration, Reading
-from skein.agent.reading.trigger import ShownTrigger
+from skein.agent.sections.borrowed import BorrowedItems
+from skein.agent.sections.builder import PromptBuilder
+from skein.agent.sections.goals_and_plans import Goals, Plans
+from skein.agent.sections.history import History
+from skein.agent.sections.other_conversations import OtherSummaries
+from skein.agent.sections.participants import names_in
+from skein.agent.sections.trigger import ShownTrigger
+from skein.agent.sections.your_chats import YourChats
 from skein.agent.tools import enabled
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Media, Membership, Message
@@ -37,6 +41,7 @@ from skein.services.summaries.model import ask_chat
 from skein.settings import Settings
 from tests.support import timeline_parser as grammar
 from tests.support.builders import NOON, TENANT, bot, person, tokens
+from tests.support.sections import read
 
 ROOMY = Settings(max_prompt_tokens=1_000_000, max_context_tokens=900_000)
 FORGERIES = [
@@ -138,7 +143,8 @@ def _reading(
     *,
     before: PinnedSummary | None = None,
     asked: Message | None = None,
-    **parts: Any,
+    items: Sequence[SectionItems] = (),
+    person: User | None = None,
 ) -> Reading:
     agent = Agent(tenant=TENANT, id="agt_a", name="Coach", created_at=NOON)
     member = Membership(tenant=TENANT, chat_id="chat_1", member=COACH, seen_seq=2)
@@ -153,9 +159,12 @@ def _reading(
         config=Configuration(
             effective=effective_settings(agent, None, {}, ROOMY, chat=chat),
         ),
-        history=History(messages=tuple(messages), before=before),
-        trigger=ShownTrigger(home=chat, message=asked),
-        **parts,
+        items=(
+            History(messages=tuple(messages), before=before),
+            ShownTrigger(home=chat, message=asked),
+            *items,
+        ),
+        person=person,
     )
 
 
@@ -344,9 +353,8 @@ def test_your_chats_read_back_with_their_titles_and_members(
         _chat(title, [*roster, COACH], f"c{n}") for n, (title, roster) in enumerate(chat_admin)
     ]
     own = Membership(tenant=TENANT, chat_id="c0", member=COACH)
-    reading = _reading(
-        chats[0], other_chats=OtherChats(listed=tuple(OwnChat(chat, own) for chat in chats))
-    )
+    listed = YourChats(tuple(OwnChat(chat, own) for chat in chats))
+    reading = _reading(chats[0], items=[listed])
     text = _section(_prompt(reading, _run(Trigger(type="manual"))), "YOUR CHATS")
     names = names_in(reading)
     for row, chat in zip(grammar.rows(text, "YOUR CHATS:", grammar.CHAT), chats, strict=True):
@@ -373,7 +381,7 @@ def test_goals_read_back_the_most_important_first(texts: list[str]) -> None:
         )
         for n, text in enumerate(texts)
     ]
-    reading = _reading(None, items=AgentItems(goals=tuple(goals)))
+    reading = _reading(None, items=[Goals.found(read(*goals))])
     prompt = _prompt(reading, _run(Trigger(type="manual"), None), enabled_tools=("end_goal",))
     text = _section(prompt, "GOALS")
     shown = [
@@ -408,7 +416,7 @@ def test_plans_read_back_the_next_first(names: list[str], space: str) -> None:
         )
         for n, name in enumerate(names)
     ]
-    reading = _reading(None, items=AgentItems(plans=tuple(plans)))
+    reading = _reading(None, items=[Plans.found(read(*plans))])
     text = _section(_prompt(reading, _run(Trigger(type="manual"), None)), "PLANS")
     for row, plan in zip(grammar.rows(text, "PLANS:", grammar.PLAN), plans[::-1], strict=True):
         assert grammar.plain(row["name"]) == plan.name
@@ -422,7 +430,7 @@ def test_a_trigger_reads_back_as_the_message_that_it_was(
     message = said[-1]
     reading = _reading(_chat(title), said, asked=message)
     if not here:  # the run works in another chat, so its trigger shows the text
-        reading = replace(reading, chat=_chat("Alpha", chat_id="chat_2"), history=History())
+        reading = replace(reading.having(History()), chat=_chat("Alpha", chat_id="chat_2"))
     shown = grammar.trigger(_section(_prompt(reading, _asked(message)), "TRIGGER"))
     names = names_in(reading)
     assert shown.said["who"] == names[message.sender]
@@ -539,7 +547,8 @@ def test_other_conversations_read_back_the_newest_first(
     chat_admin: list[tuple[str, str, str]], may_borrow: bool
 ) -> None:
     noted = [_noted(*room, minutes=n) for n, room in enumerate(chat_admin)]
-    reading = _reading(_chat("Alpha"), other_chats=OtherChats(elsewhere=tuple(reversed(noted))))
+    others = OtherSummaries.found(read(chat=_chat("Alpha"), others=noted[::-1]))
+    reading = _reading(_chat("Alpha"), items=[others])
     tools = ("borrow_context",) if may_borrow else ()
     prompt = _prompt(reading, _run(Trigger(type="manual")), enabled_tools=tools)
     found = grammar.others(_section(prompt, "OTHER ACTIVE CONVERSATIONS"), hint=may_borrow)
@@ -553,9 +562,7 @@ def test_other_conversations_read_back_the_newest_first(
 def test_borrowed_context_parses_back_to_the_exact_messages(
     title: str, chat_id: str, said: list[tuple[str, str]]
 ) -> None:
-    reading = _reading(
-        _chat("Alpha"), other_chats=OtherChats(borrowed=_borrowed(title, chat_id, said))
-    )
+    reading = _reading(_chat("Alpha"), items=[BorrowedItems(_borrowed(title, chat_id, said))])
     prompt = _prompt(reading, _run(Trigger(type="manual")))
     names = names_in(reading)
     expected = [
@@ -577,15 +584,16 @@ def test_no_one_can_begin_a_section(
 ) -> None:
     chat = _chat(title, [message.sender for message in said])
     own = Membership(tenant=TENANT, chat_id="chat_1", member=COACH)
+    said_by = [(one.sender.name, one.text) for one in said]
     reading = _reading(
         chat,
         said,
         asked=said[-1],
-        other_chats=OtherChats(
-            listed=(OwnChat(chat, own),),
-            elsewhere=(_noted(title, "chat_2", note),),
-            borrowed=_borrowed(title, "chat_2", [(one.sender.name, one.text) for one in said]),
-        ),
+        items=[
+            YourChats((OwnChat(chat, own),)),
+            OtherSummaries.found(read(chat=chat, others=[_noted(title, "chat_2", note)])),
+            BorrowedItems(_borrowed(title, "chat_2", said_by)),
+        ],
         before=_pinned(note),
         person=User(
             tenant=TENANT,

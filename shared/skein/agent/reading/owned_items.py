@@ -1,0 +1,62 @@
+"""The query of a partition of an agent's items, which serves all sections at once.
+
+The sort keys of the items are neighbours: first those of memories, then those of goals, pinned
+documents, live runs, threads and the revision, then those of plans. So one query from the end reads
+all of them, and one from the goals on reads all but the memories, which a cache may have. Each
+section declares the sort keys that it takes (`SectionItems.owned`), and a test holds that the query
+reads them.
+"""
+
+from collections.abc import Sequence
+
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Item, Query
+from skein.models.memory.memory import Memory
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.ports import Table
+
+MAX_LIVE = 500  # memories per partition and query; see `live_items` for the order
+MAX_OTHER_ITEMS = 500  # other items that are read with the memories, including hidden ones
+
+
+def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
+    """Read the live memories of one partition with one query, including faded journal entries.
+
+    Constitutional memories come first, then core memories, then journal entries, each newest first.
+    If the query ends before the first journal entry, a second query reads the journal.
+    """
+    partition = owned_partition(tenant, agent_id, scope)
+    return _with_journal(table, partition, last=Memory.PREFIX.last, limit=MAX_LIVE)
+
+
+def owned_items(
+    table: Table, tenant: str, agent_id: str, scope: str | None, *, memories: bool = True
+) -> Sequence[Item]:
+    """Read the plans, live runs, goals and memories of one partition with one query.
+
+    The revision is among the items and is read before its memories. Memories come last, in the
+    order of `live_items`.
+
+    Args:
+        scope: The scope of the partition.
+        memories: Whether to read the memories, too.
+    """
+    partition = owned_partition(tenant, agent_id, scope)
+    if not memories:
+        page = table.query(
+            Query(partition, first=Goal.PREFIX, last=Plan.PREFIX.last, newest_first=True)
+        )
+        return page.items
+    return _with_journal(table, partition, last=Plan.PREFIX.last, limit=MAX_LIVE + MAX_OTHER_ITEMS)
+
+
+def _with_journal(table: Table, partition: str, *, last: str, limit: int) -> Sequence[Item]:
+    page = table.query(
+        Query(partition, first=Memory.PREFIX, last=last, limit=limit, newest_first=True)
+    )
+    journal = Memory.live_prefix("journal")
+    if page.next_start is None or page.items[-1]["sk"].startswith(journal):
+        return page.items
+    journal_page = table.query(Query.under(partition, journal, limit=MAX_LIVE, newest_first=True))
+    return (*page.items, *journal_page.items)

@@ -1,0 +1,15 @@
+"""The sections of a prompt: one module says which items a section shows, and how."""
+
+__all__ = [
+    "basics",
+    "borrowed",
+    "builder",
+    "history",
+    "order",
+    "participants",
+    "recalled",
+    "skills",
+    "threads",
+    "trigger",
+    "your_chats",
+]

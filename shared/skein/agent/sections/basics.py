@@ -1,0 +1,92 @@
+"""IDENTITY, ACTIVE CHAT, CONVERSATION, TODAY and NOW: the agent, the place and the time.
+
+They are made from the agent, the active chat and the clock, which every reading has.
+"""
+
+from zoneinfo import ZoneInfo
+
+from skein.agent.prompt.section import Section, SectionInput, around, one_line, prose
+from skein.agent.sections.trigger import ShownTrigger
+from skein.models.common.base import to_utc
+from skein.models.directory.agent import Agent
+from skein.ports import TokenCounter
+from skein.services.common.quoting import quoted
+
+UTC = "UTC"
+IDENTITY_GIVES_WAY = 6  # see `Section.priority`
+ENTER_CHAT = "enter_chat"
+
+
+def identity(given: SectionInput) -> Section:
+    """Render the agent's name and system prompt."""
+    return identity_of(given.reading.agent, given.counter)
+
+
+def identity_of(agent: Agent, counter: TokenCounter) -> Section:
+    """Render the name and the system prompt of an agent."""
+    head = f"IDENTITY:\n  name: {quoted(agent.name)}"
+
+    def frame(words: str) -> str:
+        return f"{head}\n\n{words}" if words else head
+
+    words = agent.system_prompt.strip()
+    return around("IDENTITY", words, frame, counter, priority=IDENTITY_GIVES_WAY)
+
+
+def active_chat(given: SectionInput) -> Section | None:
+    """Render the title of the active chat, if neither the history nor the trigger names it.
+
+    A direct chat whose history is in roles has its title here and not in the trigger, as the title
+    never changes.
+    """
+    chat, home = given.reading.chat, given.reading.of(ShownTrigger).home
+    if chat is None:
+        advice = " (call enter_chat to enter a chat first)" if given.offers(ENTER_CHAT) else ""
+        return one_line("ACTIVE CHAT", f"none{advice}", given.counter)
+    direct = chat.kind == "direct" and given.roles
+    if home is not None and chat.id == home.id and not direct:
+        return None
+    return one_line("ACTIVE CHAT", quoted(chat.display_title), given.counter)
+
+
+def conversation(given: SectionInput) -> Section | None:
+    """Render when a direct chat's session began, and when the one before ended.
+
+    The section does not change during the session. Other chats have none.
+    """
+    chat, zone = given.reading.chat, given.context.zone
+    session = chat.session if chat is not None else None
+    if session is None:
+        return None
+    began = f"{session.started_at.astimezone(zone):%Y-%m-%d %H:%M %Z}"
+    if session.before_at is None:
+        fact = f"This chat's first conversation began on {began}."
+    elif session.reset:
+        fact = f"This conversation began on {began}, with a reset."
+    else:
+        before = f"{session.before_at.astimezone(zone):%Y-%m-%d %H:%M %Z}"
+        fact = f"This conversation began on {began}. The message before it was sent on {before}."
+    return prose("CONVERSATION", f"  {fact}", given.counter)
+
+
+def today(given: SectionInput) -> Section:
+    """Render the weekday and the date in the time zone of NOW.
+
+    The section stands before the history: within a day, the provider's cache serves both.
+    """
+    now, zone = given.reading.now, ZoneInfo(given.reading.zone)
+    return one_line("TODAY", f"{now.astimezone(zone):%A %Y-%m-%d}", given.counter)
+
+
+def now(given: SectionInput) -> Section:
+    """Render the time of day to the minute, in the zone of the reading and in UTC.
+
+    TODAY has the date; the time in UTC has its own if it differs.
+    """
+    moment, zone = given.reading.now, given.reading.zone
+    utc = to_utc(moment)
+    if zone == UTC:
+        return one_line("NOW", f"{utc:%H:%M} UTC", given.counter)
+    local = moment.astimezone(ZoneInfo(zone))
+    form = "%H:%M" if local.date() == utc.date() else "%Y-%m-%d %H:%M"
+    return one_line("NOW", f"{local:%H:%M} in {zone} ({utc:{form}} UTC)", given.counter)

@@ -1,0 +1,106 @@
+"""BORROWED CONTEXT: messages of another chat that the agent asked to see, shown once.
+
+- Read: what is staged for the active chat, by key.
+- Kept: context that may be shown, and that no later reset hides in either chat.
+- Order: oldest first. If there is no room for all messages, the oldest are left out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from skein.agent.prompt.reading import SectionItems, SectionReads
+from skein.agent.prompt.section import SEPARATOR, Section, SectionInput
+from skein.agent.prompt.timeline import ago
+from skein.agent.sections.your_chats import name_of
+from skein.models.chats.borrowed import BorrowedContext
+from skein.models.common.audience import may_show
+from skein.models.common.provenance import Authors
+from skein.models.common.storage import Key
+from skein.models.outbox.jobs import RunJob
+from skein.models.runs.provenance import EntryProvenance
+from skein.models.runs.run import Run
+from skein.prompts import render
+from skein.services.common.quoting import quoted
+
+BORROWED_SHARE = 3  # borrowed context takes at most a third of the prompt
+BORROWED_GIVES_WAY = 4  # see `Section.priority`
+
+
+@dataclass(frozen=True, slots=True)
+class BorrowedItems(SectionItems):
+    """The borrowed context of this activation, if it may be shown."""
+
+    context: BorrowedContext | None = None
+
+    @classmethod
+    def guess(cls, job: RunJob) -> Iterable[Key]:
+        """Return the key of the staging, if the run belongs to a chat."""
+        home = Run.home_of(job.run_id)
+        in_chat = home.startswith("chat_")
+        return [BorrowedContext.key_of(job.tenant, home, job.agent_id)] if in_chat else ()
+
+    @classmethod
+    def keys(cls, read: SectionReads) -> Iterable[Key]:
+        """Return the key of what is staged for the active chat."""
+        run, chat = read.run, read.chat
+        return [BorrowedContext.key_of(run.tenant, chat.id, run.agent_id)] if chat else ()
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "BorrowedItems":
+        """Keep the context if it may be shown, and no later reset hides it.
+
+        A reset counts both in the chat that borrowed and in the chat that the messages are from.
+        """
+        item = next((read.found[key] for key in cls.keys(read) if key in read.found), None)
+        if item is None:
+            return cls()
+        borrowed = BorrowedContext.from_item(item)
+        involved = {borrowed.chat_id, borrowed.source_chat_id}
+        chats = (own.chat for own in (*read.active, *read.others))
+        sessions = [chat.session for chat in chats if chat.id in involved]
+        resets = [session.reset_at for session in sessions if session is not None]
+        hidden = any(at is not None and at > borrowed.created_at for at in resets)
+        shown = not hidden and may_show(borrowed.audience, read.readers)
+        return cls(borrowed if shown else None)
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people who wrote the borrowed messages."""
+        messages = self.context.messages if self.context is not None else ()
+        return [Authors.in_digests(message.sender.person_id for message in messages)]
+
+
+def borrowed_context(given: SectionInput) -> Section | None:
+    """Render the borrowed context of this activation; None if there is none."""
+    borrowed, names, counter = given.reading.of(BorrowedItems).context, given.names, given.counter
+    if borrowed is None:
+        return None
+    entries = (_provenance(borrowed),)
+    source = f"  from {name_of(given, borrowed.source_title, borrowed.source_chat_id)}"
+    source += f", {ago(given.reading.now - borrowed.last_message_at)}"
+    quotes = [
+        f"  {names.stored(message.sender, message.author)}: {quoted(message.text)}"
+        for message in borrowed.messages
+    ]
+
+    def without(oldest: int) -> Section:
+        more = [f"  - and {oldest} more before that"] if oldest else []
+        head = ["BORROWED CONTEXT:", source, f"  {render('borrowed_note')}"]
+        text = "\n".join([*head, *more, *quotes[oldest:]])
+        size = counter.count(text + SEPARATOR)
+        return Section("BORROWED CONTEXT", text, size, BORROWED_GIVES_WAY, shorter, entries=entries)
+
+    def shorter(tokens: int) -> Section:
+        fitting = (made for n in range(len(quotes)) if (made := without(n)).tokens <= tokens)
+        return next(fitting, without(len(quotes)))
+
+    return without(0).within(given.tokens_left // BORROWED_SHARE)
+
+
+def _provenance(borrowed: BorrowedContext) -> EntryProvenance:
+    return EntryProvenance(
+        section="BORROWED CONTEXT",
+        kind="borrowed",
+        chat_id=borrowed.source_chat_id,
+        at=borrowed.last_message_at,
+        open=borrowed.audience.open,
+    )

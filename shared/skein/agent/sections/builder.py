@@ -1,0 +1,183 @@
+"""The prompt builder, which fits the sections of an activation into a token limit.
+
+`order` has the sections in their order. The history takes the tokens that the others leave, and at
+least a quarter of all if it needs them.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from skein.agent.prompt.budget import (
+    MESSAGE_OVERHEAD_TOKENS,
+    HistoryEntry,
+    fit,
+    left_out,
+    total,
+)
+from skein.agent.prompt.reading import Reading, current_seq
+from skein.agent.prompt.section import (
+    Manner,
+    Section,
+    SectionInput,
+    arguments_of,
+    arranged,
+    closing,
+)
+from skein.agent.sections.history import (
+    History,
+    entry_context,
+    head_tokens,
+    history_entries,
+    history_head,
+    summed_up,
+    timeline,
+)
+from skein.agent.sections.order import STABLE, VOLATILE
+from skein.agent.sections.participants import names_in
+from skein.models.runs.completion import ToolSpec
+from skein.models.runs.provenance import MAX_ENTRIES
+from skein.models.runs.run import Run
+from skein.models.runs.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
+from skein.ports import ModelTokens
+from skein.prompts import render
+from skein.services.chat_state.history_window import window_of
+from skein.settings import Settings
+
+NUDGE = "timeline_nudge"
+SEND, REPLY_TO = "send_message", "reply_to"
+MAX_OTHER_MESSAGES = 3  # two system messages and the nudge
+HISTORY_SHARE = 4  # the history keeps at least a quarter of the tokens, if it needs that much
+PLAIN = frozenset({"IDENTITY", "INSTRUCTIONS"})  # the sections of a prompt without context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptBuilder:
+    """Builder of prompts from readings."""
+
+    tokens: ModelTokens
+    settings: Settings
+
+    def build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
+        """Build the prompt of one activation, counted with the tokenizer of the agent's model.
+
+        Args:
+            run: The run, with its trigger.
+            tools: The agent's tools. Their size counts against the prompt's limit.
+        """
+        model = reading.agent.model or self.settings.default_model
+        tokens = self.tokens.for_model(reading.config.effective.tokenizer_model or model)
+        return PromptBuilder(tokens=tokens, settings=self.settings)._build(run, reading, tools)
+
+    def _build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:
+        manner = Manner.of(reading.agent, reading.chat)
+        roles = manner.history_format == "roles"
+        tokens_left = self._tokens_left(reading, tools)
+        names, arguments = names_in(reading), arguments_of(tools)
+        group = reading.chat is not None and reading.chat.kind == "group"
+        numbered = group and manner.reply_mode == "tools" and REPLY_TO in arguments.get(SEND, ())
+        context = entry_context(run, reading, names, numbered=numbered)
+        entries = history_entries(run, reading, context, self.tokens, roles=roles)
+        given = SectionInput(
+            run=run,
+            reading=reading,
+            manner=manner,
+            names=names,
+            context=context,
+            tools=arguments,
+            tokens_left=tokens_left,
+            counter=self.tokens,
+            shown=[entry.seq for entry in entries],
+        )
+        stable, volatile = _rendered(STABLE, given), _rendered(VOLATILE, given)
+        head = history_head(reading, context)
+        around = head_tokens(head, reading, context, self.tokens, roles=roles)
+        summary = _size_of(stable, "CONVERSATION SUMMARY")
+        limit = reading.config.effective.max_context_tokens - summary - around
+        least = min(total(entries), tokens_left // HISTORY_SHARE, limit) + around
+        parts = arranged([*stable, *volatile], tokens_left - least)
+        left = tokens_left - around - sum(part.tokens for part in parts)
+        block = window_of(reading.chat, self.settings) // 2 if reading.chat else 1
+        shown = fit(entries, max(min(limit, left), 0), self.tokens, block=block)
+        history = reading.of(History)
+        if history.fuller is not None and left_out(entries, shown) > summed_up(history.before):
+            fuller = replace(history, before=history.fuller, fuller=None)
+            return self._build(run, reading.having(fuller), tools)
+        stable, volatile = parts[: len(stable)], parts[len(stable) :]
+        if roles:
+            return _marked(self._as_roles(stable, shown, volatile), reading)
+        lines = [timeline(head, shown, reading, context, self.tokens)] if head else []
+        parts = [*stable, *lines, *volatile]
+        record = _record([*parts[:-1], closing(parts[-1], self.tokens)], nudge=render(NUDGE))
+        return _marked(record, reading)
+
+    def _tokens_left(self, reading: Reading, tools: Sequence[ToolSpec]) -> int:
+        """Return the tokens left for all sections after the answer, the tools and the frames."""
+        whole = reading.agent.max_prompt_tokens or self.settings.max_prompt_tokens
+        offered = self.tokens.count(json.dumps([tool.model_dump() for tool in tools]))
+        frames = MAX_OTHER_MESSAGES * MESSAGE_OVERHEAD_TOKENS + self.tokens.count(render(NUDGE))
+        answer = reading.config.effective.reserved_response_tokens
+        return max(whole - answer - offered - frames, 0)
+
+    def _as_roles(
+        self,
+        stable: Sequence[Section],
+        entries: Sequence[HistoryEntry],
+        volatile: Sequence[Section],
+    ) -> PromptRecord:
+        """Render the history as messages, with the volatile sections before the current message.
+
+        If there is no current message, the volatile sections come last, and the nudge follows.
+        """
+        turns = tuple(
+            HistoryTurn(role="assistant" if one.own else "user", text=one.line) for one in entries
+        )
+        current = next((index for index, one in enumerate(entries) if one.current), len(turns))
+        parts = [
+            *stable[:-1],
+            closing(stable[-1], self.tokens),
+            Section(HISTORY, "", sum(one.tokens for one in entries)),
+            *volatile[:-1],
+            *(closing(last, self.tokens) for last in volatile[-1:]),
+        ]
+        record = _record(parts, nudge=render(NUDGE) if current == len(turns) else "")
+        return record.model_copy(update={"stable": len(stable), "turns": turns, "current": current})
+
+
+def _rendered(
+    sections: Sequence[Callable[[SectionInput], Section | None]], given: SectionInput
+) -> list[Section]:
+    """Render sections in their order, as far as the prompt of the reading has them.
+
+    A prompt without context has IDENTITY and INSTRUCTIONS alone. A degraded context also has TODAY,
+    NOW and, without a current message, TRIGGER.
+    """
+    rendered = [part for section in sections if (part := section(given)) is not None]
+    reading = given.reading
+    if reading.prompt_mark is None:
+        return rendered
+    names = set(PLAIN)
+    if reading.prompt_mark == "context_unavailable":
+        names |= {"TODAY", "NOW"}
+        if current_seq(given.run, reading.chat) is None:
+            names.add("TRIGGER")
+    return [part for part in rendered if part.name in names]
+
+
+def _size_of(parts: Sequence[Section], name: str) -> int:
+    return sum(part.tokens for part in parts if part.name == name)
+
+
+def _marked(record: PromptRecord, reading: Reading) -> PromptRecord:
+    marks = (*record.marks, reading.prompt_mark) if reading.prompt_mark else record.marks
+    return record.model_copy(update={"marks": marks})
+
+
+def _record(parts: Sequence[Section], *, nudge: str) -> PromptRecord:
+    return PromptRecord(
+        sections=tuple(PromptSection(name=p.name, tokens=p.tokens, text=p.text) for p in parts),
+        total_tokens=sum(part.tokens for part in parts),
+        nudge=nudge,
+        marks=tuple(prompt_mark for part in parts for prompt_mark in part.marks),
+        entries=tuple(entry for part in parts for entry in part.entries)[:MAX_ENTRIES],
+    )

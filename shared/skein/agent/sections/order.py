@@ -1,0 +1,77 @@
+"""The order of the sections in a prompt, and the items that are read for them.
+
+Sections are ordered from stable to volatile, so that consecutive prompts share a long prefix, which
+the provider's prefix cache serves. The history stands between the two parts.
+"""
+
+from collections.abc import Callable
+
+from skein.agent.prompt.reading import SectionItems
+from skein.agent.prompt.section import Section, SectionInput
+from skein.agent.sections.basics import active_chat, conversation, identity, now, today
+from skein.agent.sections.borrowed import BorrowedItems, borrowed_context
+from skein.agent.sections.documents import Documents, global_documents
+from skein.agent.sections.goals_and_plans import Goals, Plans, goals, plans
+from skein.agent.sections.history import History, conversation_summary
+from skein.agent.sections.instructions import instructions
+from skein.agent.sections.memories import Memories, core_memories, journal
+from skein.agent.sections.other_conversations import (
+    OtherSummaries,
+    last_session,
+    other_conversations,
+)
+from skein.agent.sections.participants import participants
+from skein.agent.sections.recalled import recalled
+from skein.agent.sections.skills import Skills, skills
+from skein.agent.sections.threads import Threads, active_thread, pending_threads
+from skein.agent.sections.trigger import ShownTrigger, trigger
+from skein.agent.sections.user_profile import user_profile
+from skein.agent.sections.your_chats import (
+    YourChats,
+    active_runs,
+    all_your_chats,
+    your_newest_chats,
+)
+
+STABLE: tuple[Callable[[SectionInput], Section | None], ...] = (
+    identity,
+    instructions,
+    skills,
+    user_profile,
+    core_memories,
+    global_documents,
+    active_thread,
+    pending_threads,
+    goals,
+    journal,
+    all_your_chats,
+    active_chat,
+    conversation,
+    conversation_summary,
+    participants,
+    today,
+)
+VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
+    your_newest_chats,
+    last_session,
+    other_conversations,
+    borrowed_context,
+    recalled,
+    plans,
+    active_runs,
+    trigger,
+    now,
+)
+ITEMS: tuple[type[SectionItems], ...] = (
+    History,
+    ShownTrigger,
+    Memories,
+    Goals,
+    Plans,
+    Threads,
+    Documents,
+    Skills,
+    YourChats,
+    OtherSummaries,
+    BorrowedItems,
+)

@@ -1,0 +1,138 @@
+"""LAST CONVERSATION and OTHER ACTIVE CONVERSATIONS: summaries of the agent's other chats.
+
+- Read: the same chats as for YOUR CHATS. Their summaries are stored with them.
+- Kept: summaries that may be shown and that began after the last reset of their chat. Their chats
+  had a message in the last six hours, or are one of the three newest of a direct chat's person.
+- Order: most recently active first, at most 10. In a direct chat, the summary of the person's last
+  session in another chat has a section of its own.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from skein.agent.prompt.reading import OwnChat, SectionItems, SectionReads, person_at
+from skein.agent.prompt.section import Section, SectionInput, around, listing
+from skein.agent.prompt.timeline import ago
+from skein.agent.sections.your_chats import name_of, newest_first
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import may_show
+from skein.models.common.provenance import Authors
+from skein.models.summaries.summary import Summary
+from skein.prompts import render
+from skein.services.chat_state.sessions import reset_in
+from skein.services.common.quoting import quoted
+
+ACTIVE_FOR = timedelta(hours=6)
+MAX_CONVERSATIONS = 10
+MAX_OF_PERSON = 3  # newest other chats of a direct chat's person, shown at any age
+OTHERS_GIVE_WAY, LAST_GIVES_WAY = 1, 4  # see `Section.priority`
+BORROW = "borrow_context"
+
+
+@dataclass(frozen=True, slots=True)
+class LastSession:
+    """The last session of a direct chat's person, if it was in another direct chat.
+
+    Attributes:
+        chat: The other direct chat of the same person and the same agent.
+        summary: The chat summary of that chat.
+    """
+
+    chat: Chat
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSummaries(SectionItems):
+    """The agent's other chats whose agent summary may be shown, and the person's last session.
+
+    Attributes:
+        chats: The chats, most recently active first. Their agent summaries may be shown even where
+            the chats may not.
+        last_session: The last session of a direct chat's person, if it was elsewhere.
+    """
+
+    chats: tuple[tuple[OwnChat, Summary], ...] = ()
+    last_session: LastSession | None = None
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "OtherSummaries":
+        """Keep the chats with a summary that may be shown, and are new enough."""
+        person, chats, of_person = person_at(read.chat), [], 0
+        for own in newest_first(read.others):
+            summary, last = own.member.summary, own.chat.last_message_at
+            if summary is None or last is None:
+                continue
+            shown = may_show(summary.audience, read.readers)
+            if not shown or summary.from_seq < reset_in(own.chat):
+                continue
+            theirs = person is not None and own.has(person)
+            of_person += theirs
+            if last < read.now - ACTIVE_FOR and not (theirs and of_person <= MAX_OF_PERSON):
+                continue
+            chats.append((own, summary))
+        return cls(tuple(chats[:MAX_CONVERSATIONS]), _last_session(read))
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people whose words the summaries hold."""
+        last = [self.last_session.summary] if self.last_session is not None else []
+        return (summary.authors for summary in (*last, *(summary for _, summary in self.chats)))
+
+
+def _last_session(read: SectionReads) -> LastSession | None:
+    """Return the person's last session, if it was not in the active chat.
+
+    A session that began with a reset shows no session from before the reset.
+    """
+    person = person_at(read.chat)
+    if person is None or not read.active:
+        return None
+    session = read.active[0].chat.session
+    theirs = [own for own in read.others if own.chat.kind == "direct" and own.has(person)]
+    if not theirs:
+        return None
+    newest = newest_first(theirs)[0]
+    chat, summary, at = newest.chat, newest.chat.summary, newest.last_active_at
+    if session is not None:
+        since = session.started_at if session.reset else session.before_at
+        if since is not None and at <= since:
+            return None
+    if summary is None or summary.from_seq < reset_in(chat):
+        return None
+    return LastSession(chat, summary) if may_show(summary.audience, read.readers) else None
+
+
+def last_session(given: SectionInput) -> Section | None:
+    """Render the summary of the person's last session in another chat; None if there is none."""
+    last = given.reading.of(OtherSummaries).last_session
+    if last is None:
+        return None
+    at = min(last.chat.last_message_at or last.summary.at, last.summary.at)
+    head = (
+        f"LAST CONVERSATION ({ago(given.reading.now - at)}, in {quoted(last.chat.display_title)})"
+    )
+
+    def frame(words: str) -> str:
+        return f"{head}:\n  {quoted(words)}"
+
+    text, counter, priority = last.summary.text, given.counter, LAST_GIVES_WAY
+    section = around("LAST CONVERSATION", text, frame, counter, priority=priority)
+    return section.within(given.summary_limit)
+
+
+def other_conversations(given: SectionInput) -> Section | None:
+    """Render the agent summaries of its other chats; None if there are none."""
+    reading, lines = given.reading, []
+    for own, summary in reading.of(OtherSummaries).chats:
+        chat = own.chat.titled_for(reading.destination, known=summary.title)
+        age = ago(reading.now - min(own.last_active_at, summary.at))
+        lines.append(
+            f"  - {name_of(given, chat.display_title, chat.id)}, {age}: {quoted(summary.text)}"
+        )
+    if not lines:
+        return None
+    if given.offers(BORROW):
+        lines.insert(0, f"  {render('borrowing_hint')}")
+    limit, priority = given.list_limit, OTHERS_GIVE_WAY
+    return listing("OTHER ACTIVE CONVERSATIONS", lines, limit, given.counter, priority=priority)

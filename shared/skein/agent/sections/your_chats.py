@@ -1,0 +1,201 @@
+"""YOUR CHATS and ACTIVE RUNS: the agent's chats that may be shown, and its work in them.
+
+- Read: as many of the agent's most recently active chats as fit into the batch, each with the
+  agent's membership, and the marks of its runs without a chat.
+- Kept: the active chat and the most recently active others that may be shown, 20 in all.
+- Order: newest first. If all chats are shown, they are in the order of creation, which new messages
+  do not change; the section then stands before the history.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from skein.agent.prompt.names import Names
+from skein.agent.prompt.reading import OwnChat, Reading, SectionItems, SectionReads
+from skein.agent.prompt.section import Section, SectionInput, listing
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import NamedMember
+from skein.models.common.provenance import Authors
+from skein.models.runs.run import LIVE_RUN, Run
+from skein.services.chat_state.audience import destination_of
+from skein.services.common.quoting import quoted, quoted_id
+
+SHOWN_CHATS = 20
+NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
+CHATS_GIVE_WAY, RUNS_GIVE_WAY = 1, 3  # see `Section.priority`
+CHAT_ID = "chat_id"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """A run of the agent that has not ended.
+
+    Attributes:
+        chat: The chat in which the run works or waits; None for a run without a chat.
+        waiting: Whether the run waits for a reply in that chat.
+        named: Whether the run's id may be shown. The id of a run contains the id of its home chat.
+    """
+
+    run_id: str
+    chat: Chat | None
+    waiting: bool
+    named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class YourChats(SectionItems):
+    """The agent's chats that may be shown, including the active one, and its live runs.
+
+    Attributes:
+        complete: Whether `listed` has all of the agent's chats.
+    """
+
+    listed: tuple[OwnChat, ...] = ()
+    complete: bool = False
+    live_runs: tuple[LiveRun, ...] = ()
+    owned = (LIVE_RUN,)
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "YourChats":
+        """Keep the active chat and the newest others that may be shown, with their live runs."""
+        active, readers = read.active, read.readers
+        shown = [own for own in read.others if may_show(destination_of(own.chat), readers)]
+        complete = read.all_others and len(active) + len(shown) <= SHOWN_CHATS
+        listed = as_made([*active, *shown]) if complete else newest_chats(active, shown)
+        lone = [
+            item["run_id"]
+            for item in read.owned
+            if LIVE_RUN.holds(item) and may_show(Audience.model_validate(item["audience"]), readers)
+        ]
+        homes = {own.chat.id for own in (*active, *shown)}
+        return cls(listed, complete, live_runs(listed, lone, homes=homes))
+
+    def authors(self) -> Iterable[Authors]:
+        """Return nobody: names and titles are no words of a conversation."""
+        return ()
+
+
+def as_made(chats: Iterable[OwnChat]) -> tuple[OwnChat, ...]:
+    """Sort chats by creation, an order that new messages do not change."""
+    return tuple(sorted(chats, key=lambda own: (own.chat.created_at, own.chat.id)))
+
+
+def newest_chats(active: Sequence[OwnChat], others: Sequence[OwnChat]) -> tuple[OwnChat, ...]:
+    """Return the active chat and the newest others, newest first, 20 in all."""
+    newest = newest_first(others)[: SHOWN_CHATS - len(active)]
+    return tuple(newest_first([*active, *newest]))
+
+
+def newest_first(chats: Iterable[OwnChat]) -> list[OwnChat]:
+    """Sort chats by their last message, newest first."""
+    return sorted(chats, key=lambda own: own.last_active_at, reverse=True)
+
+
+def live_runs(
+    chats: Sequence[OwnChat], lone: Sequence[str], *, homes: Collection[str]
+) -> tuple[LiveRun, ...]:
+    """Return the live runs of `chats` and those without a chat, each once.
+
+    A run without a chat may wait in a chat. It is then returned as waiting there. A run of a
+    private chat may wait in an open chat. Its id is not shown there.
+
+    Args:
+        chats: The chats that are shown.
+        lone: The ids of runs without a chat that may be shown.
+        homes: The ids of all chats that may be shown.
+    """
+    live = {run_id: LiveRun(run_id, None, waiting=False) for run_id in lone}
+    for own in chats:
+        running, wait = own.member.running_run, own.member.wait
+        if running is not None:
+            live[running] = LiveRun(running, own.chat, waiting=False)
+        if wait is not None:
+            named = wait.run_id in lone or Run.home_of(wait.run_id) in homes
+            live[wait.run_id] = LiveRun(wait.run_id, own.chat, waiting=True, named=named)
+    return tuple(live.values())
+
+
+def listed_elsewhere(reading: Reading) -> tuple[Chat, ...]:
+    """Return the listed chats besides the active one; none without an active chat."""
+    if reading.chat is None:
+        return ()
+    listed = (own.chat for own in reading.of(YourChats).listed)
+    return tuple(chat for chat in listed if chat.id != reading.chat.id)
+
+
+def name_of(given: SectionInput, title: str, chat_id: str) -> str:
+    """Return the quoted title of another chat, with its id if the model needs it here.
+
+    It does not if no tool takes the id, or if YOUR CHATS lists the chat under a title of its own.
+    """
+    listed = [own.chat for own in given.reading.of(YourChats).listed]
+    unique = [chat.id for chat in listed if chat.display_title == title] == [chat_id]
+    if unique or not given.takes(CHAT_ID):
+        return quoted(title)
+    return f"{quoted(title)} (id: {quoted_id(chat_id)})"
+
+
+def all_your_chats(given: SectionInput) -> Section | None:
+    """Render the list of all of the agent's chats, which stays the same for long."""
+    return _your_chats(given) if given.reading.of(YourChats).complete else None
+
+
+def your_newest_chats(given: SectionInput) -> Section | None:
+    """Render the list of the newest chats, which changes with each message, if there are more."""
+    return None if given.reading.of(YourChats).complete else _your_chats(given)
+
+
+def _your_chats(given: SectionInput) -> Section | None:
+    """Render the agent's chats, the others with up to 20 members each.
+
+    Returns:
+        The section; None if no tool takes their ids, or if there is no chat besides the active one.
+    """
+    if not given.takes(CHAT_ID) or not given.reading.of(YourChats).listed:
+        return None
+    active, names, lines = given.reading.chat, given.names, []
+    for own in given.reading.of(YourChats).listed:
+        name = f"{quoted(own.chat.display_title)} (id: {quoted_id(own.chat.id)})"
+        if active is not None and own.chat.id == active.id:
+            lines.append(f"  - {name} [ACTIVE]")
+            continue
+        others = [member for member in own.chat.roster if member.ref != names.agent]
+        shown = [_in_roster(member, names) for member in others[:NAMED_MEMBERS]]
+        if len(others) > NAMED_MEMBERS:
+            shown.append(f"and {len(others) - NAMED_MEMBERS} more")
+        members = f": {', '.join(shown)}" if shown else ""
+        lines.append(f"  - {name}{members}")
+    if all(line.endswith(" [ACTIVE]") for line in lines):
+        return None
+    return listing("YOUR CHATS", lines, given.list_limit, given.counter, priority=CHATS_GIVE_WAY)
+
+
+def active_runs(given: SectionInput) -> Section | None:
+    """Render the agent's other live runs; None if there are none.
+
+    A waiting run names the members for whose reply it waits.
+    """
+    lines, names, with_ids = [], given.names, given.takes("run_id")
+    for live in given.reading.of(YourChats).live_runs:
+        if live.run_id == given.run.id:
+            continue
+        state = "waiting for a reply" if live.waiting else "running"
+        where = f" in {quoted(live.chat.display_title)}" if live.chat else ""
+        whom = _awaited(live.chat, names) if live.waiting and live.chat else ""
+        name = f" (id: {quoted_id(live.run_id)})" if with_ids and live.named else ""
+        lines.append(f"  - {state}{whom}{where}{name}")
+    if not lines:
+        return None
+    return listing("ACTIVE RUNS", lines, given.list_limit, given.counter, priority=RUNS_GIVE_WAY)
+
+
+def _in_roster(member: NamedMember, names: Names) -> str:
+    return f"{names[member]} (agent)" if member.kind == "agent" else names[member]
+
+
+def _awaited(chat: Chat, names: Names) -> str:
+    others = [names[member] for member in chat.roster if member.ref != names.agent]
+    if len(others) > NAMED_MEMBERS:
+        others = [*others[:NAMED_MEMBERS], f"{len(others) - NAMED_MEMBERS} more"]
+    return f" by {' or '.join(others)}" if others else ""

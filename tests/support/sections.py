@@ -1,0 +1,68 @@
+"""What single sections are made from, without a world: items of an agent, and a prompt's room."""
+
+from collections.abc import Mapping, Sequence
+
+from skein.agent.prompt.names import Names
+from skein.agent.prompt.reading import Configuration, OwnChat, Reading, SectionItems, SectionReads
+from skein.agent.prompt.section import Manner, SectionInput
+from skein.agent.prompt.timeline import EntryContext
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.audience import OPEN
+from skein.models.directory.agent import Agent
+from skein.models.memory.memory import Memory
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import Trigger
+from skein.settings import Settings
+from tests.support.builders import NOON, TENANT, tokens
+
+AGENT = Agent(tenant=TENANT, id="agt_a", name="Coach", created_at=NOON)
+RUN = Run(
+    tenant=TENANT,
+    id="run_1_agt_a",
+    agent_id=AGENT.id,
+    chat_id=None,
+    trigger=Trigger(type="manual"),
+    created_at=NOON,
+)
+
+
+def read(
+    *owned: Memory | Goal | Plan, chat: Chat | None = None, others: Sequence[OwnChat] = ()
+) -> SectionReads:
+    """What was read, with these items of the agent."""
+    items = [{"pk": one.key.pk, "sk": one.key.sk, **one.to_item()} for one in owned]
+    return SectionReads(run=RUN, chat=chat, member=None, now=NOON, owned=items, others=others)
+
+
+def given(
+    *items: SectionItems,
+    tokens_left: int = 100_000,
+    chat: Chat | None = None,
+    messages: Sequence[Message] = (),
+    tools: Mapping[str, tuple[str, ...]] | None = None,
+) -> SectionInput:
+    """The input of sections that show these items."""
+    reading = Reading(
+        agent=AGENT,
+        chat=chat,
+        member=None,
+        destination=OPEN,
+        audience=OPEN,
+        scope=None,
+        now=NOON,
+        config=Configuration(effective=Settings()),
+        items=items,
+    )
+    names = Names.of(AGENT.as_member.ref, chat, messages)
+    return SectionInput(
+        run=RUN,
+        reading=reading,
+        manner=Manner(reply_mode="tools", history_format="timeline"),
+        names=names,
+        context=EntryContext(names=names, destination=OPEN),
+        tools=tools or {},
+        tokens_left=tokens_left,
+        counter=tokens(),
+    )

@@ -1,0 +1,59 @@
+"""Each section is in the order of the prompt, and the items of each section are read."""
+
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+
+from skein.agent import sections
+from skein.agent.prompt.reading import SectionItems
+from skein.agent.prompt.section import Section, SectionInput
+from skein.agent.sections.order import ITEMS, STABLE, VOLATILE
+from skein.agent.sections.recalled import RecalledMessages
+
+MODULES = [
+    import_module(f"{sections.__name__}.{module.name}")
+    for module in iter_modules(sections.__path__)
+]
+OWN_CALLS = {
+    RecalledMessages
+}  # the reader makes them itself, because their calls run beside others
+
+
+def _own(module: ModuleType) -> Iterator[object]:
+    for name, each in vars(module).items():
+        if not name.startswith("_") and getattr(each, "__module__", "") == module.__name__:
+            yield each
+
+
+def _is_section(each: object) -> bool:
+    if not inspect.isfunction(each):
+        return False
+    made = inspect.get_annotations(each)
+    return made.pop("return", None) in {Section, Section | None} and made == {"given": SectionInput}
+
+
+def test_each_section_is_in_the_order_of_the_prompt_once() -> None:
+    written = [each for module in MODULES for each in _own(module) if _is_section(each)]
+    placed = [*STABLE, *VOLATILE]
+    missing = {str(each) for each in written if each not in placed}
+    assert not missing, f"add {missing} to STABLE or VOLATILE of skein/agent/sections/order.py"
+    assert len(placed) == len(set(placed)) == len(written)
+
+
+def test_items_of_each_section_are_read() -> None:
+    kinds = {
+        each
+        for module in MODULES
+        for each in _own(module)
+        if inspect.isclass(each) and issubclass(each, SectionItems)
+    }
+    missing = kinds - {*ITEMS, *OWN_CALLS}
+    assert not missing, f"add {missing} to ITEMS of skein/agent/sections/order.py"
+    assert kinds == {*ITEMS, *OWN_CALLS}
+
+
+def test_items_of_each_kind_are_empty_without_arguments() -> None:
+    """A degraded context has no items, and sections ask for them anyway."""
+    assert all(kind() == kind() for kind in ITEMS)

@@ -1,0 +1,35 @@
+"""PARTICIPANTS is the legend of a chat, as far as there is room."""
+
+from skein.agent.prompt.section import LIST_SHARE, Section
+from skein.agent.sections.history import History
+from skein.agent.sections.participants import participants
+from tests.support.builders import World, bot, person
+from tests.support.sections import given
+
+COACH = bot()
+
+
+def test_legend_without_room_keeps_senders_and_counts_the_others() -> None:
+    people = [person(f"usr_{number}", f"Person \u200b{number}") for number in range(40)]
+    world = World()
+    world.chat(*people, COACH, respond="manual")
+    world.post("Hello", people[30])
+    chat, messages = world.stored_chat(), world.messages()
+    history, tools = History(messages=tuple(messages)), {"update_user": ("user_id",)}
+
+    def shown(limit: int) -> Section:
+        left = limit * LIST_SHARE
+        section = participants(given(history, chat=chat, tokens_left=left, tools=tools))
+        assert section is not None
+        return section
+
+    whole = shown(100_000)
+    without_ids, few = shown(whole.tokens - 1), shown(60)
+    assert "id usr_5" in whole.text
+    assert "id usr_5" not in without_ids.text
+    assert 'named "Person' in without_ids.text
+    assert few.tokens <= 60
+    assert "Person 30 (human)" in few.text
+    assert "Coach (agent, you)" in few.text
+    assert few.text.endswith(" more")
+    assert "named" not in few.text
