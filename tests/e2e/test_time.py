@@ -10,9 +10,9 @@ import pytest
 from local.timing import clock_control
 from skein import bootstrap
 from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.consolidation import Consolidation
 from skein.models.common.storage import Put, Write
 from skein.models.directory.agent import Agent
-from skein.models.memory.consolidation import Consolidation
 from skein.services.runs.policy import WAIT_SECONDS
 from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack

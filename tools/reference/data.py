@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
 from skein.models.chats import borrowed, chat, idempotency
+from skein.models.chats.consolidation import Consolidation
 from skein.models.common import agent_item, ownership, provenance
 from skein.models.common.address import Address
 from skein.models.common.audience import OPEN
@@ -179,9 +180,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             ),
             stored.RecallBlock,
         ),
-        "`Consolidation`": Row(
-            consolidation.Consolidation.key_of(TENANT, CHAT), consolidation.Consolidation
-        ),
+        "`Consolidation`": Row(Consolidation.key_of(TENANT, CHAT), Consolidation),
         "`ConsolidationRecord`": Row(
             consolidation.ConsolidationRecord.key_of(TENANT, CHAT, "{record}"),
             consolidation.ConsolidationRecord,

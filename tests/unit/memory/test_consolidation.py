@@ -11,6 +11,7 @@ import pytest
 from skein.errors import ModelRejected, Unavailable
 from skein.models.api.base import ChatChange
 from skein.models.chats.chat import epoch_raised
+from skein.models.chats.consolidation import Consolidation
 from skein.models.common.address import sms_address
 from skein.models.common.agent_item import revision_key
 from skein.models.common.base import NamedMember, rfc3339
@@ -18,7 +19,6 @@ from skein.models.common.ownership import Owner
 from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
 from skein.models.directory.user import User
-from skein.models.memory.consolidation import Consolidation
 from skein.models.memory.memory import JOURNAL_DAYS
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest

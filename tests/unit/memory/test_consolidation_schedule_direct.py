@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from skein.models.chats.chat import Chat
+from skein.models.chats.consolidation import Consolidation
 from skein.models.common.address import sms_address, sms_route
 from skein.models.common.storage import Key, Put, Update, Write
 from skein.models.config.overrides import Overrides, TenantSettings
 from skein.models.directory.agent import Agent
-from skein.models.memory.consolidation import Consolidation
 from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 

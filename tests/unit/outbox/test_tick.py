@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from skein.errors import Unavailable
+from skein.models.chats.consolidation import Consolidation
 from skein.models.common.storage import Page, Put, Query
-from skein.models.memory.consolidation import Consolidation
 from skein.models.outbox.jobs import ConsolidationJob, RunJob
 from skein.models.privacy.erasure import Erasure
 from skein.services.outbox import tick

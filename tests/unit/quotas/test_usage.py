@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from skein.models.chats.consolidation import Consolidation
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
 from skein.models.config.overrides import TenantSettings
-from skein.models.memory.consolidation import Consolidation
 from skein.models.memory.memory import JOURNAL_DAYS, Memory
 from skein.models.outbox.jobs import ReflectionJob, SummaryJob, UpkeepJob
 from skein.models.runs.completion import TokenUsage

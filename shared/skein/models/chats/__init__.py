@@ -3,6 +3,7 @@
 __all__ = [
     "borrowed",
     "chat",
+    "consolidation",
     "idempotency",
     "names",
     "session",

@@ -1,60 +1,13 @@
-"""Consolidation of quiet chats: when it is due, and records of its results."""
+"""Records of the results of consolidation."""
 
 from datetime import datetime, timedelta
-from typing import Any, Self
 
-from skein.models.chats.chat import Chat, ChatKind, chat_partition
+from skein.models.chats.chat import chat_partition
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key
-from skein.models.outbox.due import NOT_DUE, DueKind, LeasedItem, due_pointer
 from skein.models.runs.completion import TokenUsage
 
 HISTORY = timedelta(days=90)  # how long records of consolidation are kept
-
-
-class Consolidation(LeasedItem):
-    """The item whose due pointer makes a chat's consolidation due.
-
-    It is separate from the chat, since the chat has its own due pointer. The consolidation is due
-    as long as `Chat.consolidation_at` is set; both are set and cleared together.
-
-    Attributes:
-        kind: The chat's kind, which decides who looks for the due pointer: the tick for a direct
-            chat, the hourly finder for a group.
-        requested_seq: The highest message that an operator wants consolidated now, even if the chat
-            is busy.
-    """
-
-    tenant: Tenant
-    chat_id: Identifier
-    kind: ChatKind
-    requested_seq: int | None = None
-
-    @staticmethod
-    def key_of(tenant: str, chat_id: str) -> Key:
-        """Return the key of a chat's consolidation."""
-        return Key(chat_partition(tenant, chat_id), "META#CONSOLIDATION")
-
-    @property
-    def key(self) -> Key:
-        """The key of this item."""
-        return self.key_of(self.tenant, self.chat_id)
-
-    @classmethod
-    def of(cls, chat: Chat, *, requested_seq: int | None = None) -> Self:
-        """Return the consolidation of a chat, for a write that sets or clears its due pointer."""
-        return cls(tenant=chat.tenant, chat_id=chat.id, kind=chat.kind, requested_seq=requested_seq)
-
-    def due(self, at: datetime | None) -> dict[str, Any]:
-        """Return the due pointer at `at`; None clears the pointer."""
-        if at is None:
-            return dict(NOT_DUE)
-        due_kind: DueKind = "direct_consolidation" if self.kind == "direct" else "consolidation"
-        return {"due_tries": None} | due_pointer(due_kind, self.key, at)
-
-    def to_item(self, at: datetime | None) -> Item:
-        """Return the consolidation as table attributes, due at `at`; not due if `at` is None."""
-        return self.attributes() | self.due(at)
 
 
 class KeptCounts(Value):

@@ -13,12 +13,12 @@ from datetime import datetime
 from typing import ClassVar, NamedTuple
 
 from skein.models.chats.chat import Membership, Message
+from skein.models.chats.consolidation import Consolidation
 from skein.models.common.audience import NOBODY
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Is, Present, Query, Update, all_of
 from skein.models.directory.agent import Agent
-from skein.models.memory.consolidation import Consolidation
 from skein.models.memory.memory import Memory
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import TokenUsage

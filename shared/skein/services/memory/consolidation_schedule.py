@@ -16,10 +16,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.consolidation import Consolidation
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Condition, Update
 from skein.models.directory.agent import Agent
-from skein.models.memory.consolidation import Consolidation
 from skein.ports import Table
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.config.resolution import (

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from skein.errors import Conflict, Invalid
+from skein.models.chats.consolidation import Consolidation
 from skein.models.common.base import Value, rfc3339
 from skein.models.common.ownership import Reach
 from skein.models.common.storage import Is, Item, Query, Update
-from skein.models.memory.consolidation import Consolidation, ConsolidationRecord
+from skein.models.memory.consolidation import ConsolidationRecord
 from skein.models.memory.reflection import HISTORY_DAYS, REFLECTED, ReflectionRecord
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.ports import Clock, Table
