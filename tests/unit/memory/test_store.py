@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from skein.models.common.agent_item import revision_key
+from skein.models.common.agent_item import revision_key, touched
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.provenance import MadeFrom
@@ -51,6 +51,7 @@ def keep(
         owner,
         entries,
         live(world, reach or owner.reach),
+        revision=touched(owner.tenant, owner.agent_id, owner.scope),
         now=world.clock.now(),
         ids=world.ids,
     )
@@ -226,9 +227,9 @@ def test_memories_beyond_one_page_are_known() -> None:
         keep(world, core(f"Core {n}"))
     assert world.app.memories.add(OWNER, "core 0", "core", made_by="tool").known
     known = searchable_memories(table, OWNER.reach, now=world.clock.now())
-    assert remember(OWNER, [core("CORE 1")], known, now=NOON, ids=world.ids) == MemoryWrites(
-        kept=KeptCounts(doubles=1)
-    )
+    revision = touched(TENANT, "agt_a", None)
+    done = remember(OWNER, [core("CORE 1")], known, revision=revision, now=NOON, ids=world.ids)
+    assert done == MemoryWrites(kept=KeptCounts(doubles=1))
     search = MemorySearch(table=table, clock=world.clock, meanings=EmbeddingCache(embeddings))
     found = search.search(OWNER.reach, "core 0", limit=1)
     assert texts(found) == ["Core 0"]

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
-from skein.models.common.agent_item import revision_key
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.provenance import MadeFrom
@@ -258,16 +257,6 @@ def test_nothing_is_changed_for_a_run_that_is_in_other_hands() -> None:
     with pytest.raises(LostLease):
         world.app.documents.delete(REACH, "plan", author=lost)
     assert world.app.documents.get(REACH, "plan").text == "One\n"
-
-
-def test_every_change_of_an_agents_documents_is_seen_in_the_revision() -> None:
-    world = World()
-    write(world)
-    world.app.documents.revise(REACH, "plan", Revision(append="x"))
-    world.app.documents.delete(REACH, "plan")
-    item = world.table.get(revision_key(TENANT, "agt_a", None))
-    assert item is not None
-    assert item["revision"] == 3
 
 
 # ---------------------------------------------------------------------- on show

@@ -1,11 +1,12 @@
 """Items that an agent keeps until they end: memories, goals, plans and threads."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from skein.models.common.base import Identifier, Instant, key_part
 from skein.models.common.ownership import OwnedItem, owned_partition
-from skein.models.common.storage import Item, Key, SortKeyPrefix, Update
+from skein.models.common.storage import Is, Item, Key, SortKeyPrefix, Update
 
 REVISION = "OWNED#REVISION"  # sorts between goals and plans, so that their query reads it
 
@@ -98,6 +99,18 @@ def touched(tenant: str, agent_id: str, scope: str | None, counter: str = "revis
     Caches of memories compare `revision` to know whether their copy of the partition is current.
     """
     return Update(revision_key(tenant, agent_id, scope), add={counter: 1})
+
+
+def raised(key: Key, counter: str, found: Mapping[Key, Item]) -> Update:
+    """Return the write that raises a counter, if it is as it was read (optimistic lock).
+
+    Args:
+        key: The key of the partition's revision.
+        counter: The attribute.
+        found: The items that were read, with the revision if it exists.
+    """
+    known = found.get(key, {}).get(counter)
+    return Update(key, add={counter: 1}, condition=Is(counter, known))
 
 
 def revision_key(tenant: str, agent_id: str, scope: str | None) -> Key:

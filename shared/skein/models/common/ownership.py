@@ -9,7 +9,7 @@ from pydantic import Field
 from skein.models.common.audience import OPEN, Audience, may_change, may_show
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
 from skein.models.common.provenance import NO_AUTHORS, NOTHING, Authors, MadeFrom, made_keys
-from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.common.storage import Item, Key, Missing, Put, SortKeyPrefix
 
 StoredAuthors = Annotated[Authors, Field(exclude_if=lambda people: people == NO_AUTHORS)]
 StoredMadeFrom = Annotated[MadeFrom, Field(exclude_if=lambda made: made == NOTHING)]
@@ -192,9 +192,14 @@ def effect_key(tenant: str, agent_id: str, scope: str | None, effect: str) -> Ke
     return effect_key_in(owned_partition(tenant, agent_id, scope), effect)
 
 
-def effect_kept_until(now: datetime) -> int:
-    """Return when the record of an effect expires, in seconds since 1970: after 30 days."""
-    return int((now + EFFECT_KEPT).timestamp())
+def effect_record(key: Key, result: Stored | None, now: datetime) -> Put:
+    """Return the write of an effect's record with its result; the record expires after 30 days.
+
+    The write fails if an earlier attempt has written the record.
+    """
+    kept_until = int((now + EFFECT_KEPT).timestamp())
+    attributes = result.attributes() if result is not None else {}
+    return Put(key, attributes | {"expires_at": kept_until}, Missing())
 
 
 def effect_key_in(partition: str, effect: str) -> Key:

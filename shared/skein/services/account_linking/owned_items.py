@@ -189,7 +189,6 @@ def _move_document(table: Table, item: Item, folder: Folder, old: str, new: str)
     writes: list[Write] = [
         Put(moved.key, moved.to_item(), Missing()),
         Delete(document.key, as_read),
-        touched(folder.tenant, folder.agent_id or "", folder.scope),
     ]
     renamed = RenamedDocument(old=document.name, new=moved.name)
     if renamed.old != renamed.new:

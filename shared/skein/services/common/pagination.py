@@ -9,7 +9,7 @@ import binascii
 from base64 import b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Generic, Literal, Self, TypeVar
+from typing import Annotated, Generic, Self, TypeVar
 
 from pydantic import BaseModel, StringConstraints
 
@@ -61,19 +61,7 @@ class Cursor(Value):
             raise Invalid(FOREIGN) from None
 
 
-ListName = Literal[
-    "agents",
-    "users",
-    "lines",
-    "runs",
-    "services",
-    "owned",
-    "open_threads",
-    "consolidations",
-    "erasures",
-    "tenant_chats",
-    "members",
-]
+ListName = Annotated[str, StringConstraints(pattern=r"^[a-z_]{1,30}$")]
 
 
 class RowCursor(Cursor):

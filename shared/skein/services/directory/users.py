@@ -8,7 +8,7 @@ from skein.errors import ConditionFailed, Conflict, NotFound
 from skein.models.api.directory import NewUser, OwnChange, UserChange
 from skein.models.common.address import Address, sms_address
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import effect_kept_until, effect_key
+from skein.models.common.ownership import effect_key, effect_record
 from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.profile_change import ProfileSource
@@ -270,8 +270,7 @@ class Profiles:
         done = effect_key(tenant, source.agent_id, None, effect)
 
         def attempt() -> None:
-            kept_until = effect_kept_until(self.clock.now())
-            record = Put(done, {"expires_at": kept_until}, Missing())
+            record = effect_record(done, None, self.clock.now())
             item = self.table.get(User.key_of(tenant, person.id))
             now = self.clock.now()
             user = User(tenant=tenant, id=person.id, name=person.name, created_at=now)

@@ -7,19 +7,19 @@ and items beyond a limit, are found also if two writers add them at the same tim
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, Self, TypeVar
 
 from skein.errors import Conflict, NotFound
-from skein.models.common.agent_item import AgentItem, revision_key, touched
+from skein.models.common.agent_item import AgentItem, raised, revision_key, touched
 from skein.models.common.ownership import (
     MAX_KEPT,
     HasAudience,
     Reach,
     Readers,
-    effect_kept_until,
     effect_key,
+    effect_record,
 )
 from skein.models.common.storage import Check, Delete, Is, Item, Key, Missing, Put, Query, Write
 from skein.ports import Clock, Table
@@ -148,17 +148,13 @@ class Snapshot(Generic[Kept]):
 
     def raised(self, scope: str | None) -> Write:
         """Return the write that raises the kind's counter, if it is as it was read."""
-        key = revision_key(*self._owned(scope))
-        known = self.found.get(key, {}).get(self.kind.COUNTER)
-        write = touched(*self._owned(scope), self.kind.COUNTER)
-        return replace(write, condition=Is(self.kind.COUNTER, known))
+        return raised(revision_key(*self._owned(scope)), self.kind.COUNTER, self.found)
 
     def record(self, item: Kept, scope: str | None, now: datetime) -> list[Write]:
         """Return the write of the effect's record in a scope; nothing without an effect."""
         if self.effect is None:
             return []
-        key = effect_key(*self._owned(scope), self.effect)
-        return [Put(key, item.attributes() | {"expires_at": effect_kept_until(now)}, Missing())]
+        return [effect_record(effect_key(*self._owned(scope), self.effect), item, now)]
 
     def _owned(self, scope: str | None) -> tuple[str, str, str | None]:
         return self.reach.tenant, self.reach.agent_id, scope

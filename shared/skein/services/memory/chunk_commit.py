@@ -5,12 +5,12 @@ watermark, so no message is skipped. A failure and its record are one transactio
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.errors import ConditionFailed
 from skein.models.chats.chat import Membership
-from skein.models.common.agent_item import revision_key
+from skein.models.common.agent_item import raised, revision_key
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import (
@@ -19,7 +19,6 @@ from skein.models.common.storage import (
     Condition,
     Is,
     Item,
-    Key,
     Put,
     Update,
     Write,
@@ -27,6 +26,7 @@ from skein.models.common.storage import (
 )
 from skein.models.directory.user import User
 from skein.models.memory.consolidation import ConsolidationRecord, KeptCounts
+from skein.models.memory.memory import Memory
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.background.engine import Overtaken, TooMuch
@@ -81,7 +81,7 @@ class ChunkCommitter:
         def attempt() -> KeptCounts:
             drafts = extracted.profile if extracted is not None else ()
             read = self._read(target.membership, owner, drafts, record_id)
-            membership, revision = read.membership, read.revision
+            membership = read.membership
             if read.kept is not None:
                 return read.kept
             if not membership.active or position_of(membership) != since:
@@ -93,6 +93,7 @@ class ChunkCommitter:
                     owner,
                     extracted.entries,
                     live,
+                    revision=read.revision,
                     now=self.clock.now(),
                     ids=self.ids,
                 )
@@ -109,7 +110,7 @@ class ChunkCommitter:
                 Update(membership.key, set=change, condition=_still(membership)),
                 Check(target.chat.key, Is("epoch", target.chat.epoch)),
                 Put(record.key, record.to_item()),
-                *(_on_revision(write, revision) for write in kept.writes),
+                *kept.writes,
                 *profile.writes,
             ]
             if len(writes) > MAX_WRITES or _size(writes) > MAX_BYTES:
@@ -201,7 +202,7 @@ class ChunkCommitter:
             raise Overtaken(str(membership.key))
         return _Reading(
             Membership.from_item(found[membership.key]),
-            _Revision(key, found.get(key, {}).get("revision")),
+            raised(key, Memory.COUNTER, found),
             next((User.from_item(found[each]) for each in person_keys if each in found), None),
             ConsolidationRecord.from_item(found[record]).kept if record in found else None,
         )
@@ -245,12 +246,13 @@ class _Reading(NamedTuple):
     """What a chunk's transaction depends on.
 
     Attributes:
+        revision: The write that raises the revision of the agent's memories, as it was read.
         person: The person whose profile is filled.
         kept: What an earlier attempt with an unknown outcome has stored; None if nothing.
     """
 
     membership: Membership
-    revision: "_Revision"
+    revision: Update
     person: User | None
     kept: KeptCounts | None
 
@@ -260,20 +262,6 @@ class _ProfileWrites(NamedTuple):
 
     writes: tuple[Write, ...] = ()
     values: int = 0
-
-
-class _Revision(NamedTuple):
-    """Revision of an agent's memories, as read."""
-
-    key: Key
-    known: int | None
-
-
-def _on_revision(write: Write, revision: _Revision) -> Write:
-    """Fail the revision write if another writer changed the memories (optimistic lock)."""
-    if isinstance(write, Update) and write.key == revision.key:
-        return replace(write, condition=Is("revision", revision.known))
-    return write
 
 
 def position_of(membership: Membership) -> HistoryPosition:

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from skein.models.common.agent_item import touched
 from skein.models.common.audience import may_change
 from skein.models.common.ownership import Owner
-from skein.models.common.storage import Missing, Put, Write
+from skein.models.common.storage import Missing, Put, Update, Write
 from skein.models.memory.consolidation import KeptCounts
 from skein.models.memory.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind
 from skein.ports import Ids
@@ -99,6 +98,7 @@ def remember(
     entries: Sequence[MemoryDraft],
     live: Sequence[Memory],
     *,
+    revision: Update,
     now: datetime,
     ids: Ids,
     made_by: MadeBy = "consolidation",
@@ -112,6 +112,7 @@ def remember(
         owner: The agent, and the scope, audience and source of the memories.
         entries: The new content, 1 to 10,000 characters each.
         live: The agent's live memories that may be shown to the same audience.
+        revision: The write that raises the partition's revision, if anything changes.
         made_by: The author's role.
 
     Returns:
@@ -149,7 +150,7 @@ def remember(
     for old_id, by in ended.items():
         writes += superseded(by_id[old_id], by, now)
     if writes:
-        writes.append(touched(owner.tenant, owner.agent_id, owner.scope))
+        writes.append(revision)
     kept = KeptCounts(
         core=sum(memory.kind == "core" for memory in new),
         journal=sum(memory.kind == "journal" for memory in new),

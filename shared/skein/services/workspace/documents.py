@@ -6,9 +6,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from skein.errors import Conflict, NotFound
-from skein.models.common.agent_item import touched
-from skein.models.common.ownership import effect_kept_until
-from skein.models.common.storage import Item, Key, Missing, Put, Write
+from skein.models.common.ownership import effect_record
+from skein.models.common.storage import Item, Key, Write
 from skein.models.workspace.document import Document, DocumentEffect, DocumentReach, Folder
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.snapshot import read_chat
@@ -291,11 +290,7 @@ class Documents:
             change=change.kind, name=known.name, version=known.version, characters=length
         )
         if author.effect is not None:
-            kept_until = effect_kept_until(self.clock.now())
-            effect = done.attributes() | {"expires_at": kept_until}
-            writes.append(Put(home.effect_key(author.effect), effect, Missing()))
-        if home.agent_id is not None:
-            writes.append(touched(home.tenant, home.agent_id, home.scope))
+            writes.append(effect_record(home.effect_key(author.effect), done, self.clock.now()))
         transact_guarded(self.table, writes, author.guard)
         return done
 
