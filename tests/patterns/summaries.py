@@ -1,5 +1,8 @@
 """Summaries, what keeps them up to date, and borrowing."""
 
+from functools import partial
+
+from skein.agent.sections.participants import names_in
 from skein.agent.tools import TOOLS
 from skein.agent.tools.context import Activation, ToolContext
 from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
@@ -41,6 +44,7 @@ def borrowing(world: World) -> ToolContext:
         activation=Activation(claim),
         reading=reading,
         tool_services=world.app.tool_services,
+        names=partial(names_in, reading),
     )
 
 

@@ -5,9 +5,11 @@ Each tool call has an effect id, so that a retry after a worker's death is harml
 
 import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from skein.agent.prompt.reading import Reading
+from skein.agent.sections.participants import names_in
 from skein.agent.tools import TOOLS
 from skein.agent.tools.base import Tool, refusals_as_tool_errors
 from skein.agent.tools.chats import enter_chat
@@ -91,6 +93,7 @@ class ToolExecutor:
             activation=activation,
             reading=reading,
             tool_services=self.tool_services,
+            names=partial(names_in, reading),
             may_wait=may_wait,
         )
         status: ToolStatus = "done"

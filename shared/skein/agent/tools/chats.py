@@ -6,7 +6,6 @@ from pydantic import Field
 
 from skein.agent.prompt.names import askers, legend, participants_of
 from skein.agent.prompt.timeline import EntryContext, dated, timeline_entry
-from skein.agent.sections.participants import names_in
 from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, words_of
@@ -69,7 +68,7 @@ def _shown(
         chat, limit, here=call.reading.chat, readers=call.reading.destination, before=before
     )
     call.activation.add_held(audience, words_of(messages))
-    names = names_in(call.reading).joined([*chat.roster, *(each.sender for each in messages)])
+    names = call.names().joined([*chat.roster, *(each.sender for each in messages)])
     names = names.joined(askers(messages, names.agent, call.reading.destination))
     context = EntryContext(
         names=names,

@@ -26,6 +26,7 @@ items, and never narrow the audience of an item.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from skein.agent.prompt.names import Names
 from skein.agent.prompt.reading import Reading
 from skein.agent.sections.history import History
 from skein.errors import Correctable, Failed
@@ -142,6 +143,7 @@ class ToolContext:
         activation: The activation.
         reading: The reading that the prompt was made from.
         tool_services: The services that tools may call.
+        names: Returns the names of people and agents in the prompt.
         may_wait: Whether this call may make the run wait. Calls before the last question may not,
             because the step has more to do.
     """
@@ -150,6 +152,7 @@ class ToolContext:
     activation: Activation
     reading: Reading
     tool_services: ToolServices
+    names: Callable[[], Names]
     may_wait: bool = True
 
     def target(self, chat_id: str | None) -> str:

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.sections.participants import names_in
 from skein.agent.tools.arguments import Id, Moment, Query
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, readers_of, words_of
@@ -57,7 +56,7 @@ def recall(
     )
     for entry in found.entries:
         call.activation.add_held(entry.audience, words_of([entry.message]))
-    names = names_in(reading).joined(entry.message.sender for entry in found.entries)
+    names = call.names().joined(entry.message.sender for entry in found.entries)
     here = reading.chat.id if reading.chat is not None else None
     lines = recalled_lines(found.entries, here, zone, names.__getitem__)
     return "\n".join(lines) or "no messages found"
