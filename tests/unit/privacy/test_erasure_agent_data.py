@@ -1,21 +1,26 @@
-"""Threads and the erasure of a person: what agents were at because of them goes, the rest stays."""
+"""Erasure of agents' items: what was made from the person's words goes, the rest stays."""
 
 from typing import Any
 
 import pytest
 
 from skein.models.api.directory import NewUser
+from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach, owned_partition
+from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Query
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.workspace import thread_changes as changes
+from skein.services.workspace.document_edits import Author
 from tests.support.agents import COACH
-from tests.support.builders import TENANT, World, person
+from tests.support.builders import LONG_INVOCATION, TENANT, World, person
 from tests.support.erasure import (
     BEN,
+    BENS,
     ELSEWHERE,
     MARK,
     OPEN,
+    PRIVATE,
     ZOE,
     end,
     erase,
@@ -175,3 +180,101 @@ def test_erasure_by_full_name_erases_what_agents_keep_and_nothing_of_operators()
     }
     assert {len(texts) for texts in kept_texts(world).values()} == {1, 2}
     assert [message.kind for message in world.messages(OPEN)] == ["erased", "erased"]
+
+
+def kept_goals(world: World, scope: str | None = None) -> set[str]:
+    """Return the texts of Coach's goals in a scope."""
+    items = world.table.query(Query.under(owned_partition(TENANT, COACH.id, scope), "GOAL#")).items
+    return {str(item["text"]) for item in items}
+
+
+def test_item_that_answers_another_person_in_the_same_open_chat_stays() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    group(world, ELSEWHERE, BEN)
+    world.post("Good morning", ZOE, chat_id=OPEN)
+    for who, chat_id in ((ZOE, OPEN), (BEN, OPEN), (BEN, ELSEWHERE)):
+        goal = f"For {who.id} in {chat_id}"
+        world.model.script.extend([calls(("set_goal", {"text": goal})), calls("end_run")])
+        world.post("@Coach keep that in mind", who, chat_id=chat_id)
+        settle(world)
+    assert len(kept_goals(world)) == 3
+    erase(world)
+    assert kept_goals(world) == {f"For {BEN.id} in {OPEN}", f"For {BEN.id} in {ELSEWHERE}"}
+
+
+def test_index_finds_items_in_scopes_of_others_that_rest_on_their_words() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    world.chat(BEN, COACH, chat_id=BENS, kind="direct", visibility="private")
+    world.post("Good morning", ZOE, chat_id=OPEN)
+    theirs = MadeFrom.messages(OPEN, 1, 1, [ZOE.id])
+    bens = MadeFrom.messages(BENS, 1, 1, [BEN.id])
+    scope = f"user:{BEN.id}"
+    for text, made in (("theirs", theirs), ("both", bens.joined(theirs)), ("bens", bens)):
+        owner = Owner(
+            tenant=TENANT,
+            agent_id=COACH.id,
+            scope=scope,
+            audience=Audience(open=False, people=(BEN.id,)),
+            made_from=made,
+            source_run_id=f"run_1_{BENS}",
+        )
+        world.app.goals.set(owner, text)
+    erase(world)
+    assert kept_goals(world, scope) == {"bens"}
+
+
+def test_document_with_more_spans_than_fit_goes_with_one_of_its_many_writers() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    for number in range(60):
+        world.post(f"Line {number}", ZOE if number == 30 else BEN, chat_id=OPEN)
+    folder = Folder(tenant=TENANT, agent_id=COACH.id)
+    reach = DocumentReach(folders=(folder,))
+    for seq in range(1, 61, 2):
+        writer = ZOE.id if seq == 31 else BEN.id
+        author = Author(made_from=MadeFrom.messages(OPEN, seq, seq, [writer]), source_run_id="run")
+        world.app.documents.write(reach, "log", f"v{seq}", new_in=folder, author=author)
+    bens = Author(made_from=MadeFrom.messages(OPEN, 60, 60, [BEN.id]), source_run_id="run")
+    world.app.documents.write(reach, "bens", "His own", new_in=folder, author=bens)
+    erase(world)
+    items = world.table.query(Query.under(owned_partition(TENANT, COACH.id, None), "DOC#")).items
+    assert [item["name"] for item in items] == ["bens"]
+
+
+def test_memory_that_was_promoted_from_an_erased_entry_goes() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    world.post("Good morning", ZOE, chat_id=OPEN)
+    owner = Owner(
+        tenant=TENANT,
+        agent_id=COACH.id,
+        made_from=MadeFrom.messages(OPEN, 1, 1, [ZOE.id]),
+        source_chat_id=OPEN,
+    )
+    entry = world.app.memories.add(owner, "Pears", "journal", made_by="consolidation").memory
+    copy = owner.model_copy(update={"made_from": MadeFrom().naming([entry.id])})
+    world.app.memories.add(copy, "Pears, always", "core", made_by="reflection")
+    other = owner.model_copy(update={"made_from": MadeFrom.messages(OPEN, 2, 2, [BEN.id])})
+    world.app.memories.add(other, "Apples", "core", made_by="reflection")
+    erase(world)
+    assert [memory.text for memory in world.memories()] == ["Apples"]
+
+
+def test_items_made_from_what_is_left_after_the_first_sweep_stay() -> None:
+    world = world_of()
+    group(world, PRIVATE, ZOE, BEN, visibility="private")
+    world.post("Good morning", ZOE, chat_id=PRIVATE)
+    erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    settle(world)
+    for job in world.queues.ready("erasures"):
+        deadline = world.clock.now() + LONG_INVOCATION
+        world.app.eraser.continue_erasure(job, deadline=deadline)
+    assert world.app.erasures.get(TENANT, erasure.id).swept_at is not None
+    world.clock.advance(60)
+    world.model.script.extend([calls(("set_goal", {"text": "Bens"})), calls("end_run")])
+    world.post("@Coach keep that in mind", BEN, chat_id=PRIVATE)
+    settle(world)
+    end(world, erasure)
+    assert kept_goals(world, f"chat:{PRIVATE}") == {"Bens"}
