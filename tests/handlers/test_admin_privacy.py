@@ -8,16 +8,22 @@ from datetime import timedelta
 import pytest
 
 import erasure_worker
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Owner
+from skein.models.common.provenance import MadeFrom
 from skein.models.outbox.jobs import ErasureJob
 from skein.services.privacy.export import ExportCursor
+from tests.support.agents import COACH
 from tests.support.api_client import Client, operator, recorded
 from tests.support.builders import TENANT, World, bot
 from tests.support.erasure import (
     BEN,
+    ELSEWHERE,
     MARK,
     NUMBER,
     OPEN,
     ZOE,
+    group,
     plant,
     settle,
     text,
@@ -130,6 +136,30 @@ def test_an_export_holds_all_that_is_theirs_and_nothing_that_is_not(planted: Wor
     kinds = {kept["kind"] for kept in page["kept"]}  # type: ignore[attr-defined]
     assert kinds >= {"goal", "plan", "memory"}
     assert {delivery["phone"] for delivery in page["deliveries"]} == {NUMBER}  # type: ignore[attr-defined]
+
+
+def test_export_holds_what_was_made_from_their_words_alone_wherever_they_may_see_it() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    group(world, ELSEWHERE, BEN)
+    hers, bens = (MadeFrom.messages(OPEN, seq, seq, [who.id]) for seq, who in ((1, ZOE), (2, BEN)))
+    elsewhere = MadeFrom.messages(ELSEWHERE, 1, 1, [ZOE.id])
+    for words, scope, made in (
+        ("hers", None, hers),
+        ("hers of two chats", None, hers.joined(elsewhere)),
+        ("hers, but for Ben", f"user:{BEN.id}", hers),
+        ("of both", None, hers.joined(bens)),
+        ("of Ben", None, bens),
+    ):
+        people = () if scope is None else (BEN.id,)
+        audience = Audience(open=scope is None, people=people)
+        owner = Owner(
+            tenant=TENANT, agent_id=COACH.id, scope=scope, audience=audience, made_from=made
+        )
+        world.app.goals.set(owner, words)
+    [page] = pages_of(operator(world))
+    kept = [(each["kind"], each["attributes"]["text"]) for each in page["kept"]]  # type: ignore[attr-defined]
+    assert kept == [("goal", "hers"), ("goal", "hers of two chats")]
 
 
 @pytest.mark.parametrize(("visibility", "title"), [("private", None), ("open", "Of now")])

@@ -126,7 +126,7 @@ class DeliveryResource(Resource):
 
 
 class KeptResource(Resource):
-    """An item that an agent stores for this person only."""
+    """An item that an agent stores for this person only, or made from the person's words only."""
 
     agent_id: str
     kind: Annotated[str, Field(description="The kind of item, such as `memory`, `goal` or `plan`.")]

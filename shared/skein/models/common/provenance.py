@@ -54,6 +54,10 @@ class Authors(Value):
         """Tell whether one of `ids` is known to be among the people."""
         return not set(self.ids).isdisjoint(ids)
 
+    def only(self, ids: Iterable[str]) -> bool:
+        """Tell whether there is somebody, and nobody but people in `ids`."""
+        return bool(self.ids) and not self.many and set(self.ids) <= set(ids)
+
     def may_include(self, ids: Iterable[str]) -> bool:
         """Tell whether one of `ids` may be among the people."""
         return self.many or self.includes(ids)

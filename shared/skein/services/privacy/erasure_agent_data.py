@@ -8,9 +8,8 @@ items that name the person go, too. Watermarks are set back before the first del
 agents consolidate those chats again.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 from skein.errors import NotFound
 from skein.models.chats.chat import chat_partition, epoch_raised
@@ -19,8 +18,6 @@ from skein.models.common.audience import Audience
 from skein.models.common.ownership import (
     EFFECT,
     EFFECT_KEPT,
-    DerivedItem,
-    OwnedItem,
     owned_partition,
 )
 from skein.models.common.provenance import made_relation, mixed_relation
@@ -29,8 +26,6 @@ from skein.models.common.storage import (
     Delete,
     Item,
     Key,
-    Page,
-    Query,
     Update,
     key_kind,
 )
@@ -47,13 +42,15 @@ from skein.models.workspace.document import (
     PINS,
     Document,
     DocumentReach,
+    Folder,
 )
 from skein.models.workspace.thread import ACTIVE_THREAD, RUN_LINK, Thread, ThreadRunLink
 from skein.ports import Clock, Table
-from skein.services.common.pagination import items_under, pages, read_items
+from skein.services.common.pagination import items_under, read_items
 from skein.services.items.store import replaced
 from skein.services.privacy.erasure_rewind import ConsolidationRewind
-from skein.services.privacy.erasure_sweep import ROWS, Sweep
+from skein.services.privacy.erasure_sweep import Sweep
+from skein.services.privacy.made_items import MadeItem, folder_of, keys_made_from, made_in
 from skein.services.workspace.documents import Documents
 from skein.settings import Settings
 
@@ -65,13 +62,6 @@ BOOKKEEPING = (REVISION, PINS, ACTIVE_THREAD)
 NOT_KEPT = (*BOOKKEEPING, META, Run.PREFIX, LIVE_RUN, PERMITS)
 OF_CHATS = (Document.PREFIX, EFFECT)  # items that a chat itself owns
 
-ENTITIES: Mapping[str, type[DerivedItem]] = {
-    Document.PREFIX.kind: Document,
-    Memory.PREFIX.kind: Memory,
-    Goal.PREFIX.kind: Goal,
-    Plan.PREFIX.kind: Plan,
-    Thread.PREFIX.kind: Thread,
-}
 KINDS = {
     Document.PREFIX.kind: "documents",
     EFFECT.kind: "effects",
@@ -99,39 +89,30 @@ class KeptEraser:
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Erase the data of each agent, then of each chat; yield each position."""
         agents = sorted({agent for erased in sweep.chats.values() for agent in erased.agents})
-        indexed = self._indexed(sweep, agents)
+        folders = self._folders(sweep, agents)
         for agent_id in agents:
             if after is None or agent_id > after:
                 self._erase_own_scope(sweep, agent_id)
-                for scope in _scopes(sweep, agent_id, indexed):
+                scopes = {folder.scope for folder in folders if folder.agent_id == agent_id}
+                for scope in _scopes(sweep, agent_id, scopes):
                     self._erase_scope(sweep, agent_id, scope)
                 yield agent_id
-        of_documents = {thing.chat_id for thing in indexed if isinstance(thing, Document)} - {None}
-        for chat_id in sorted({*sweep.chats, *map(str, of_documents)}):
+        for chat_id in sorted({*sweep.chats, *(each.chat_id for each in folders if each.chat_id)}):
             position = f"~{chat_id}"  # sorts after every agent
             if after is None or position > after:
                 self._erase_items_of_chat(sweep, chat_id)
                 yield position
 
-    def _indexed(self, sweep: Sweep, agents: Sequence[str]) -> list[DerivedItem]:
-        """Return what the index of source chats names for the person's chats.
+    def _folders(self, sweep: Sweep, agents: Sequence[str]) -> set[Folder]:
+        """Return the owners of what was made from the person's chats, by the index of source chats.
 
-        An item made from several chats counts, too, if it is of one of `agents` or of a chat.
+        Items made from several chats count, too, if they are of one of `agents` or of a chat.
         """
         relations = [made_relation(sweep.tenant, chat_id) for chat_id in sweep.chats]
         relations += [mixed_relation(sweep.tenant, agent_id) for agent_id in (*agents, None)]
-        return [
-            thing
-            for relation in relations
-            for rows in pages(partial(self._rows, relation))
-            for item in read_items(
-                self._table, [Key(row["pk"], row["sk"]) for row in rows]
-            ).values()
-            for thing in _things(item)
-        ]
-
-    def _rows(self, relation: str, start: Item | None) -> Page:
-        return self._table.query(Query(relation, index="gsi1", limit=ROWS, start=start))
+        keys = [key for each in relations for key in keys_made_from(self._table, each)]
+        found = read_items(self._table, keys).values()
+        return {folder_of(thing) for item in found if (thing := made_in(item))}
 
     def _erase_own_scope(self, sweep: Sweep, agent_id: str) -> None:
         """Delete the person's own scope of an agent, revision counters and postings included."""
@@ -152,7 +133,7 @@ class KeptEraser:
             item for item in items_under(self._table, pk, "") if not item["sk"].startswith(NOT_KEPT)
         ]
         going = _going(sweep, items)
-        sources = [thing.made_from for item in going for thing in _things(item)]
+        sources = [thing.made_from for item in going if (thing := made_in(item))]
         self._rewind.before_erasing(sweep, agent_id, sources, first=scope is None)
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
 
@@ -200,7 +181,7 @@ class KeptEraser:
             self._table.write(Delete(document.key))
 
 
-def _scopes(sweep: Sweep, agent_id: str, indexed: Sequence[DerivedItem]) -> list[str | None]:
+def _scopes(sweep: Sweep, agent_id: str, indexed: set[str | None]) -> list[str | None]:
     """Return the agent's scopes that may have items made from the person's words, open last."""
     own = {f"user:{user_id}" for user_id in sweep.subject.ids}
     theirs = {
@@ -208,62 +189,40 @@ def _scopes(sweep: Sweep, agent_id: str, indexed: Sequence[DerivedItem]) -> list
         for erased in sweep.chats.values()
         if erased.private and agent_id in erased.agents
     }
-    found = {
-        thing.scope
-        for thing in indexed
-        if isinstance(thing, OwnedItem | Document) and thing.agent_id == agent_id
-    }
-    return [*sorted({each for each in theirs | found if each is not None} - own), None]
-
-
-def _things(item: Item) -> tuple[DerivedItem, ...]:
-    """Return what an item of the table holds: one thing, or nothing with words."""
-    kind = ENTITIES.get(key_kind(item["sk"]))
-    return (kind.from_item(item),) if kind is not None else ()
-
-
-def _id(thing: DerivedItem) -> str:
-    return str(getattr(thing, "id", ""))
+    return [*sorted({each for each in theirs | indexed if each is not None} - own), None]
 
 
 def _going(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
     """Return the items that rest on the person's words, and those made from such items."""
-    going = [item for item in items if _is_to_go(sweep, item)]
-    gone = {_id(thing) for item in going for thing in _things(item)}
-    keys = {item["sk"] for item in going}
-    going += [
-        item
-        for item in items
-        if item["sk"] not in keys
-        and any(not gone.isdisjoint(thing.made_from.items) for thing in _things(item))
-    ]
-    return going
+    things = {item["sk"]: made_in(item) for item in items}
+    keys = {item["sk"] for item in items if _is_to_go(sweep, item, things[item["sk"]])}
+    gone = {thing.id for sk, thing in things.items() if sk in keys and thing is not None}
+    for sk, thing in things.items():
+        if thing is not None and not gone.isdisjoint(thing.made_from.items):
+            keys.add(sk)
+    return [item for item in items if item["sk"] in keys]
 
 
-def _is_to_go(sweep: Sweep, item: Item) -> bool:
-    """Return whether an item rests on the person's words, or may be shown to the person."""
+def _is_to_go(sweep: Sweep, item: Item, thing: MadeItem | None) -> bool:
+    """Return whether an item rests on the person's words, names them, or is for them.
+
+    An operator's item never goes for a name.
+    """
     if EFFECT.holds(item):
         return _is_spent(sweep, item)
-    audience = item.get("audience")
-    if audience and Audience.model_validate(audience).counts(sweep.subject.ids):
+    ids, audience = sweep.subject.ids, item.get("audience")
+    if audience and Audience.model_validate(audience).counts(ids):
         return True
-    return any(_rests(sweep, thing) for thing in _things(item))
-
-
-def _rests(sweep: Sweep, thing: DerivedItem) -> bool:
-    """Return whether a thing rests on the person's words, or names the person.
-
-    An operator's thing never goes for a name.
-    """
-    ids = sweep.subject.ids
-    if thing.audience.counts(ids) or (isinstance(thing, Plan) and thing.set_by in ids):
+    if thing is None:
+        return False
+    if isinstance(thing, Plan) and thing.set_by in ids:
         return True
     if any(_is_made_there(sweep, erased, thing) for erased in sweep.chats.values()):
         return True
     return not thing.by_operator and sweep.names_them(*thing.texts)
 
 
-def _is_made_there(sweep: Sweep, erased: ErasedChat, thing: DerivedItem) -> bool:
+def _is_made_there(sweep: Sweep, erased: ErasedChat, thing: MadeItem) -> bool:
     """Return whether a thing was made from a chat's messages that the erasure takes.
 
     These are the person's own, and in private all since the person joined. Words of agents alone

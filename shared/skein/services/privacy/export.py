@@ -7,6 +7,7 @@ limited, so a page can be short or even empty if most messages are other people'
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field, StringConstraints
@@ -21,9 +22,11 @@ from skein.models.chats.chat import (
     related_chat,
 )
 from skein.models.common.agent_item import REVISION
+from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import EFFECT, owned_partition
-from skein.models.common.storage import Item, key_kind
+from skein.models.common.provenance import made_relation, mixed_relation
+from skein.models.common.storage import Item, Key, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.user import User
 from skein.models.memory.memory import Memory
@@ -40,13 +43,14 @@ from skein.services.common.pagination import (
     pages_of_relation,
     read_items,
 )
+from skein.services.privacy.made_items import ROWS, folder_of, keys_made_from, made_in
 
 MAX_READ = 5_000  # items read for one page
 PERSONAL_PREFIXES = (Delivery.PREFIX, Message.PREFIX)  # of a chat's items, in table order
 BOOKKEEPING = (EFFECT, REVISION, ACTIVE_THREAD)  # in an agent's partition; not exported
 RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # the hour, `#`, the chat's id
 HIDDEN_ATTRIBUTES = frozenset(
-    {"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version"}
+    {"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version", "authors"}
 )
 
 
@@ -56,8 +60,8 @@ class ExportCursor(Cursor):
     Attributes:
         relation: Index of the list of chats; see `_relations`.
         row: Sort key of the chat's row in that list.
-        key: Sort key of the last item that was read in that chat, or the position in the agent's
-            data.
+        key: Sort key of the last item that was read in that chat, or the position among the items
+            that were made from it; or the position in the agent's data.
         agent: The agent whose data is being exported; set after all chats are exported.
     """
 
@@ -76,7 +80,7 @@ class OwnMembership(NamedTuple):
 
 
 class KeptItem(NamedTuple):
-    """An item that an agent stores for the person alone."""
+    """An item that an agent stores for the person alone, or made from the person's words alone."""
 
     agent_id: str
     kind: str
@@ -153,7 +157,8 @@ class Exports:
         for agent_id in self._agents(user):
             if at.agent is None or agent_id >= at.agent:
                 behind = (at.key or "") if agent_id == at.agent else ""
-                for key, kept in self._kept(user, agent_id):
+                mixed = self._made(user, mixed_relation(user.tenant, agent_id), behind)
+                for key, kept in chain(self._kept(user, agent_id), mixed):
                     if key > behind:
                         yield ExportCursor(agent=agent_id, key=key), kept
 
@@ -209,6 +214,33 @@ class Exports:
             for found in items_under(self.table, pk, prefix, after=after):
                 position = at.model_copy(update={"key": found["sk"]})
                 yield position, _theirs(user, found, direct=direct)
+        for key, made in self._made(user, made_relation(user.tenant, chat.id), done):
+            yield at.model_copy(update={"key": key}), made
+
+    def _made(self, user: User, relation: str, done: str) -> Iterator[tuple[str, KeptItem]]:
+        """Yield what agents made from the person's words alone, as far as the person may see it.
+
+        Items in the person's own scope are left out, because they are exported anyway.
+
+        Args:
+            relation: A relation of the index of source chats.
+            done: The position of the last exported item; those here sort after all sort keys.
+        """
+        ids, readers = (user.id, *user.former_ids), Audience(open=False, people=(user.id,))
+        own = {f"user:{user_id}" for user_id in ids}
+        keys = sorted(keys_made_from(self.table, relation))
+        keys = [key for key in keys if _position(key) > done]
+        for start in range(0, len(keys), ROWS):
+            found = self.table.get_many(keys[start : start + ROWS])
+            for key, item in sorted(found.items()):
+                thing = made_in(item)
+                if thing is None or not thing.made_from.writers.only(ids):
+                    continue
+                shown = may_show(thing.audience, readers) and folder_of(thing).scope not in own
+                if shown and thing.agent_id is not None:
+                    kind = type(thing).__name__.lower()
+                    kept = KeptItem(thing.agent_id, kind, _shown_attributes(item))
+                    yield _position(key), kept
 
     def _agents(self, user: User) -> list[str]:
         """Return the agents of the person's chats, which may store items for the person alone."""
@@ -252,6 +284,11 @@ def _theirs(user: User, item: Item, *, direct: bool) -> Thing:
         return delivery if delivery.user_id in {user.id, *user.former_ids} else None
     message = Message.from_item(item)
     return message if _is(user, message.sender) or direct else None
+
+
+def _position(key: Key) -> str:
+    """Return a position after all sort keys of a chat, and after an agent's own positions."""
+    return f"~{key.pk} {key.sk}"
 
 
 def _kind(sort_key: str) -> str:

@@ -1,0 +1,50 @@
+"""Items by source chat: what agents made from the messages of a chat."""
+
+from collections.abc import Iterator, Mapping
+
+from skein.models.common.agent_item import AgentItem
+from skein.models.common.storage import Item, Key, Page, Query, key_kind
+from skein.models.memory.memory import Memory
+from skein.models.planning.goal import Goal
+from skein.models.planning.plan import Plan
+from skein.models.workspace.document import Document, Folder
+from skein.models.workspace.thread import Thread
+from skein.ports import Table
+from skein.services.common.pagination import pages
+
+ROWS = 100
+MadeItem = AgentItem | Document
+ENTITIES: Mapping[str, type[AgentItem] | type[Document]] = {
+    Document.PREFIX.kind: Document,
+    Memory.PREFIX.kind: Memory,
+    Goal.PREFIX.kind: Goal,
+    Plan.PREFIX.kind: Plan,
+    Thread.PREFIX.kind: Thread,
+}
+
+
+def made_in(item: Item) -> MadeItem | None:
+    """Return the memory, goal, plan, thread or document of a table item; None for other items."""
+    kind = ENTITIES.get(key_kind(item["sk"]))
+    return kind.from_item(item) if kind is not None else None
+
+
+def folder_of(thing: MadeItem) -> Folder:
+    """Return the agent's scope or the chat that owns a memory, goal, plan, thread or document."""
+    if isinstance(thing, Document):
+        return thing.folder
+    return Folder(tenant=thing.tenant, agent_id=thing.agent_id, scope=thing.scope)
+
+
+def keys_made_from(table: Table, relation: str) -> Iterator[Key]:
+    """Yield the keys of the table items in one relation of the index of source chats.
+
+    Args:
+        relation: See `made_relation` and `mixed_relation`.
+    """
+
+    def rows(start: Item | None) -> Page:
+        return table.query(Query(relation, index="gsi1", limit=ROWS, start=start))
+
+    for found in pages(rows):
+        yield from (Key(row["pk"], row["sk"]) for row in found)
