@@ -9,6 +9,7 @@ from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach, owned_partition
 from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Query
+from skein.models.outbox.jobs import ErasureJob
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
@@ -269,6 +270,7 @@ def test_items_made_from_what_is_left_after_the_first_sweep_stay() -> None:
     erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     settle(world)
     for job in world.queues.ready("erasures"):
+        assert isinstance(job, ErasureJob)
         deadline = world.clock.now() + LONG_INVOCATION
         world.app.eraser.continue_erasure(job, deadline=deadline)
     assert world.app.erasures.get(TENANT, erasure.id).swept_at is not None
