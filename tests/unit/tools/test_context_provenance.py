@@ -2,16 +2,13 @@
 
 from typing import Any
 
-from skein.models.common.ownership import DerivedItem, owned_partition
+from skein.models.common.ownership import owned_partition
 from skein.models.common.provenance import Authors, MadeFrom, digest_of
-from skein.models.common.storage import Item, Query
-from skein.models.memory.memory import Memory
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
+from skein.models.common.storage import Query
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.models.workspace.document import Document
-from skein.models.workspace.thread import OPEN_THREADS, ThreadIndex
+from skein.services.privacy.made_items import MadeItem, made_in
 from tests.support.agents import (
     AHMAD,
     COACH,
@@ -35,17 +32,10 @@ SAVES: list[str | tuple[str, dict[str, Any] | str]] = [
 GOAL = ("set_goal", {"text": "Paint it"})
 
 
-def saved(world: World, scope: str | None = None) -> list[DerivedItem]:
+def saved(world: World, scope: str | None = None) -> list[MadeItem]:
     """Return what Coach has saved in a scope."""
     items = world.table.query(Query(owned_partition(TENANT, COACH.id, scope))).items
-    return [thing for item in items for thing in things(item)]
-
-
-def things(item: Item) -> tuple[DerivedItem, ...]:
-    if item["sk"] == OPEN_THREADS:
-        return ThreadIndex.from_item(item).threads
-    kinds: tuple[Any, ...] = (Memory, Goal, Plan, Document)
-    return tuple(kind.from_item(item) for kind in kinds if kind.PREFIX.holds(item))
+    return [thing for item in items if (thing := made_in(item))]
 
 
 def digests(*people: Any) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """Items by source chat: what agents made from the messages of a chat."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from skein.models.common.agent_item import AgentItem
-from skein.models.common.storage import Item, Key, Page, Query, key_kind
+from skein.models.common.storage import Item, Key, Page, Query
 from skein.models.memory.memory import Memory
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
@@ -14,19 +14,15 @@ from skein.services.common.pagination import pages
 
 ROWS = 100
 MadeItem = AgentItem | Document
-ENTITIES: Mapping[str, type[AgentItem] | type[Document]] = {
-    Document.PREFIX.kind: Document,
-    Memory.PREFIX.kind: Memory,
-    Goal.PREFIX.kind: Goal,
-    Plan.PREFIX.kind: Plan,
-    Thread.PREFIX.kind: Thread,
-}
+ENTITIES: tuple[type[AgentItem] | type[Document], ...] = (Document, Memory, Goal, Plan, Thread)
 
 
 def made_in(item: Item) -> MadeItem | None:
     """Return the memory, goal, plan, thread or document of a table item; None for other items."""
-    kind = ENTITIES.get(key_kind(item["sk"]))
-    return kind.from_item(item) if kind is not None else None
+    for kind in ENTITIES:
+        if kind.PREFIX.holds(item) or kind.PREFIX.ended.holds(item):
+            return kind.from_item(item)
+    return None
 
 
 def folder_of(thing: MadeItem) -> Folder:
