@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
-from skein.bootstrap.feed import build_feed
 from skein.bootstrap.ports import load_adapters
 from skein.logs import logged
+from skein.services.feed.feed import Feed
 from skein.stream_events import process
 
 if TYPE_CHECKING:  # this package of powertools is large
@@ -19,4 +19,4 @@ load_adapters()
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> "PartialItemFailureResponse":
     """Send the jobs that follow from each change."""
-    return process(event, app().get(build_feed).forward)
+    return process(event, app().get(Feed).forward)

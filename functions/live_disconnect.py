@@ -5,9 +5,9 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
-from skein.bootstrap.live import build_live_connections
 from skein.bootstrap.ports import load_adapters
 from skein.logs import logged
+from skein.services.live.connections import LiveConnections
 
 load_adapters()
 
@@ -17,5 +17,5 @@ FORGOTTEN = {"statusCode": 200}
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Forget a connection; the gateway may repeat the event, or never send it."""
-    app().get(build_live_connections).disconnect(str(event["requestContext"]["connectionId"]))
+    app().get(LiveConnections).disconnect(str(event["requestContext"]["connectionId"]))
     return FORGOTTEN

@@ -6,10 +6,10 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
-from skein.bootstrap.live import build_pushes
 from skein.bootstrap.ports import load_adapters
 from skein.logs import logged
 from skein.models.outbox.jobs import PushJob
+from skein.services.live.pushes import Pushes
 from skein.sqs_events import process
 
 load_adapters("sockets")
@@ -18,4 +18,4 @@ load_adapters("sockets")
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
     """Send the frames of each job to the people who may see them."""
-    return process(event, context, PushJob, app().get(build_pushes).push)
+    return process(event, context, PushJob, app().get(Pushes).push)

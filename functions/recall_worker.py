@@ -7,10 +7,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
 from skein.bootstrap.ports import load_adapters
-from skein.bootstrap.recall_worker import build_recall_worker
 from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.models.outbox.jobs import RecallJob
+from skein.services.recall.recall_worker import RecallWorker
 from skein.sqs_events import process
 
 load_adapters("embeddings")
@@ -22,6 +22,6 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
 
     def take(job: RecallJob) -> None:
         deadline = deadline_of(context, app().ports.clock)
-        app().get(build_recall_worker).take(job, deadline=deadline)
+        app().get(RecallWorker).take(job, deadline=deadline)
 
     return process(event, context, RecallJob, take)

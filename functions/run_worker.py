@@ -5,9 +5,9 @@ from typing import Any
 from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from skein.agent.turn import Turns
 from skein.bootstrap import app
 from skein.bootstrap.ports import load_adapters
-from skein.bootstrap.run_worker import RunWorker
 from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.models.outbox.jobs import RunJob
@@ -21,5 +21,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     """Start or resume the run of each job."""
     deadline = deadline_of(context, app().ports.clock)
     return process(
-        event, context, RunJob, lambda job: app().get(RunWorker).turns.take(job, deadline=deadline)
+        event, context, RunJob, lambda job: app().get(Turns).take(job, deadline=deadline)
     )

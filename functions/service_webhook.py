@@ -8,11 +8,11 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
 from skein.bootstrap.ports import load_adapters
-from skein.bootstrap.service_webhook import build_webhook_services
 from skein.errors import Invalid, SkeinError, TooLarge
 from skein.http import JSON_HEADERS, webhook_error_response
 from skein.logs import logged
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
+from skein.services.inbound.service_webhooks import WebhookServices
 from webhooks.event import Webhook
 
 load_adapters()
@@ -27,7 +27,7 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     try:
         run_ids = (
             app()
-            .get(build_webhook_services)
+            .get(WebhookServices)
             .receive(
                 webhook.parameters["service_id"],
                 body_of(webhook),

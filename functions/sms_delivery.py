@@ -7,10 +7,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
 from skein.bootstrap.ports import load_adapters
-from skein.bootstrap.sms_delivery import build_sms_sender
 from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.models.outbox.jobs import DeliveryJob
+from skein.services.delivery.sender import SmsSender
 from skein.sqs_events import process
 
 load_adapters("sms", "secrets")
@@ -24,5 +24,5 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
         event,
         context,
         DeliveryJob,
-        lambda job: app().get(build_sms_sender).deliver(job, deadline=deadline),
+        lambda job: app().get(SmsSender).deliver(job, deadline=deadline),
     )

@@ -6,10 +6,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
 from skein.bootstrap.ports import load_adapters
-from skein.bootstrap.sms_delivery import build_sms_sender
 from skein.errors import SkeinError
 from skein.http import webhook_error_response
 from skein.logs import logged
+from skein.services.delivery.sender import SmsSender
 from webhooks.event import Webhook
 from webhooks.twilio import Form, named_in, signed_form, status_report
 
@@ -27,7 +27,7 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
         form = signed_form(webhook, app().ports.verifier, app().ports.settings.public_base_url)
         report = status_report(webhook, form)
         if report is not None:
-            app().get(build_sms_sender).report(report)
+            app().get(SmsSender).report(report)
     except SkeinError as error:
         named = named_in(form, line="From")
         return webhook_error_response(error, app().ports.metrics, named)

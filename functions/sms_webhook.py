@@ -6,10 +6,10 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
 from skein.bootstrap.ports import load_adapters
-from skein.bootstrap.sms_webhook import build_sms_receiver
 from skein.errors import SkeinError
 from skein.http import webhook_error_response
 from skein.logs import logged
+from skein.services.inbound.sms import SmsReceiver
 from webhooks.event import Webhook
 from webhooks.twilio import Form, inbound_sms, named_in, signed_form
 
@@ -29,7 +29,7 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     form: Form = {}
     try:
         form = signed_form(webhook, app().ports.verifier, app().ports.settings.public_base_url)
-        app().get(build_sms_receiver).receive(inbound_sms(form))
+        app().get(SmsReceiver).receive(inbound_sms(form))
     except SkeinError as error:
         named = named_in(form, line="To")
         return webhook_error_response(error, app().ports.metrics, named)

@@ -6,12 +6,12 @@ from aws_lambda_powertools.utilities.batch.types import PartialItemFailureRespon
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
-from skein.bootstrap.background import build_engine
 from skein.bootstrap.ports import load_adapters
-from skein.bootstrap.summary_worker import build_summary_tasks
 from skein.invocations import deadline_of
 from skein.logs import logged
 from skein.models.outbox.jobs import SummaryJob
+from skein.services.background.engine import BackgroundEngine
+from skein.services.summaries.renewal import SummaryTasks
 from skein.sqs_events import process
 
 load_adapters()
@@ -22,7 +22,7 @@ def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailure
     """Renew each job's summary, if the summary is behind and its cooldown is over."""
 
     def renew(job: SummaryJob) -> None:
-        task = app().get(build_summary_tasks).of(job)
-        app().get(build_engine).run(task, job, deadline=deadline_of(context, app().ports.clock))
+        task = app().get(SummaryTasks).of(job)
+        app().get(BackgroundEngine).run(task, job, deadline=deadline_of(context, app().ports.clock))
 
     return process(event, context, SummaryJob, renew)

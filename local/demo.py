@@ -1,8 +1,10 @@
 """Demo agent and line, created at the first start for the README's first example."""
 
-from skein.bootstrap.api import ApiServices
+from skein.bootstrap.wiring import App
 from skein.errors import NotFound
 from skein.models.api.directory import NewAgent, NewLine
+from skein.services.directory.agents import Agents
+from skein.services.directory.lines import Lines
 
 TENANT = "demo"
 LINE = "+15005550006"
@@ -14,13 +16,14 @@ SYSTEM_PROMPT = (
 )
 
 
-def make_demo(services: ApiServices) -> None:
+def make_demo(app: App) -> None:
     """Create the demo tenant's agent and line, unless the line exists (idempotent)."""
+    lines = app.get(Lines)
     try:
-        services.lines.get(TENANT, LINE)
+        lines.get(TENANT, LINE)
     except NotFound:
         coach = NewAgent(
             name=NAME, system_prompt=SYSTEM_PROMPT, description=DESCRIPTION, listed=True
         )
-        agent = services.agents.create(TENANT, coach)
-        services.lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id, settings={}))
+        agent = app.get(Agents).create(TENANT, coach)
+        lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id, settings={}))

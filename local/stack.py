@@ -58,9 +58,9 @@ from local.web.live_server import LiveServer
 from local.web.server import Server
 from skein import bootstrap
 from skein.adapters.openai.model import OpenAIModel
-from skein.bootstrap.api import ApiServices
 from skein.ports import Clock, Sockets
 from skein.services.chats.message_reasons import ReasonViews
+from skein.services.directory.users import Users
 from skein.settings import Settings
 
 STOP_SECONDS = 3.0
@@ -278,7 +278,7 @@ class Stack:
 
         self._answer = _answers(sandbox, issuer, developer_api, gateway)
         self._wired(engine, poller, clock)
-        make_demo(bootstrap.app().get(ApiServices))
+        make_demo(bootstrap.app())
         parts.callback(sandbox.stop)
         sandbox.start()
         # The poller stops first: a running drain then fails and releases the schedules.
@@ -388,7 +388,7 @@ def _answers(
 
 def _people() -> list[Person]:
     """Return the first people of the demo's tenant, by id."""
-    page = bootstrap.app().get(ApiServices).users.list(TENANT, limit=MAX_PEOPLE)
+    page = bootstrap.app().get(Users).list(TENANT, limit=MAX_PEOPLE)
     return [Person(user.id, user.name) for user in page.items]
 
 

@@ -9,7 +9,7 @@ import logging
 import threading
 
 from skein.adapters.openai.model import LIBRARIES as MODEL_LIBRARIES
-from skein.bootstrap import App
+from skein.bootstrap.wiring import App
 from skein.errors import SkeinError
 
 logger = logging.getLogger(__name__)

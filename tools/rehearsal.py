@@ -27,7 +27,6 @@ from local.demo import LINE, make_demo
 from local.environment import CREDENTIALS, LOOPBACK
 from local.template import ROOT, Template
 from skein import bootstrap
-from skein.bootstrap.api import ApiServices
 from skein.settings import Settings
 from tests.support.scripted_openai import ScriptedOpenAI
 from tests.support.scripted_twilio import ACCOUNT, ScriptedTwilio
@@ -180,7 +179,7 @@ class Rehearsal:
         """
         table = self._resources["Table"]
         app = bootstrap.build_app(Settings(table_name=table, aws_endpoint_url=self._url))
-        make_demo(app.get(ApiServices))
+        make_demo(app)
         answer = self._invoke("SmsWebhook", sms_event())
         if answer.get("statusCode") != 200:  # noqa: PLR2004
             raise RehearsalError(f"the webhook answered {answer}")

@@ -28,8 +28,8 @@ from local.timing.clock import TurnableClock
 from skein import bootstrap
 from skein.adapters.tokens import Tokens
 from skein.bootstrap.api import ApiServices
-from skein.bootstrap.lazy import lazy
-from skein.bootstrap.ports import ADAPTERS, OVERRIDABLE, Ports, load_adapters
+from skein.bootstrap.ports import ADAPTERS, Ports, load_adapters
+from skein.bootstrap.wiring import App
 from skein.ports import Queues, Table
 from skein.settings import Settings
 
@@ -94,9 +94,9 @@ def serve(host: Connection, known: Mapping[str, Function], storm: Storm) -> None
 def load_services() -> None:
     """Import all adapters and the services of the APIs, which are otherwise imported when used."""
     load_adapters(*ADAPTERS)
-    services = ApiServices(Ports(Settings(), **dict.fromkeys(OVERRIDABLE)))
+    services = ApiServices(App(Ports(Settings(), **dict.fromkeys(ADAPTERS))))
     for name, value in vars(ApiServices).items():
-        if isinstance(value, lazy):
+        if isinstance(value, property):
             getattr(services, name)
 
 

@@ -23,6 +23,7 @@ from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
 from local.template import ROOT
+from skein.adapters.parallel import map_threads
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.system import SystemClock
 from skein.adapters.tokens import Tokens
@@ -31,7 +32,6 @@ from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put
 from skein.models.outbox.jobs import RecallJob
-from skein.services.common.parallel import map_threads
 from skein.services.common.quoting import quoted
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.recall.block_commit import BlockCommits
@@ -39,6 +39,7 @@ from skein.services.recall.candidates import RecallRequest
 from skein.services.recall.indexing import RecallIndexing
 from skein.services.recall.search import Recall, RecallResult
 from skein.services.recall.words import stems_of
+from skein.settings import Settings
 from tests.fakes.system import MemoryMetrics, MemoryQueues
 
 BUDGETS = (500, 1_000, 2_000, 4_000)
@@ -138,6 +139,7 @@ class Stand:
             vocabulary=embeddings,
             tokens=tokens,
             parallel_map=map_threads,
+            settings=Settings(),
         )
 
     def hold(self, known: Conversation) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from skein.models.delivery.sms import OutgoingSms, SentSms
     from skein.models.runs.completion import ModelAnswer, ModelRequest
-    from skein.ports import Clock, LanguageModel, Queues, Secrets, Sms, Table
+    from skein.ports import Clock, LanguageModel, Queues, RegisterTable, Secrets, Sms, Table
 
 NOBODY = "http://127.0.0.1:9"  # nothing listens on the port of `discard`
 REMAINING_MILLISECONDS = 60_000
@@ -94,6 +94,7 @@ def use_first_app(told: dict[str, Any]) -> None:
 
     from skein import bootstrap
     from skein.bootstrap.ports import Ports
+    from skein.bootstrap.wiring import App
     from skein.settings import Settings
 
     class FirstPorts(Ports):
@@ -117,7 +118,7 @@ def use_first_app(told: dict[str, Any]) -> None:
             return table
 
         @cached_property
-        def erasure_register(self) -> "Table":
+        def erasure_register(self) -> "RegisterTable":
             _ = super().erasure_register
             from tests.fakes.table import MemoryTable
 
@@ -151,7 +152,7 @@ def use_first_app(told: dict[str, Any]) -> None:
 
             return TriedSms(real, MemorySms(self.clock))
 
-    bootstrap.use(bootstrap.App(FirstPorts(Settings(**told["settings"]))))
+    bootstrap.use(App(FirstPorts(Settings(**told["settings"]))))
 
 
 def milliseconds() -> float:

@@ -16,8 +16,8 @@ from bench.turns.stand import Stand
 from bench.turns.vectors import IndexedTable
 from local.template import Template
 from skein.adapters.tokens import Tokens
-from skein.agent.prompt import token_cache
 from skein.agent.reading import cache
+from skein.services.common import token_cache
 from skein.settings import Settings
 
 TABLE = "skein-memory"
@@ -58,7 +58,7 @@ def main(url: str) -> None:
         "settled_mib": settled / MIB,
         "after_mib": after / MIB,
         "grown_mib": (after - settled) / MIB,
-        "context_cache_mib": worker.run_worker.prompting.context_cache.size / MIB,
+        "context_cache_mib": worker.get(cache.ContextCache).size / MIB,
         "caches_bound_mib": (cache.MAX_BYTES + token_cache.MAX_BYTES) / MIB,
         "function_mib": functions[WORKER].memory,
     }

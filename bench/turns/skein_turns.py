@@ -79,7 +79,7 @@ class Stopwatch:
             "context_loader": _Watched(app.context_loader, fresh=self._timed_read(read)),
             "prompt_builder": _Watched(app.prompt_builder, build=_timed(build, self.builds.append)),
         }
-        app.run_worker.turns = replace(app.turns, **watched)
+        app.turns = replace(app.turns, **watched)
         for name in ("count", "cut"):
             timed = _timed(getattr(counter, name), self._count)
             vars(counter)[name] = timed

@@ -11,6 +11,8 @@ from skein.models.outbox.jobs import Job
 from skein.models.recall.vector_search import VectorSearch
 from skein.models.runs.completion import ModelAnswer, ModelRequest
 
+A = TypeVar("A")
+B = TypeVar("B")
 T = TypeVar("T")
 
 
@@ -84,6 +86,22 @@ class Table(Protocol):
         Raises:
             ConditionFailed: Some conditions do not hold; `failed` has their positions.
             Contention: Another transaction held one of the items during every attempt.
+        """
+        ...
+
+
+class RegisterTable(Table, Protocol):
+    """The table of the erasure register."""
+
+
+class ParallelMap(Protocol):
+    """A parallel map: calls a function with each of several arguments."""
+
+    def __call__(self, function: Callable[[A], B], over: Sequence[A]) -> list[B]:
+        """Return the results of `function` in the order of `over`.
+
+        The calls start in the same order. If calls raise, the first of their exceptions is raised
+        after all calls have ended.
         """
         ...
 
@@ -182,6 +200,14 @@ class Embeddings(Protocol):
     def embed(self, texts: Sequence[str]) -> list[Embedding]:
         """Return the embedding of each text, in order."""
         ...
+
+
+class QueryEmbeddings(Embeddings, Protocol):
+    """The embeddings of queries, by the model of messages; without it, a query has no meaning."""
+
+
+class TextEmbeddings(Embeddings, Protocol):
+    """The embeddings of memories and documents, always computed inside the function."""
 
 
 class VectorIndex(Protocol):

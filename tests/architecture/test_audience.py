@@ -216,6 +216,7 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
         "agent/reading/cache.py",  # for the sections, which decide
         "agent/reading/owned_items.py",
         "agent/reading/reader.py",
+        "agent/reading/guarded_reads.py",  # for `agent/reading/reader.py`
         "agent/replay.py",  # a recorded prompt, for operators
         "agent/recall_preview.py",  # the agent and the person of the chat, for operators
     }

@@ -27,7 +27,8 @@ import tick
 import upkeep_worker
 from local.permissions import PermittedQueues
 from skein import bootstrap
-from skein.bootstrap import App, build_app
+from skein.bootstrap import build_app
+from skein.bootstrap.wiring import App
 from skein.errors import SkeinError
 from skein.models.common.storage import Item, Query
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_before, due_partition

@@ -7,7 +7,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import sms_webhook
 from skein.adapters.opentelemetry_tracer import OpenTelemetryTracer
-from skein.bootstrap import App
+from skein.bootstrap.wiring import App
 from skein.tracing import trace_id_of
 from tests.faults.texting_story import SMS_SETTINGS, TEXT, SmsLine
 

@@ -15,7 +15,6 @@ from local.template import TEMPLATE, Function, Schedule, Template
 from local.timing.clock import TurnableClock
 from local.timing.due_index import DueIndex
 from local.timing.schedules import KINDS, Schedules, parse
-from skein.bootstrap.tick import build_tick
 from skein.models.common.storage import Key, Put
 from skein.models.outbox.due import DueKind, due_partition, due_pointer
 from skein.services.outbox.pause_scanner import HELD_BACK
@@ -142,8 +141,7 @@ def test_error_of_a_function_is_logged_with_its_stack_and_other_rules_fire(
 
 
 def test_kinds_of_functions_are_those_that_they_look_for() -> None:
-    ports = World().app.ports
-    assert set(KINDS["Tick"]) == {*JOBS, *BACKGROUND_KINDS, "pause", *build_tick(ports).firing}
+    assert set(KINDS["Tick"]) == {*JOBS, *BACKGROUND_KINDS, "pause", *World().app.firing}
     assert KINDS["ConsolidationFinder"] == consolidation_finder.KINDS
     assert KINDS["ReflectionFinder"] == reflection_finder.KINDS
     held_back = set(HELD_BACK)  # looked for only after the end of a pause

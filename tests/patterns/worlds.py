@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from skein.adapters.parallel import map_threads
 from skein.agent.reading.reader import prefetch_keys
 from skein.models.outbox.jobs import RunJob
-from skein.services.common.parallel import map_threads
 from skein.services.runs.claim import Claim
 from tests.support.builders import INVOCATION, World, bot, person
 

@@ -277,7 +277,7 @@ class World:
         raise AssertionError("the queues never become empty")
 
     def tick(self) -> int:
-        return self.app.tick.run(until=self.clock.now() + timedelta(seconds=45))
+        return self.app.tick.run(self.app.firing, until=self.clock.now() + timedelta(seconds=45))
 
     def find_quiet(self) -> int:
         """What the hourly finder of quiet chats does."""

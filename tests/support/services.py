@@ -1,170 +1,177 @@
 """The services of all functions in one object, on one set of ports."""
 
-from skein.agent.prompt.token_cache import RememberedTokens
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from skein.agent.preview import Preview
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.reader import Reader
+from skein.agent.replay import Replays
 from skein.agent.sections.builder import PromptBuilder
 from skein.agent.tools.context import ToolServices
+from skein.agent.training_export import TrainingExport
 from skein.agent.turn import Turns
-from skein.bootstrap import App
-from skein.bootstrap.api import ApiServices
-from skein.bootstrap.background import build_engine
-from skein.bootstrap.background_scanner import build_background_scanner
-from skein.bootstrap.consolidation_worker import build_consolidation
-from skein.bootstrap.erasure_worker import build_eraser
-from skein.bootstrap.feed import build_feed
-from skein.bootstrap.live import build_client_frames, build_live_connections, build_pushes
 from skein.bootstrap.ports import Ports
-from skein.bootstrap.recall_worker import build_recall_worker
-from skein.bootstrap.reflection_worker import build_reflection
-from skein.bootstrap.run_worker import RunWorker
-from skein.bootstrap.sms_delivery import build_sms_sender
-from skein.bootstrap.sms_webhook import build_sms_receiver
-from skein.bootstrap.summary_worker import build_summary_tasks
-from skein.bootstrap.tick import build_tick
-from skein.bootstrap.upkeep_worker import build_upkeep
+from skein.bootstrap.wiring import App
+from skein.models.outbox.due import DueKind
+from skein.services.account_linking.phone_links import PhoneLinks
 from skein.services.background.engine import BackgroundEngine
+from skein.services.chats.administration import ChatAdministration
+from skein.services.chats.app_messages import AppMessages
+from skein.services.chats.message_reasons import ReasonViews
+from skein.services.chats.message_search import MessageSearch
 from skein.services.chats.post_message import Chats
+from skein.services.chats.views import ChatViews
+from skein.services.common.token_cache import RememberedTokens
+from skein.services.config.pauses import TenantPauses
+from skein.services.config.sources import SettingSources
+from skein.services.config.stack_settings import StackSettingsService
+from skein.services.config.tenant_settings import TenantSettingsService
 from skein.services.delivery.sender import SmsSender
+from skein.services.directory.agents import Agents
+from skein.services.directory.lines import Lines
+from skein.services.directory.model_warnings import ModelWarnings
+from skein.services.directory.people_search import PeopleSearch
+from skein.services.directory.users import Users
 from skein.services.feed.feed import Feed
+from skein.services.inbound.service_webhooks import WebhookServices
 from skein.services.inbound.sms import SmsReceiver
 from skein.services.live.client_frames import ClientFrames
 from skein.services.live.connections import LiveConnections
 from skein.services.live.pushes import Pushes
+from skein.services.live.tickets import LiveTickets
 from skein.services.memory.consolidation import ConsolidationTask
+from skein.services.memory.history import ConsolidationRequests, ReflectionViews
+from skein.services.memory.memories import Memories
 from skein.services.memory.reflection import ReflectionTask
 from skein.services.outbox.background_scanner import BackgroundScanner
-from skein.services.outbox.tick import Tick
+from skein.services.outbox.backlogs import Backlogs
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.outbox.tick import Fire, Tick
+from skein.services.planning.firing import Firing
+from skein.services.planning.goals import Goals
+from skein.services.planning.plans import Plans
+from skein.services.privacy.audit_log import AuditLog
+from skein.services.privacy.erasure_requests import Erasures
 from skein.services.privacy.erasure_worker import Eraser
+from skein.services.privacy.export import Exports
+from skein.services.privacy.message_deletion import MessageDeletion
+from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.quotas.token_budget import TokenBudgets
+from skein.services.quotas.usage import UsageCounters
+from skein.services.quotas.usage_reports import UsageReports
+from skein.services.recall.rebuild import RecallRebuilds
 from skein.services.recall.recall_worker import RecallWorker
+from skein.services.replies.noticed_leases import NoticedLeases
 from skein.services.replies.user_notices import Apologies
 from skein.services.runs.activations import Activations
 from skein.services.runs.completion import RunCompletion
-from skein.services.runs.lease import RunLeases
+from skein.services.runs.current_work import WorkOverviews
+from skein.services.runs.manual_trigger import ManualTrigger
+from skein.services.runs.queries import RunViews
+from skein.services.runs.tool_warnings import ToolWarnings
 from skein.services.summaries.renewal import SummaryTasks
 from skein.services.summaries.upkeep import Upkeep
+from skein.services.workspace.document_search import DocumentSearch
+from skein.services.workspace.documents import Documents
+from skein.services.workspace.pinning import Pins
+from skein.services.workspace.skills import Skills
+from skein.services.workspace.threads import Threads
 from skein.settings import Settings
 
 
-class AllServices(App, ApiServices):
-    """An app whose services tests can call, of the APIs and of all workers."""
+class AllServices(App):
+    """An app whose services tests call by name."""
 
-    def __init__(self, ports: Ports) -> None:
-        App.__init__(self, ports)
-        ApiServices.__init__(self, ports)
-
-    @property
-    def run_worker(self) -> RunWorker:
-        return self.get(RunWorker)
-
-    @property
-    def turns(self) -> Turns:
-        return self.run_worker.turns
-
-    @property
-    def leases(self) -> RunLeases:
-        return self.run_worker.leases
-
-    @property
-    def activations(self) -> Activations:
-        return self.run_worker.activations
-
-    @property
-    def completion(self) -> RunCompletion:
-        return self.run_worker.completion
-
-    @property
-    def chats(self) -> Chats:
-        return self.run_worker.chats
-
-    @property
-    def tool_services(self) -> ToolServices:
-        return self.run_worker.tool_services
-
-    @property
-    def token_budgets(self) -> TokenBudgets:
-        return self.run_worker.token_budgets
-
-    @property
-    def apologies(self) -> Apologies:
-        return self.run_worker.apologies
-
-    @property
-    def reader(self) -> Reader:
-        return self.run_worker.prompting.reader
-
-    @property
-    def context_loader(self) -> ContextLoader:
-        return self.run_worker.prompting.context_loader
-
-    @property
-    def prompt_builder(self) -> PromptBuilder:
-        return self.run_worker.prompting.prompt_builder
-
-    @property
-    def remembered_tokens(self) -> RememberedTokens:
-        return self.run_worker.prompting.remembered_tokens
-
-    @property
-    def deliveries(self) -> SmsSender:
-        return self.get(build_sms_sender)
-
-    @property
-    def background_engine(self) -> BackgroundEngine:
-        return self.get(build_engine)
-
-    @property
-    def upkeep(self) -> Upkeep:
-        return self.get(build_upkeep)
-
-    @property
-    def summary_tasks(self) -> SummaryTasks:
-        return self.get(build_summary_tasks)
-
-    @property
-    def consolidation(self) -> ConsolidationTask:
-        return self.get(build_consolidation)
+    activations: Activations
+    agents: Agents
+    apologies: Apologies
+    app_messages: AppMessages
+    audit: AuditLog
+    backlogs: Backlogs
+    chat_admin: ChatAdministration
+    chats: Chats
+    client_frames: ClientFrames
+    completion: RunCompletion
+    consolidation_requests: ConsolidationRequests
+    background_engine: BackgroundEngine
+    background_scanner: BackgroundScanner
+    consolidation: ConsolidationTask
+    context_loader: ContextLoader
+    current_work: WorkOverviews
+    deliveries: SmsSender
+    dispatch: Dispatch
+    document_search: DocumentSearch
+    documents: Documents
+    eraser: Eraser
+    erasures: Erasures
+    exports: Exports
+    feed: Feed
+    goals: Goals
+    leases: NoticedLeases
+    lines: Lines
+    live_connections: LiveConnections
+    live_tickets: LiveTickets
+    manual_trigger: ManualTrigger
+    memories: Memories
+    message_deletion: MessageDeletion
+    message_search: MessageSearch
+    model_warnings: ModelWarnings
+    pauses: TenantPauses
+    people_search: PeopleSearch
+    phone_links: PhoneLinks
+    pins: Pins
+    plans: Plans
+    preview: Preview
+    prompt_builder: PromptBuilder
+    pushes: Pushes
+    rate_limiter: RateLimiter
+    reader: Reader
+    reason_views: ReasonViews
+    recall_rebuilds: RecallRebuilds
+    recall_worker: RecallWorker
+    reflection: ReflectionTask
+    reflection_views: ReflectionViews
+    remembered_tokens: RememberedTokens
+    replays: Replays
+    run_views: RunViews
+    setting_sources: SettingSources
+    skills: Skills
+    sms_receiver: SmsReceiver
+    stack_settings: StackSettingsService
+    summary_tasks: SummaryTasks
+    tenant_settings: TenantSettingsService
+    threads: Threads
+    tick: Tick
+    token_budgets: TokenBudgets
+    tool_services: ToolServices
+    tool_warnings: ToolWarnings
+    training_export: TrainingExport
+    turns: Turns
+    upkeep: Upkeep
+    usage: UsageCounters
+    usage_reports: UsageReports
+    users: Users
+    views: ChatViews
+    webhook_services: WebhookServices
 
     @property
-    def reflection(self) -> ReflectionTask:
-        return self.get(build_reflection)
+    def firing(self) -> Mapping[DueKind, Fire]:
+        return {"plan": self.get(Firing).fire, "merge": self.phone_links.continue_merge}
 
-    @property
-    def eraser(self) -> Eraser:
-        return self.get(build_eraser)
+    if not TYPE_CHECKING:
 
-    @property
-    def recall_worker(self) -> RecallWorker:
-        return self.get(build_recall_worker)
+        def __getattr__(self, name: str) -> Any:
+            if name not in types():
+                raise AttributeError(name)
+            return self.get(types()[name])
 
-    @property
-    def feed(self) -> Feed:
-        return self.get(build_feed)
 
-    @property
-    def pushes(self) -> Pushes:
-        return self.get(build_pushes)
-
-    @property
-    def live_connections(self) -> LiveConnections:
-        return self.get(build_live_connections)
-
-    @property
-    def client_frames(self) -> ClientFrames:
-        return self.get(build_client_frames)
-
-    @property
-    def sms_receiver(self) -> SmsReceiver:
-        return self.get(build_sms_receiver)
-
-    @property
-    def tick(self) -> Tick:
-        return self.get(build_tick)
-
-    @property
-    def background_scanner(self) -> BackgroundScanner:
-        return self.get(build_background_scanner)
+@cache
+def types() -> Mapping[str, type]:
+    """Return the type of each service with a name."""
+    return get_type_hints(AllServices)
 
 
 def build_services(settings: Settings, **overrides: object) -> AllServices:

@@ -19,12 +19,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from skein.bootstrap.erasure_worker import build_eraser
 from skein.bootstrap.ports import Ports
-from skein.bootstrap.restored_erasures import build_erasure_register, build_restored_erasures
+from skein.bootstrap.wiring import App
 from skein.models.outbox.jobs import ErasureJob, Job
 from skein.models.privacy.erasure import Erasure
 from skein.models.privacy.registered_erasure import RegisteredErasure
+from skein.services.privacy.erasure_register import ErasureRegister
+from skein.services.privacy.erasure_restore import RestoredErasures
+from skein.services.privacy.erasure_worker import Eraser
 from skein.settings import Settings
 from tools.deployment.checks import FailedCheckError, aws
 from tools.deployment.deploy import BadNameError, Target
@@ -86,9 +88,10 @@ class Restoration:
         self._ports = ports
         self._report = report
         self._sleep = sleep
-        self._register = build_erasure_register(ports)
-        self._restored = build_restored_erasures(ports)
-        self._eraser = build_eraser(ports)
+        app = App(ports)
+        self._register = app.get(ErasureRegister)
+        self._restored = app.get(RestoredErasures)
+        self._eraser = app.get(Eraser)
 
     def run(self, *, first_sweep: bool = False) -> Counter[str]:
         """Apply all entries, carry out their erasures, and check the result.

@@ -57,6 +57,7 @@ from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets, payer_of
 from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.final_message import FinalMessages, ends_in_one_transaction
+from skein.services.replies.noticed_leases import NoticedLeases
 from skein.services.replies.user_notices import Apologies, FailureNotices, Notices
 from skein.services.runs import policy
 from skein.services.runs.activations import Activations, Recording, recording
@@ -64,7 +65,6 @@ from skein.services.runs.claim import PrefetchedItems, membership_elsewhere
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.disclosure import check_readers
-from skein.services.runs.lease import RunLeases
 from skein.services.runs.reasons import reason_of_done
 from skein.settings import Settings
 
@@ -82,7 +82,7 @@ class Turns:
     """Worker of runs: it claims a run and carries out its activations."""
 
     table: Table
-    leases: RunLeases
+    leases: NoticedLeases
     activations: Activations
     completion: RunCompletion
     concurrency_limit: ConcurrencyLimit

@@ -1,42 +1,17 @@
-"""The composition root: the only place where services are connected to adapters.
+"""The composition root: the only place where services meet adapters.
 
-`ports.py` holds the adapters, which all functions share. Each worker and webhook has one module,
-whose class builds the function's services from `Ports`; importing the module loads exactly what the
-function uses. `api.py` builds the services of the two HTTP APIs, each at its first use. A test, or
-the local stack, passes its own adapters: `build_app(settings, model=..., clock=...)`.
+`ports.py` holds the adapters. `wiring.py` builds each service from the type hints of the service's
+constructor. A function gets its service with `app().get(Turns)`. A test, or the local stack, passes
+its own adapters: `build_app(settings, model=..., clock=...)`.
 """
 
 import os
-from collections.abc import Callable
-from threading import Lock, RLock
-from typing import Any, TypeVar
+from threading import Lock
 
 from skein import tracing
 from skein.bootstrap.ports import Ports
+from skein.bootstrap.wiring import App
 from skein.settings import Settings
-
-T = TypeVar("T")
-
-
-class App:
-    """All of Skein in one container: ports, and the compositions that were built from them.
-
-    Attributes:
-        ports: The settings and the adapters.
-    """
-
-    def __init__(self, ports: Ports) -> None:
-        self.ports = ports
-        self._building = RLock()
-        self._built: dict[Callable[[Ports], Any], Any] = {}
-
-    def get(self, composition: Callable[[Ports], T]) -> T:
-        """Return a function's services, such as `RunWorker`; they are built at the first call."""
-        with self._building:
-            if composition not in self._built:
-                self._built[composition] = composition(self.ports)
-        services: T = self._built[composition]
-        return services
 
 
 def build_app(settings: Settings, **overrides: object) -> App:

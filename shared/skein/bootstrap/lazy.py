@@ -31,6 +31,11 @@ class lazy(Generic[T]):  # noqa: N801 - a decorator
         self._name = build.__name__
         self.__doc__ = build.__doc__
 
+    @property
+    def type_name(self) -> str:
+        """The name of the value's type, as the method states it."""
+        return str(self._build.__annotations__["return"])
+
     @overload
     def __get__(self, owner: None, kind: type) -> Self: ...
 

@@ -1,4 +1,4 @@
-"""The ports that all compositions share, with their real adapters.
+"""The ports of all functions, with their real adapters.
 
 An adapter is imported at its first use. Its libraries are large, and each function needs only some
 of them.
@@ -6,6 +6,8 @@ of them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -29,16 +31,19 @@ if TYPE_CHECKING:
         Metrics,
         ModelList,
         ModelTokens,
+        ParallelMap,
+        QueryEmbeddings,
         Queues,
+        RegisterTable,
         Secrets,
         Sms,
         Sockets,
         Table,
+        TextEmbeddings,
         VectorIndex,
         Vocabulary,
         WebhookVerifier,
     )
-    from skein.services.common.parallel import ParallelMap
     from skein.tracing import Tracer
 
 ADAPTERS = {  # port -> module of its real adapter
@@ -54,6 +59,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "sms": "twilio.sms",
     "sockets": "aws.gateway_sockets",
     "background": "background",
+    "parallel_map": "parallel",
     "verifier": "twilio.signature",
     "secrets": "aws.secrets",
     "metrics": "aws.metrics",
@@ -61,7 +67,6 @@ ADAPTERS = {  # port -> module of its real adapter
     "embeddings": "static_embeddings",
     "vocabulary": "static_embeddings",
 }
-OVERRIDABLE = frozenset({*ADAPTERS, "parallel_map"})
 SHARED = ("clock", "ids", "table", "queues", "metrics")  # the ports that every function needs
 
 
@@ -92,14 +97,14 @@ class Ports:
     """The settings and the adapters of one container.
 
     Args:
-        overrides: Adapters to use instead of the real ones, by the names in `OVERRIDABLE`.
+        overrides: Adapters to use instead of the real ones, by the names in `ADAPTERS`.
 
     Raises:
-        TypeError: An override's name is not in `OVERRIDABLE`.
+        TypeError: An override's name is not in `ADAPTERS`.
     """
 
     def __init__(self, settings: Settings, **overrides: object) -> None:
-        unknown = overrides.keys() - OVERRIDABLE
+        unknown = overrides.keys() - ADAPTERS.keys()
         if unknown:
             raise TypeError(f"unknown port: {', '.join(sorted(unknown))}")
         self.settings = settings
@@ -142,7 +147,7 @@ class Ports:
         return DynamoTable(self.dynamodb, self.settings.table_name, self.clock)
 
     @lazy
-    def erasure_register(self) -> Table:
+    def erasure_register(self) -> RegisterTable:
         """The table of the erasure register."""
         from skein.adapters.dynamodb.table import DynamoTable
 
@@ -160,7 +165,7 @@ class Ports:
     @lazy
     def parallel_map(self) -> ParallelMap:
         """The parallel map, which does several calls at once."""
-        from skein.services.common.parallel import map_threads
+        from skein.adapters.parallel import map_threads
 
         return map_threads
 
@@ -224,28 +229,22 @@ class Ports:
         return OpenAIEmbeddings(self.openai, self.settings.embeddings_model)
 
     @lazy
-    def query_embeddings(self) -> Embeddings:
-        """The embeddings of queries, by the same model; without it, a query has no meaning."""
+    def query_embeddings(self) -> QueryEmbeddings:
+        """The embeddings of queries."""
         if not self.settings.embeddings_model:
             return self.embeddings
-        return self._of_queries(self.settings.embeddings_model)
+        from skein.adapters.openai import embeddings
 
-    def _of_queries(self, model: str) -> Embeddings:
-        from skein.adapters.openai.embeddings import (
-            QUERY_SECONDS,
-            OpenAIEmbeddings,
-            QueryEmbeddings,
-        )
-
-        return QueryEmbeddings(
-            OpenAIEmbeddings(self.openai, model, seconds=QUERY_SECONDS),
+        model = self.settings.embeddings_model
+        return embeddings.QueryEmbeddings(
+            embeddings.OpenAIEmbeddings(self.openai, model, seconds=embeddings.QUERY_SECONDS),
             self.clock,
             failed=lambda: self.metrics.count("RecallWithoutEmbeddings"),
         )
 
     @lazy
-    def text_embeddings(self) -> Embeddings:
-        """The embeddings of memories and documents, always computed inside the function."""
+    def text_embeddings(self) -> TextEmbeddings:
+        """The embeddings of memories and documents."""
         return self.static_embeddings if self.settings.embeddings_model else self.embeddings
 
     @lazy
@@ -300,3 +299,13 @@ class Ports:
         from skein.adapters.aws.metrics import EmfMetrics
 
         return EmfMetrics(self.settings.stack_name)
+
+
+@cache
+def port_types() -> Mapping[object, str]:
+    """Return the name of the port of each type that a constructor may ask for."""
+    from skein import ports
+
+    built = {name: value for name, value in vars(Ports).items() if isinstance(value, lazy)}
+    types = {name: vars(ports).get(value.type_name) for name, value in built.items()}
+    return {Settings: "settings"} | {kind: name for name, kind in types.items() if kind}

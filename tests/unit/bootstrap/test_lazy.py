@@ -7,9 +7,9 @@ from contextlib import suppress
 import pytest
 
 from skein import bootstrap
-from skein.bootstrap.api import ApiServices
 from skein.bootstrap.lazy import lazy
-from skein.bootstrap.ports import OVERRIDABLE, Ports
+from skein.bootstrap.ports import ADAPTERS, Ports
+from skein.bootstrap.wiring import App
 from skein.settings import Settings
 
 THREADS = 8
@@ -61,12 +61,12 @@ def test_app_first_uses_at_once_build_one_app(monkeypatch: pytest.MonkeyPatch) -
     start, meeting = threading.Barrier(THREADS), threading.Barrier(2)
     build_app = bootstrap.build_app
 
-    def slowly(settings: Settings) -> bootstrap.App:
+    def slowly(settings: Settings) -> App:
         with suppress(threading.BrokenBarrierError):  # no second thread came
             meeting.wait(0.2)
         return build_app(settings)
 
-    def use(_: int) -> bootstrap.App:
+    def use(_: int) -> App:
         start.wait(10)
         return bootstrap.app()
 
@@ -77,29 +77,10 @@ def test_app_first_uses_at_once_build_one_app(monkeypatch: pytest.MonkeyPatch) -
     assert len({id(app) for app in seen}) == 1
 
 
-def test_app_first_uses_of_services_at_once_build_them_once() -> None:
-    app = bootstrap.build_app(Settings())
-    start, meeting = threading.Barrier(THREADS), threading.Barrier(2)
-
-    def build_slowly(_: Ports) -> object:
-        with suppress(threading.BrokenBarrierError):  # no second thread came
-            meeting.wait(0.2)
-        return object()
-
-    def use(_: int) -> object:
-        start.wait(10)
-        return app.get(build_slowly)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        seen = list(pool.map(use, range(THREADS)))
-    assert len(set(map(id, seen))) == 1
-
-
-@pytest.mark.parametrize("kind", [Ports, ApiServices])
-def test_services_of_the_apis_and_adapters_are_all_lazy(kind: type) -> None:
+def test_adapters_are_all_lazy() -> None:
     """A plain cached property has no lock from Python 3.12 on."""
-    names = [name for name in vars(kind) if not name.startswith("_")]
-    assert {type(getattr(kind, name)) for name in names} == {lazy}
+    names = [name for name in vars(Ports) if not name.startswith("_")]
+    assert {type(getattr(Ports, name)) for name in names} == {lazy}
     inner = {
         "aws",
         "dynamodb",
@@ -108,4 +89,4 @@ def test_services_of_the_apis_and_adapters_are_all_lazy(kind: type) -> None:
         "static_embeddings",
         "text_embeddings",
     }
-    assert kind is ApiServices or set(names) == OVERRIDABLE | inner
+    assert set(names) == ADAPTERS.keys() | inner

@@ -57,7 +57,7 @@ def opened(world: World) -> AnswerStream:
     """Claim the queued run, and open the stream of its answer to Tom."""
     [job] = world.queues.ready("turns")
     assert isinstance(job, RunJob)
-    claim = world.app.run_worker.leases.claim(job, lease_until=world.clock.now() + INVOCATION)
+    claim = world.app.leases.claim(job, lease_until=world.clock.now() + INVOCATION)
     assert claim is not None
     readers = world.stored_chat().readers
     return world.app.turns.streams.open(claim, readers, [TOM.id], start_of=str)

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
+from skein.adapters.parallel import THREADS, map_threads
 from skein.errors import Unavailable
 from skein.models.common.storage import Item, Key, Page, Put, Query, Update
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_pointer
 from skein.models.outbox.jobs import Job, RunJob
-from skein.services.common.parallel import THREADS, map_threads
 from skein.services.outbox import due_scanner as finding
 from skein.services.outbox.background_scanner import BackgroundScanner
 from skein.services.outbox.dispatch import Dispatch
@@ -96,14 +96,17 @@ class Due:
                 metrics=self.metrics,
             ),
             metrics=self.metrics,
-            firing={},
         )
-        return tick.run(until=self.clock.now() + BUDGET, shards=shards)
+        return tick.run({}, until=self.clock.now() + BUDGET, shards=shards)
 
     @property
     def finder(self) -> DueScanner:
         return DueScanner(
-            table=self.table, clock=self.clock, dispatch=self.dispatch, metrics=self.metrics
+            table=self.table,
+            clock=self.clock,
+            dispatch=self.dispatch,
+            metrics=self.metrics,
+            parallel_map=map_threads,
         )
 
     @property

@@ -411,7 +411,7 @@ def days_pass(world: World, days: int, *, step: int = 1) -> None:
     for _ in range(0, days, step):
         world.clock.advance(step * DAYS)
         world.post("Good morning", person())
-        world.app.tick.run(until=world.clock.now() + timedelta(seconds=45))
+        world.app.tick.run(world.app.firing, until=world.clock.now() + timedelta(seconds=45))
         world.queues.ready("turns")
 
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS, HistoryEntry, fit, total
-from skein.agent.prompt.token_cache import RememberedTokens
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience
 from skein.models.common.storage import Update
 from skein.models.runs.step import HISTORY, PromptRecord
 from skein.models.summaries.summary import PinnedSummary, Summary
+from skein.services.common.token_cache import RememberedTokens
 from tests.support.builders import TENANT, World, bot, person, tokens
 from tests.support.examples import examples
 

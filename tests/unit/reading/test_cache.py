@@ -7,6 +7,7 @@ import pytest
 
 from skein.agent.prompt.reading import Reading
 from skein.agent.reading.cache import ContextCache
+from skein.agent.reading.guarded_reads import GuardedReads
 from skein.agent.reading.reader import Reader
 from skein.agent.sections.history import History
 from skein.agent.sections.memories import Memories
@@ -34,7 +35,7 @@ class Container:
         self.metrics = MemoryMetrics()
         self.cache = ContextCache(clock=world.clock, metrics=self.metrics, max_bytes=max_bytes)
         self.reader = Reader(
-            table=world.table,
+            table=GuardedReads(table=world.table, clock=world.clock, metrics=self.metrics),
             cache=self.cache,
             clock=world.clock,
             settings=world.settings,

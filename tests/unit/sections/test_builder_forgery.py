@@ -36,6 +36,7 @@ from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
 from skein.models.summaries.summary import PinnedSummary, Summary
 from skein.prompts import render
 from skein.services.common.quoting import quoted
+from skein.services.common.token_cache import RememberedTokens
 from skein.services.config.resolution import effective_settings
 from skein.services.summaries.model import ask_chat
 from skein.settings import Settings
@@ -183,7 +184,9 @@ def _prompt(reading: Reading, run: Run, **agent: Any) -> PromptRecord:
     whole = {"history_format": "timeline", "max_prompt_tokens": 1_000_000}
     reading = replace(reading, agent=reading.agent.model_copy(update=whole | agent))
     tools = [tool.spec for tool in enabled(reading.agent.enabled_tools)]
-    return PromptBuilder(tokens=tokens(), settings=ROOMY).build(run, reading, tools)
+    return PromptBuilder(tokens=RememberedTokens(tokens()), settings=ROOMY).build(
+        run, reading, tools
+    )
 
 
 def _section(prompt: PromptRecord, name: str) -> str:

@@ -10,5 +10,4 @@ __all__ = [
     "spoken_start",
     "spoken_text",
     "timeline",
-    "token_cache",
 ]

@@ -28,6 +28,7 @@ from skein.agent.prompt.reading import (
     zone_of_entries,
 )
 from skein.agent.reading.cache import ContextCache, KeptReads
+from skein.agent.reading.guarded_reads import GuardedReads
 from skein.agent.reading.listeners import found_listeners, keys_of_listeners
 from skein.agent.sections.history import History, first_seq_to_read
 from skein.agent.sections.order import ITEMS
@@ -44,7 +45,7 @@ from skein.models.live.connection import PersonConnections
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.runs.run import Run
-from skein.ports import Clock, Table
+from skein.ports import Clock
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.services.runs.claim import PrefetchedItems
@@ -85,7 +86,7 @@ class _FirstRound:
 class Reader:
     """Reader of the data that a run's prompt is built from."""
 
-    table: Table
+    table: GuardedReads
     cache: ContextCache
     clock: Clock
     settings: Settings

@@ -39,9 +39,9 @@ from skein.models.runs.completion import ToolSpec
 from skein.models.runs.provenance import MAX_ENTRIES
 from skein.models.runs.run import Run
 from skein.models.runs.step import HISTORY, HistoryTurn, PromptRecord, PromptSection
-from skein.ports import ModelTokens
 from skein.prompts import render
 from skein.services.chat_state.history_window import window_of
+from skein.services.common.token_cache import RememberedTokens
 from skein.settings import Settings
 
 NUDGE = "timeline_nudge"
@@ -55,7 +55,7 @@ PLAIN = frozenset({"IDENTITY", "INSTRUCTIONS"})  # the sections of a prompt with
 class PromptBuilder:
     """Builder of prompts from readings."""
 
-    tokens: ModelTokens
+    tokens: RememberedTokens
     settings: Settings
 
     def build(self, run: Run, reading: Reading, tools: Sequence[ToolSpec]) -> PromptRecord:

@@ -22,7 +22,7 @@ from skein.models.chats.chat import (
 from skein.models.common.base import Instant, MemberRef
 from skein.models.common.storage import Absent, Below, Is, Item, Key, Query, Update, all_of, any_of
 from skein.models.config.overrides import TenantSettings
-from skein.ports import Clock, Table
+from skein.ports import Clock, ParallelMap, Table
 from skein.services.chat_state.snapshot import read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import (
@@ -34,7 +34,6 @@ from skein.services.common.pagination import (
     fitting,
     rows_after,
 )
-from skein.services.common.parallel import map_threads
 from skein.services.config.tenant_settings import check_reading
 
 WINDOW = 50  # index rows per page, two reads each: one batch
@@ -107,6 +106,7 @@ class ChatViews:
 
     table: Table
     clock: Clock
+    parallel_map: ParallelMap
 
     def chats(
         self, tenant: str, user_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
@@ -195,7 +195,7 @@ class ChatViews:
         """
         after = RowCursor.key_in(cursor, "tenant_chats")
         shards = [chats_relation(tenant, shard) for shard in range(CHAT_SHARDS)]
-        read = map_threads(
+        read = self.parallel_map(
             lambda shard: rows_after(self.table, shard, after, limit=limit + 1, newest_first=True),
             shards,
         )

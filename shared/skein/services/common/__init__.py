@@ -6,12 +6,12 @@ __all__ = [
     "name_index",
     "optimistic",
     "pagination",
-    "parallel",
     "profile_changes",
     "quoting",
     "schedule",
     "text_cuts",
     "text_search",
     "time_zones",
+    "token_cache",
     "words",
 ]

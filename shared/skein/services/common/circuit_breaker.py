@@ -8,14 +8,12 @@ whose outcome closes the breaker or opens it again. Each container has its own s
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal, TypeVar
 
 from skein.errors import Ambiguous, CircuitOpen, SkeinError, Throttled, Unavailable
-from skein.models.common.storage import Item, Key, Page, Query, Write
-from skein.ports import Clock, Metrics, Table
+from skein.ports import Clock, Metrics
 
 State = Literal["closed", "open", "half_open"]
 T = TypeVar("T")
@@ -139,31 +137,3 @@ class CircuitBreaker:
         if probes:
             with self._lock:
                 self._probed_at = None
-
-
-@dataclass(frozen=True, slots=True)
-class GuardedReads:
-    """A table whose reads go through a circuit breaker; writes bypass the breaker."""
-
-    table: Table
-    breaker: CircuitBreaker
-
-    def get(self, key: Key) -> Item | None:
-        """See `skein.ports.Table`."""
-        return self.breaker.call(lambda: self.table.get(key))
-
-    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
-        """See `skein.ports.Table`."""
-        return self.breaker.call(lambda: self.table.get_many(keys))
-
-    def query(self, query: Query) -> Page:
-        """See `skein.ports.Table`."""
-        return self.breaker.call(lambda: self.table.query(query))
-
-    def write(self, write: Write) -> None:
-        """See `skein.ports.Table`."""
-        self.table.write(write)
-
-    def transact(self, writes: Sequence[Write]) -> None:
-        """See `skein.ports.Table`."""
-        self.table.transact(writes)

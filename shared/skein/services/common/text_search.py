@@ -9,12 +9,9 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from operator import mul
 from threading import Lock
-from typing import TYPE_CHECKING
 
+from skein.ports import TextEmbeddings
 from skein.services.common.words import fillers, has_stem, stem_of, words_of
-
-if TYPE_CHECKING:
-    from skein.ports import Embeddings
 
 MAX_WORDS = 100  # words of a query that count
 EMBEDDED_CHARACTERS = 1_000  # of a text; what follows counts by its words alone
@@ -37,7 +34,7 @@ class EmbeddingCache:
         embeddings: Returns the embeddings to use; called at the first search.
     """
 
-    def __init__(self, embeddings: "Callable[[], Embeddings]") -> None:
+    def __init__(self, embeddings: Callable[[], TextEmbeddings]) -> None:
         self._embeddings = embeddings
         self._known: dict[bytes, Vector] = {}
         self._lock = Lock()

@@ -11,8 +11,7 @@ from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience
 from skein.models.live.connection import OpenConnection, PersonConnections
 from skein.models.runs.run import Run
-from skein.ports import Clock, Metrics, Sockets, Table
-from skein.services.common.parallel import ParallelMap
+from skein.ports import Clock, Metrics, ParallelMap, Sockets, Table
 from skein.services.live.pushes import text_of
 from skein.services.runs.claim import Claim
 from skein.services.runs.disclosure import made_for_all

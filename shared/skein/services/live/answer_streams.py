@@ -12,8 +12,7 @@ from datetime import timedelta
 from threading import Lock
 
 from skein.models.common.audience import Audience
-from skein.ports import Background, Clock, Metrics, Sockets, Table
-from skein.services.common.parallel import ParallelMap
+from skein.ports import Background, Clock, Metrics, ParallelMap, Sockets, Table
 from skein.services.live.answer_frames import AnswerFrames, ListenerFinder
 from skein.services.runs.claim import Claim
 

@@ -32,9 +32,8 @@ from skein.models.common.storage import Item, Key
 from skein.models.live.connection import OpenConnection, PersonConnections
 from skein.models.outbox.jobs import LiveEvent, PushJob
 from skein.models.runs.run import Run
-from skein.ports import Clock, Metrics, Sockets, Table
+from skein.ports import Clock, Metrics, ParallelMap, Sockets, Table
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
-from skein.services.common.parallel import ParallelMap
 from skein.services.live.connections import LiveConnections
 
 OPENING = timedelta(seconds=10)  # the gateway may refuse frames for a connection that is opening

@@ -1,7 +1,6 @@
 """Save, search, consolidate and reflect on memories."""
 
 __all__ = [
-    "chunk_commit",
     "consolidation",
     "consolidation_schedule",
     "history",

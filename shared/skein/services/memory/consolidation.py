@@ -22,12 +22,13 @@ from skein.models.directory.agent import Agent
 from skein.models.memory.memory import Memory
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import TokenUsage
-from skein.ports import Clock, Table, TokenCounter
+from skein.ports import Clock, Table
 from skein.services.background.engine import Failure, Outcome, Question, Task
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import pages
 from skein.services.common.text_search import EmbeddingCache, closest
+from skein.services.common.token_cache import RememberedTokens
 from skein.services.feed.recall_sweep import RecallSweep
 from skein.services.memory.chunk_commit import ChunkCommitter, position_of
 from skein.services.memory.chunking import Chunk, HistoryPosition, chunks, halves
@@ -107,7 +108,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
     table: Table
     clock: Clock
     dispatch: Dispatch
-    tokens: TokenCounter
+    tokens: RememberedTokens
     meanings: EmbeddingCache
     committer: ChunkCommitter
     recall_sweep: RecallSweep

@@ -24,13 +24,14 @@ from skein.models.memory.reflection import ReflectionRecord
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ReflectionJob
 from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage
-from skein.ports import Clock, Ids, Metrics, Table, TokenCounter
+from skein.ports import Clock, Ids, Metrics, Table
 from skein.prompts import render
 from skein.services.background.engine import Failure, Outcome, Question, Task, UnusableAnswer
 from skein.services.common.model_json import json_object_in
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
 from skein.services.common.quoting import quoted
+from skein.services.common.token_cache import RememberedTokens
 from skein.services.memory.shown import core_in_budget
 from skein.services.memory.store import searchable_memories
 from skein.services.memory.writes import double_of, superseded
@@ -92,7 +93,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     table: Table
     clock: Clock
     ids: Ids
-    tokens: TokenCounter
+    tokens: RememberedTokens
     metrics: Metrics
     settings: Settings
 

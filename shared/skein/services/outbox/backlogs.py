@@ -11,8 +11,7 @@ from skein.models.common.base import key_part
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key, Query
 from skein.models.outbox.due import DUE_SHARDS, BacklogKind, due_partition, due_time
 from skein.models.runs.run import Run, RunStatus
-from skein.ports import Clock, Table
-from skein.services.common.parallel import map_threads
+from skein.ports import Clock, ParallelMap, Table
 
 KINDS: tuple[BacklogKind, ...] = get_args(BacklogKind)
 ROWS = 100  # due pointers of a kind and shard, of all tenants
@@ -53,6 +52,7 @@ class Backlogs:
 
     table: Table
     clock: Clock
+    parallel_map: ParallelMap
 
     def of_tenant(self, tenant: str) -> tuple[Backlog, ...]:
         """Count a tenant's due pointers by kind.
@@ -61,7 +61,7 @@ class Backlogs:
         first, so the cost is bounded. If there are more, the counts are lower bounds.
         """
         shards = [_Shard(kind, number) for kind, number in product(KINDS, range(DUE_SHARDS))]
-        pages = map_threads(self._rows, shards)
+        pages = self.parallel_map(self._rows, shards)
         own = f"{key_part(tenant)}#"
         now, backlogs = self.clock.now(), []
         for kind in KINDS:

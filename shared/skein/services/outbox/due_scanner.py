@@ -24,8 +24,7 @@ from skein.models.outbox.due import (
     still_due,
 )
 from skein.models.outbox.jobs import Job
-from skein.ports import Clock, Metrics, Table
-from skein.services.common.parallel import ParallelMap, map_threads
+from skein.ports import Clock, Metrics, ParallelMap, Table
 from skein.services.outbox.dispatch import Dispatch
 
 ALL_SHARDS = tuple(range(DUE_SHARDS))
@@ -60,14 +59,14 @@ class DueScanner:
     """Scanner for due items.
 
     Args:
-        parallel_map: Maps over pages and batches, in parallel by default.
+        parallel_map: Maps over pages and batches.
     """
 
     table: Table
     clock: Clock
     dispatch: Dispatch
     metrics: Metrics
-    parallel_map: ParallelMap = map_threads
+    parallel_map: ParallelMap
 
     def run(
         self,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.common.storage import Item
@@ -50,7 +51,6 @@ class Tick:
     Args:
         due_scanner: Finds the due items and sends their jobs.
         background_scanner: Sends the jobs of direct chats to consolidate.
-        firing: The function of each kind that fires.
         pause_scanner: Resumes work whose pause has ended.
     """
 
@@ -59,15 +59,21 @@ class Tick:
     background_scanner: BackgroundScanner
     pause_scanner: PauseScanner
     metrics: Metrics
-    firing: Mapping[DueKind, Fire]
 
-    def run(self, *, until: datetime, shards: Sequence[int] = ALL_SHARDS) -> int:
+    def run(
+        self,
+        firing: Mapping[DueKind, Fire],
+        *,
+        until: datetime,
+        shards: Sequence[int] = ALL_SHARDS,
+    ) -> int:
         """Send or fire the due items, oldest first, until none is left or `until`.
 
         Work whose pause has ended comes next. Background jobs are sent last, and of each shard at
         most `BACKGROUND_PAGES` pages.
 
         Args:
+            firing: The function of each kind that fires.
             until: When to stop.
             shards: The shards of the index to read; other ticks read the other shards.
 
@@ -79,8 +85,8 @@ class Tick:
         """
         sent = 0
         try:
-            kinds = (*JOBS, *self.firing)
-            sent = self.due_scanner.run(kinds, self._handle, until=until, shards=shards)
+            kinds, handle = (*JOBS, *firing), partial(self._handle, firing)
+            sent = self.due_scanner.run(kinds, handle, until=until, shards=shards)
             sent += self.pause_scanner.run(until=until, shards=shards)
             self.metrics.count("DueSent", sent)
         finally:
@@ -89,8 +95,10 @@ class Tick:
             )
         return sent
 
-    def _handle(self, kind: DueKind, item: Item, now: datetime) -> Job | None:
-        fire = self.firing.get(kind)
+    def _handle(
+        self, firing: Mapping[DueKind, Fire], kind: DueKind, item: Item, now: datetime
+    ) -> Job | None:
+        fire = firing.get(kind)
         if fire is None:
             job = JOBS[kind](item)
             if kind == "erasure" and _is_late(item, now):

@@ -11,7 +11,7 @@ from skein.errors import ConditionFailed
 from skein.models.common.storage import Missing, Put
 from skein.models.privacy.erasure import Erasure, Subject
 from skein.models.privacy.registered_erasure import REGISTER_SHARDS, RegisteredErasure
-from skein.ports import Table
+from skein.ports import RegisterTable
 from skein.services.common.pagination import items_under
 
 
@@ -19,7 +19,7 @@ from skein.services.common.pagination import items_under
 class ErasureRegister:
     """The register of erasures."""
 
-    table: Table
+    table: RegisterTable
 
     def record(self, erasure: Erasure, subject: Subject) -> None:
         """Add an erasure to the register (idempotent); an entry never changes."""

@@ -11,8 +11,7 @@ from skein.models.common.storage import Query, SortKeyPrefix
 from skein.models.config.overrides import TenantOnlySettings, TenantSettings
 from skein.models.quotas.prices import Money, Prices
 from skein.models.quotas.usage import OF_AGENT, OF_USER, Usage, UsageCounter, usage_partition
-from skein.ports import Clock, Table
-from skein.services.common.parallel import map_threads
+from skein.ports import Clock, ParallelMap, Table
 
 UsageBy = Literal["day", "agent", "user", "model", "tenant"]
 
@@ -58,6 +57,7 @@ class UsageReports:
 
     table: Table
     clock: Clock
+    parallel_map: ParallelMap
 
     def report(
         self, tenant: str, by: UsageBy, *, first: date | None = None, last: date | None = None
@@ -86,7 +86,7 @@ class UsageReports:
         overrides = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
         prices = TenantOnlySettings.model_validate(overrides).prices
         prefix = OF_USER if by == "user" else OF_AGENT
-        counters = map_threads(lambda day: list(self._counters(tenant, day, prefix)), days)
+        counters = self.parallel_map(lambda day: list(self._counters(tenant, day, prefix)), days)
         if sum(map(len, counters)) > MAX_COUNTERS:
             raise Unprocessable("too many counters for one report: ask for fewer days")
         sums: dict[str, Usage] = {}

@@ -19,9 +19,15 @@ from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key, Query
 from skein.models.recall.block import Block, BlockLine, IndexedText, block_number, block_of
 from skein.models.recall.stored import Posting
 from skein.models.recall.vector_search import MAX_NEAREST, VectorSearch
-from skein.ports import Embeddings, Table, TokenCounter, VectorIndex, Vocabulary
+from skein.ports import (
+    ModelTokens,
+    ParallelMap,
+    QueryEmbeddings,
+    Table,
+    VectorIndex,
+    Vocabulary,
+)
 from skein.services.chat_state.audience import everybody_since
-from skein.services.common.parallel import ParallelMap
 from skein.services.recall.candidates import (
     CandidateKeys,
     MessageRef,
@@ -38,6 +44,7 @@ from skein.services.recall.query import PreparedQuery, QueryReader
 from skein.services.recall.questions import ends_with_question
 from skein.services.recall.ranking import Hit, Measures, ranked
 from skein.services.recall.words import stems_of
+from skein.settings import Settings
 
 QUESTION = 0.9  # subtracted from the score of a message that ends with a question
 DURING = 1.5  # added to the score of a message from the time that the query names
@@ -106,8 +113,6 @@ class Recall:
     Args:
         vectors: The index of the vectors of blocks.
         embeddings: The embeddings of queries, by the model of the index.
-        embeds_messages: Whether messages outside the found blocks are embedded, too; they are
-            compared by their words alone otherwise.
         vocabulary: The common words.
         parallel_map: Makes several calls at once.
     """
@@ -117,16 +122,16 @@ class Recall:
         *,
         table: Table,
         vectors: VectorIndex,
-        embeddings: Embeddings,
-        embeds_messages: bool = True,
+        embeddings: QueryEmbeddings,
         vocabulary: Vocabulary,
-        tokens: TokenCounter,
+        tokens: ModelTokens,
         parallel_map: ParallelMap,
+        settings: Settings,
     ) -> None:
         self._table = table
         self._vectors = vectors
         self._embeddings = embeddings
-        self._embeds_messages = embeds_messages
+        self._settings = settings
         self._tokens = tokens
         self._parallel_map = parallel_map
         self._queries = QueryReader(embeddings, vocabulary)
@@ -316,8 +321,11 @@ class Recall:
         return self._hits(candidates.prepared, blocks, lines, candidates.measures)
 
     def _block(self, chat_id: str, number: int, messages: Sequence[Message]) -> Block:
-        """Make a block of messages that were read, whose own block was not found."""
-        if self._embeds_messages:
+        """Make a block of messages that were read, whose own block was not found.
+
+        The messages are compared by their words alone if embeddings cost a call.
+        """
+        if not self._settings.embeddings_model:
             embedded = self._embeddings.embed([message.text for message in messages])
         else:
             embedded = [Embedding((0.0,) * self._embeddings.dimensions, 0.0)] * len(messages)

@@ -1,7 +1,3 @@
 """Post the messages of a run: final messages, questions and notices."""
 
-__all__ = [
-    "ask_and_wait",
-    "final_message",
-    "user_notices",
-]
+__all__ = ["ask_and_wait", "final_message", "noticed_leases", "user_notices"]

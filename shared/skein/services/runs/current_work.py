@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from skein.models.common.storage import Item, Key, Query
 from skein.models.directory.agent import agents_relation
 from skein.models.runs.run import Run, runs_relation
-from skein.ports import Clock, Table
-from skein.services.common.parallel import map_threads
+from skein.ports import Clock, ParallelMap, Table
 
 MAX_AGENTS = 50
 RUNS_OF_AGENT = 2  # with 50 agents, one batch of reads
@@ -33,6 +32,7 @@ class WorkOverviews:
 
     table: Table
     clock: Clock
+    parallel_map: ParallelMap
 
     def of_tenant(self, tenant: str) -> WorkOverview:
         """Find the current work among the two newest runs of today of the newest 50 agents.
@@ -41,7 +41,7 @@ class WorkOverviews:
         """
         agents = self._rows(agents_relation(tenant), MAX_AGENTS)
         today = self.clock.now().date()
-        rows = map_threads(
+        rows = self.parallel_map(
             lambda row: self._rows(runs_relation(tenant, row["gsi1sk"], today), RUNS_OF_AGENT),
             agents,
         )

@@ -7,7 +7,8 @@ So a worker whose run was taken over cannot write any more.
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -48,12 +49,11 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunLeases:
+class RunLeases(ABC):
     """The service that claims runs, and postpones claimed ones.
 
     Args:
         completion: Ends runs.
-        before_failure: Called with the claim of a run that is about to end as failed.
     """
 
     table: Table
@@ -61,8 +61,16 @@ class RunLeases:
     dispatch: Dispatch
     metrics: Metrics
     completion: RunCompletion
-    before_failure: Callable[[Claim], None]
     settings: Settings
+
+    @abstractmethod
+    def before_failure(self, claim: Claim) -> None:
+        """Tell the person who waits that a run is about to end as failed (idempotent).
+
+        Raises:
+            LostLease: Another worker has taken the run over.
+            Transient: The table failed; the run has not ended.
+        """
 
     def claim(
         self, job: RunJob, *, lease_until: datetime, also_read: Sequence[Key] = ()

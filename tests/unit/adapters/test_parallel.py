@@ -2,8 +2,8 @@
 
 import threading
 
+from skein.adapters.parallel import map_threads
 from skein.correlation import correlated, current
-from skein.services.common.parallel import map_threads
 
 
 def test_map_threads_calls_have_the_callers_context() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -11,20 +11,8 @@ B = TypeVar("B")
 THREADS = 16  # fewer than the connections in the pool of the table's client
 
 
-class ParallelMap(Protocol):
-    """A parallel map: calls a function with each of several arguments."""
-
-    def __call__(self, function: Callable[[A], B], over: Sequence[A]) -> list[B]:
-        """Return the results of `function` in the order of `over`.
-
-        The calls start in the same order. If calls raise, the first of their exceptions is raised
-        after all calls have ended.
-        """
-        ...
-
-
 def map_threads(function: Callable[[A], B], over: Sequence[A]) -> list[B]:
-    """Map with threads, at most 16 at the same time; see `ParallelMap`.
+    """Map with threads, at most 16 at the same time; see `skein.ports.ParallelMap`.
 
     Each call has the caller's context variables, so its log lines name the running function.
     """

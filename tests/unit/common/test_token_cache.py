@@ -10,7 +10,7 @@ import tiktoken
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.agent.prompt.token_cache import ENTRY_BYTES, RememberedTokens
+from skein.services.common.token_cache import ENTRY_BYTES, RememberedTokens
 from tests.support.builders import TENANT, World, bot, person, tokens
 
 MESSAGE = "How far shall I run today, and how fast?"

@@ -1,0 +1,42 @@
+"""The table as prompts are read from it: a circuit breaker guards the reads.
+
+An agent can answer with a degraded context when these reads fail or are slow. All other reads
+decide whether an action is allowed, so no circuit breaker skips them.
+"""
+
+from collections.abc import Sequence
+
+from skein.agent.prompt.reading import READ_SECONDS
+from skein.models.common.storage import Item, Key, Page, Query, Write
+from skein.ports import Clock, Metrics, Table
+from skein.services.common.circuit_breaker import CircuitBreaker
+
+
+class GuardedReads:
+    """A table whose reads go through a circuit breaker; writes bypass the breaker."""
+
+    def __init__(self, *, table: Table, clock: Clock, metrics: Metrics) -> None:
+        self._table = table
+        self._breaker = CircuitBreaker(
+            "table reads", clock=clock, metrics=metrics, slow_seconds=READ_SECONDS
+        )
+
+    def get(self, key: Key) -> Item | None:
+        """See `skein.ports.Table`."""
+        return self._breaker.call(lambda: self._table.get(key))
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """See `skein.ports.Table`."""
+        return self._breaker.call(lambda: self._table.get_many(keys))
+
+    def query(self, query: Query) -> Page:
+        """See `skein.ports.Table`."""
+        return self._breaker.call(lambda: self._table.query(query))
+
+    def write(self, write: Write) -> None:
+        """See `skein.ports.Table`."""
+        self._table.write(write)
+
+    def transact(self, writes: Sequence[Write]) -> None:
+        """See `skein.ports.Table`."""
+        self._table.transact(writes)

@@ -1,0 +1,18 @@
+"""Leases of runs whose failures are told to the person who waits."""
+
+from dataclasses import dataclass
+
+from skein.services.replies.user_notices import FailureNotices
+from skein.services.runs.claim import Claim
+from skein.services.runs.lease import RunLeases
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticedLeases(RunLeases):
+    """Leases that post a notice before a run ends as failed."""
+
+    failure_notices: FailureNotices
+
+    def before_failure(self, claim: Claim) -> None:
+        """See `RunLeases.before_failure`."""
+        self.failure_notices.failed(claim)
