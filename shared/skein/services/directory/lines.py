@@ -1,9 +1,9 @@
 """Lines of a tenant: addresses, each of which belongs to one agent."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
-from skein.models.api.directory import LineChange, NewLine
 from skein.models.common.address import sms_address
 from skein.models.common.storage import Delete, Is, Missing, Put, Write
 from skein.models.directory.line import Line, lines_relation
@@ -11,6 +11,10 @@ from skein.ports import Clock, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.directory.agents import agent_is_there
+
+if TYPE_CHECKING:
+    # Only the API creates these models, so only the API imports them.
+    from skein.models.api.directory import LineChange, NewLine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +24,7 @@ class Lines:
     table: Table
     clock: Clock
 
-    def create(self, tenant: str, new: NewLine) -> Line:
+    def create(self, tenant: str, new: "NewLine") -> Line:
         """Create a line: connect a phone number to an agent.
 
         Raises:
@@ -76,7 +80,7 @@ class Lines:
             keep=lambda line: line.tenant == tenant,
         )
 
-    def change(self, tenant: str, phone: str, change: LineChange) -> Line:
+    def change(self, tenant: str, phone: str, change: "LineChange") -> Line:
         """Connect a line to another agent, or change its settings.
 
         Raises:
@@ -85,7 +89,7 @@ class Lines:
         """
         return optimistic(self.clock, lambda: self._change_once(tenant, phone, change))
 
-    def _change_once(self, tenant: str, phone: str, change: LineChange) -> Line:
+    def _change_once(self, tenant: str, phone: str, change: "LineChange") -> Line:
         line = self.get(tenant, phone)
         if not change.given:
             return line

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skein.errors import ConditionFailed, Conflict, NotFound
-from skein.models.api.directory import NewUser, OwnChange, UserChange
 from skein.models.common.address import Address, sms_address
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_key, effect_record
@@ -26,6 +25,10 @@ from skein.services.common.profile_changes import (
 from skein.services.directory.address_detach import detach_addresses, detach_elsewhere
 from skein.services.directory.display_names import Renaming
 
+if TYPE_CHECKING:
+    # Only the API creates these models, so only the API imports them.
+    from skein.models.api.directory import NewUser, OwnChange, UserChange
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Users:
@@ -36,7 +39,7 @@ class Users:
     ids: Ids
     renaming: Renaming
 
-    def create(self, tenant: str, new: NewUser) -> User:
+    def create(self, tenant: str, new: "NewUser") -> User:
         """Create a user.
 
         Raises:
@@ -81,7 +84,7 @@ class Users:
             now = self.clock.now()
             return User(tenant=tenant, id=person.id, name=person.name, created_at=now)
 
-    def change_own(self, tenant: str, person: NamedMember, change: OwnChange) -> User:
+    def change_own(self, tenant: str, person: NamedMember, change: "OwnChange") -> User:
         """Change some fields of the signed-in user, who gets a record if there is none.
 
         A new name is copied into the rosters of the user's chats.
@@ -95,7 +98,7 @@ class Users:
         )
 
     def _change_own_once(
-        self, tenant: str, person: NamedMember, change: OwnChange, change_id: str
+        self, tenant: str, person: NamedMember, change: "OwnChange", change_id: str
     ) -> User:
         now = self.clock.now()
         item = self.table.get(User.key_of(tenant, person.id))
@@ -144,7 +147,7 @@ class Users:
         except NotFound:
             return None
 
-    def change(self, tenant: str, user_id: str, change: UserChange) -> User:
+    def change(self, tenant: str, user_id: str, change: "UserChange") -> User:
         """Change some of a user's fields (idempotent).
 
         A new name is copied into the rosters of the user's chats. Messages to addresses that the
@@ -162,7 +165,7 @@ class Users:
             )
         return user
 
-    def _change_once(self, tenant: str, user_id: str, change: UserChange) -> User:
+    def _change_once(self, tenant: str, user_id: str, change: "UserChange") -> User:
         user = self.get(tenant, user_id)
         given = set_by_operator(user, change.given)
         if not given:

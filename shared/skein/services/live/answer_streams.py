@@ -10,11 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from skein.models.common.audience import Audience
 from skein.ports import Background, Clock, Metrics, ParallelMap, Sockets, Table
-from skein.services.live.answer_frames import AnswerFrames, ListenerFinder
 from skein.services.runs.claim import Claim
+
+if TYPE_CHECKING:  # only for somebody who listens
+    from skein.services.live.answer_frames import AnswerFrames, ListenerFinder
 
 PAUSE = timedelta(milliseconds=250)  # between the frames of an answer
 MAX_FAILURES = 5  # after which a stream is given up
@@ -58,6 +61,8 @@ class AnswerStreams:
             people: The ids of the readers who are connected.
             start_of: Returns the start of an unfinished text that is certain to be posted.
         """
+        from skein.services.live.answer_frames import AnswerFrames, ListenerFinder
+
         has_earlier = claim.run.attempts > 1 or claim.run.deferrals > 0
         stream = AnswerStream(
             self,
@@ -98,8 +103,8 @@ class AnswerStream:
     def __init__(
         self,
         streams: AnswerStreams,
-        listeners: ListenerFinder,
-        frames: AnswerFrames,
+        listeners: "ListenerFinder",
+        frames: "AnswerFrames",
         start_of: Callable[[str], str],
         *,
         shown: str | None,
