@@ -22,7 +22,6 @@ from skein.services.background.engine import (
 from skein.settings import Settings
 from tests.support.background import DUE_TASKS, DueTask
 from tests.support.builders import NOON, TENANT, World
-from tests.support.fakes import ScriptedModel
 
 HOUR, DAY = 3_600, 86_400
 BUDGET = Settings(background_tokens_per_day=1_000)
@@ -128,6 +127,7 @@ class Numbers(Task[UpkeepJob, list[str], range, int]):
     name: ClassVar[str] = "numbers"
     failures: ClassVar[str] = "NumbersFailed"
     seconds: ClassVar[int] = 60
+    answer_tokens: ClassVar[int] = 9
 
     def __init__(self, *series: Sequence[range], claims: bool = True) -> None:
         self.series = series
@@ -150,10 +150,7 @@ class Numbers(Task[UpkeepJob, list[str], range, int]):
 
     def question(self, claim: list[str], batch: range) -> Question[int]:
         asked = ModelMessage(role="user", content=str([*batch]))
-        request = ModelRequest(
-            model="m", messages=(asked,), max_output_tokens=9, timeout_seconds=60
-        )
-        return Question(request, "agt_a", "spread", self.parse)
+        return Question("m", (asked,), {}, "agt_a", "spread", self.parse)
 
     def parse(self, answer: ModelAnswer) -> int:
         if not answer.text.isdigit():
@@ -180,7 +177,8 @@ class Numbers(Task[UpkeepJob, list[str], range, int]):
 
 def played(task: Numbers, *said: Any, seconds: float = 900, chat_id: str = "chat_1") -> World:
     """A world in which the engine has carried out the task; the model said that."""
-    world = World(model=ScriptedModel.saying(*said))
+    world = World()
+    world.model.summaries.extend(said)
     engine: BackgroundEngine = world.app.background_engine
     job = UpkeepJob(tenant=TENANT, chat_id=chat_id)
     engine.run(task, job, deadline=NOON + timedelta(seconds=seconds))

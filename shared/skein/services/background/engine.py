@@ -21,7 +21,7 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 from skein.errors import ModelRejected, NotFound, SkeinError, Transient
 from skein.models.outbox.jobs import Job
 from skein.models.quotas.usage import Payer
-from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage
+from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.services.common.optimistic import optimistic
 from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
@@ -52,13 +52,16 @@ class Question(NamedTuple, Generic[Answer]):
     """A question to a model.
 
     Attributes:
-        request: The call.
+        model: The name of the model.
+        schema: The strict JSON schema of the answer.
         agent_id: The agent that pays for the call; None for none.
         spread_by: The id by which the counter of usage is chosen.
         parse: Parses the answer; raises `UnusableAnswer` if that is not possible.
     """
 
-    request: ModelRequest
+    model: str
+    messages: tuple[ModelMessage, ...]
+    schema: dict[str, object]
     agent_id: str | None
     spread_by: str
     parse: Callable[[ModelAnswer], Answer]
@@ -97,12 +100,14 @@ class Task(ABC, Generic[J, Claim, Batch, Answer]):
     Attributes:
         name: The name in logs.
         failures: The metric that counts failures.
-        seconds: The longest call of the model.
+        seconds: The longest call of the model, its own retry included.
+        answer_tokens: The limit of an answer.
     """
 
     name: ClassVar[str]
     failures: ClassVar[str]
     seconds: ClassVar[int]
+    answer_tokens: ClassVar[int]
 
     @abstractmethod
     def claim(self, job: J, until: datetime) -> Claim | None:
@@ -183,63 +188,23 @@ class BackgroundEngine:
             if claim is None:
                 return
             last = deadline - timedelta(seconds=task.seconds + MARGIN_SECONDS)
-            ended = _ClaimedJob(self, task, job, claim, _QuestionTime(self.clock, last)).carry_out()
-            task.release(claim, ended)
-
-    def ask(self, tenant: str, question: Question[Answer]) -> ModelAnswer:
-        """Call the model once, and count the tokens against the budget of the day.
-
-        Raises:
-            Transient: The model is out of reach.
-            ModelRejected: The model refused the request.
-        """
-        answer = self.model.complete(question.request)
-        self.usage.add(
-            tenant,
-            answer.usage,
-            spread_by=question.spread_by,
-            model=answer.model,
-            payer=Payer(question.agent_id),
-            background=True,
-        )
-        return answer
+            task.release(claim, _ClaimedJob(self, task, job, claim, last).carry_out())
 
 
 class _OutOfTime(SkeinError):
     """The deadline leaves no time for another question."""
 
 
-class _QuestionTime:
-    """The time for questions; the first one is always allowed.
-
-    Args:
-        last: When the last question may begin.
-    """
-
-    def __init__(self, clock: Clock, last: datetime) -> None:
-        self._clock = clock
-        self._last = last
-        self._asked = False
-
-    def take(self) -> None:
-        """Take the time for one question.
-
-        Raises:
-            _OutOfTime: It is too late for another question.
-        """
-        if self._asked and self._clock.now() > self._last:
-            raise _OutOfTime("no time for another question")
-        self._asked = True
-
-
-class _ClaimedJob(NamedTuple, Generic[J, Claim, Batch, Answer]):
-    """The work on one claim."""
+@dataclass(slots=True)
+class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
+    """The work on one claim; its last question begins at `last`, but the first one at any time."""
 
     engine: BackgroundEngine
     task: Task[J, Claim, Batch, Answer]
     job: J
     claim: Claim
-    time: _QuestionTime
+    last: datetime
+    asked: bool = False
 
     def carry_out(self) -> Outcome:
         """Decide all that is new, until the time or the budget ends."""
@@ -266,11 +231,13 @@ class _ClaimedJob(NamedTuple, Generic[J, Claim, Batch, Answer]):
         left, spent = [whole], TokenUsage()
         while left:
             batch = left.pop()
-            self.time.take()
+            if self.asked and self.engine.clock.now() > self.last:
+                raise _OutOfTime
+            self.asked = True
             self.engine.budget.check(self.job.tenant)
             question = self.task.question(self.claim, batch)
             try:
-                answer = self.engine.ask(self.job.tenant, question)
+                answer = self._ask(question)
             except (Transient, ModelRejected) as error:
                 self._fail(batch, Failure(str(error), type(error).__name__, spent))
                 return False
@@ -286,6 +253,26 @@ class _ClaimedJob(NamedTuple, Generic[J, Claim, Batch, Answer]):
             else:
                 spent = TokenUsage()
         return True
+
+    def _ask(self, question: Question[Answer]) -> ModelAnswer:
+        """Call the model once, and count the tokens against the budget of the day."""
+        request = ModelRequest(
+            model=question.model,
+            messages=question.messages,
+            max_output_tokens=self.task.answer_tokens,
+            timeout_seconds=self.task.seconds,
+            answer_schema=question.schema,
+        )
+        answer = self.engine.model.complete(request)
+        self.engine.usage.add(
+            self.job.tenant,
+            answer.usage,
+            spread_by=question.spread_by,
+            model=answer.model,
+            payer=Payer(question.agent_id),
+            background=True,
+        )
+        return answer
 
     def _fail(self, batch: Batch, failure: Failure) -> None:
         extra = self._ids | {"why": failure.why}

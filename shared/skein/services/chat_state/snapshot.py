@@ -7,6 +7,7 @@ from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership, chat_partition
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import META, Item, Key, Query
+from skein.models.directory.agent import Agent
 from skein.ports import Table
 
 
@@ -126,6 +127,13 @@ def found_snapshot(
     if chat is None or member is None or not keys or any(key not in found for key in keys):
         return None
     return ChatSnapshot(chat, (member, *(Membership.from_item(found[key]) for key in keys)))
+
+
+def read_agent(table: Table, tenant: str, agent_id: str) -> Agent | None:
+    """Read an agent; None if it was deleted or never existed."""
+    item = table.get(Agent.key_of(tenant, agent_id))
+    agent = Agent.from_item(item) if item else None
+    return agent if agent and agent.deleted_at is None else None
 
 
 def chat_of_agent(

@@ -29,15 +29,15 @@ from skein.models.memory.consolidation import ConsolidationRecord, KeptCounts
 from skein.models.memory.memory import Memory
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
-from skein.services.background.engine import Overtaken, TooMuch
+from skein.services.background.engine import Failure, Overtaken, TooMuch
 from skein.services.common.name_index import reindexed
 from skein.services.common.optimistic import optimistic, revise
-from skein.services.memory.chunking import Chunk, HistoryPosition
+from skein.services.memory.chunking import HistoryPosition
 from skein.services.memory.consolidation_schedule import MAX_FAILURES, after_failure
 from skein.services.memory.extraction import Extraction
 from skein.services.memory.profile_extraction import ProfileDraft, filled, person_of
 from skein.services.memory.store import searchable_memories
-from skein.services.memory.transcript import ConsolidationTarget, reach_of
+from skein.services.memory.transcript import AgentChunk, reach_of
 from skein.services.memory.writes import MemoryWrites, remember
 
 MAX_WRITES = 95
@@ -53,22 +53,11 @@ class ChunkCommitter:
     ids: Ids
     metrics: Metrics
 
-    def keep(
-        self,
-        target: ConsolidationTarget,
-        since: HistoryPosition,
-        chunk: Chunk,
-        owner: Owner,
-        extracted: Extraction | None,
-        usage: TokenUsage,
-    ) -> None:
+    def keep(self, batch: AgentChunk, extracted: Extraction | None, usage: TokenUsage) -> None:
         """Store a chunk's memories and profile values together with the new watermark.
 
         Args:
-            target: The agent, the chat and the membership.
-            since: The watermark at the time the chunk was made.
-            chunk: The messages that the memories come from.
-            owner: The scope and the audience of the memories.
+            batch: The messages that the memories come from.
             extracted: The entries to store; None if the model was not asked.
             usage: The tokens used, including attempts with larger chunks.
 
@@ -76,6 +65,10 @@ class ChunkCommitter:
             Overtaken: The watermark moved, the agent left, or an erasure began; nothing is stored.
             TooMuch: The writes exceed one transaction; nothing is stored.
         """
+        target, since, chunk, owner = batch
+        if extracted is not None:
+            authors = owner.authors.joined(extracted.authors)
+            owner = owner.model_copy(update={"authors": authors})
         record_id = f"con_{self.ids.ulid()}"
 
         def attempt() -> KeptCounts:
@@ -100,7 +93,7 @@ class ChunkCommitter:
             profile = self._profile(read.person, drafts, owner)
             counts = kept.kept.model_copy(update={"profile": profile.values})
             record = self._record(
-                target, chunk, usage, id=record_id, kept=counts, passed_over=extracted is None
+                batch, usage, id=record_id, kept=counts, passed_over=extracted is None
             )
             change = _moved(chunk.position) | {"consolidation_failures": 0}
             # Position of the epoch check. An erasure raises the epoch: no memory may be made of
@@ -128,18 +121,12 @@ class ChunkCommitter:
         if kept.profile:
             self.metrics.count("ProfileFieldsSet", kept.profile)
 
-    def fail(
-        self,
-        target: ConsolidationTarget,
-        since: HistoryPosition,
-        chunk: Chunk,
-        why: str,
-        usage: TokenUsage,
-    ) -> None:
+    def fail(self, batch: AgentChunk, failure: Failure) -> None:
         """Record a failed chunk and the time of its retry; keep the watermark.
 
-        Nothing is recorded if the watermark is not `since` any more or the agent left.
+        Nothing is recorded if the watermark has moved or the agent left.
         """
+        target, since = batch.target, batch.since
 
         def attempt() -> int:
             membership, now = self._membership(target.membership), self.clock.now()
@@ -150,7 +137,7 @@ class ChunkCommitter:
                 "consolidation_failures": failures,
                 "consolidation_retry_at": rfc3339(after_failure(now, failures)),
             }
-            record = self._record(target, chunk, usage, failure=why)
+            record = self._record(batch, failure.usage, failure=failure.why)
             unchanged = all_of(
                 _still(membership),
                 Is("consolidation_failures", membership.consolidation_failures),
@@ -226,8 +213,9 @@ class ChunkCommitter:
         return Membership.from_item(item) if item is not None else None
 
     def _record(
-        self, target: ConsolidationTarget, chunk: Chunk, usage: TokenUsage, **fields: object
+        self, batch: AgentChunk, usage: TokenUsage, **fields: object
     ) -> ConsolidationRecord:
+        target, chunk = batch.target, batch.chunk
         values = {
             "tenant": target.chat.tenant,
             "chat_id": target.chat.id,

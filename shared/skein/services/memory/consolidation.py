@@ -16,15 +16,13 @@ from skein.models.chats.chat import Membership, Message
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.audience import NOBODY
 from skein.models.common.base import rfc3339
-from skein.models.common.ownership import Owner
 from skein.models.common.storage import Is, Present, Query, Update, all_of
-from skein.models.directory.agent import Agent
 from skein.models.memory.memory import Memory
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Table
 from skein.services.background.engine import Failure, Outcome, Question, Task
-from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chat_state.snapshot import ChatSnapshot, read_agent, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import pages
 from skein.services.common.text_search import EmbeddingCache, closest
@@ -44,14 +42,21 @@ from skein.services.memory.consolidation_schedule import (
     wanted,
 )
 from skein.services.memory.extraction import (
+    ANSWER_TOKENS,
     MODEL_SECONDS,
     Extraction,
     KnownMemories,
-    extraction_question,
+    question,
 )
 from skein.services.memory.shown import core_in_budget, newest_first
 from skein.services.memory.store import searchable_memories
-from skein.services.memory.transcript import ConsolidationTarget, TimeZones, joins_of, reach_of
+from skein.services.memory.transcript import (
+    AgentChunk,
+    ConsolidationTarget,
+    TimeZones,
+    joins_of,
+    reach_of,
+)
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
@@ -77,20 +82,6 @@ class ConsolidationClaim(NamedTuple):
     fence: int
 
 
-class AgentChunk(NamedTuple):
-    """A chunk of an agent's new messages.
-
-    Attributes:
-        since: The watermark before the chunk.
-        owner: The scope and the audience of the chunk's memories.
-    """
-
-    target: ConsolidationTarget
-    since: HistoryPosition
-    chunk: Chunk
-    owner: Owner
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, Extraction]):
     """Background task that consolidates the chat of a job for each of its agents.
@@ -104,6 +95,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
     name: ClassVar[str] = "consolidation"
     failures: ClassVar[str] = "ConsolidationsFailed"
     seconds: ClassVar[int] = MODEL_SECONDS
+    answer_tokens: ClassVar[int] = ANSWER_TOKENS
 
     table: Table
     clock: Clock
@@ -169,25 +161,20 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         without a question.
         """
         chat, at = claim.snapshot.chat, position_of(membership)
-        agent = self._agent(membership)
+        agent = read_agent(self.table, chat.tenant, membership.member.id)
         if agent is None or not has_new(chat, membership):
             self.committer.pass_over(membership, at, HistoryPosition(until))
             return
         target = ConsolidationTarget(chat, agent, membership, TimeZones(self.table, agent))
         for chunk in self._chunks(target, at, until):
-            owner = target.owner(chunk)
-            if owner.audience == NOBODY:
-                self.committer.keep(target, at, chunk, owner, None, TokenUsage())
+            batch = AgentChunk(target, at, chunk, target.owner(chunk))
+            if batch.owner.audience == NOBODY:
+                self.committer.keep(batch, None, TokenUsage())
             else:
-                yield AgentChunk(target, at, chunk, owner)
+                yield batch
             at = chunk.position
         if at.seq < until:
             self.committer.pass_over(membership, at, HistoryPosition(until))
-
-    def _agent(self, membership: Membership) -> Agent | None:
-        item = self.table.get(Agent.key_of(membership.tenant, membership.member.id))
-        agent = Agent.from_item(item) if item else None
-        return agent if agent and agent.deleted_at is None else None
 
     def _chunks(
         self, target: ConsolidationTarget, since: HistoryPosition, until: int
@@ -229,7 +216,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         live = searchable_memories(self.table, reach_of(batch.owner), now=self.clock.now())
         core = core_in_budget(live, self.tokens)
         known = KnownMemories.of(core, self._close_to(chunk, live))
-        return extraction_question(
+        return question(
             target.agent,
             target.chat,
             known,
@@ -259,21 +246,14 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
     # ------------------------------------------------------------------ what is written
 
     def write(
-        self,
-        claim: ConsolidationClaim,
-        batch: AgentChunk,
-        answer: Extraction,
-        usage: TokenUsage,
+        self, claim: ConsolidationClaim, batch: AgentChunk, answer: Extraction, usage: TokenUsage
     ) -> None:
         """Store memories and profile values together with the new watermark."""
-        target, since, chunk, owner = batch
-        owner = owner.model_copy(update={"authors": owner.authors.joined(answer.authors)})
-        self.committer.keep(target, since, chunk, owner, answer, usage)
+        self.committer.keep(batch, answer, usage)
 
     def fail(self, claim: ConsolidationClaim, batch: AgentChunk, failure: Failure) -> None:
         """Record the failed chunk and the time of its retry; keep the watermark."""
-        target, since, chunk, _ = batch
-        self.committer.fail(target, since, chunk, failure.why, failure.usage)
+        self.committer.fail(batch, failure)
 
     def release(self, claim: ConsolidationClaim, outcome: Outcome) -> None:
         """Release the lease, and make the chat due again if messages are left."""

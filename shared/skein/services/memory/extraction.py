@@ -7,7 +7,7 @@ from skein.models.chats.chat import Chat
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.directory.agent import Agent
 from skein.models.memory.memory import Memory, MemoryKind
-from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, well_formed
+from skein.models.runs.completion import ModelAnswer, ModelMessage, well_formed
 from skein.prompts import render
 from skein.services.background.engine import Question, TooMuch, UnusableAnswer
 from skein.services.common.model_json import json_object_in
@@ -86,26 +86,40 @@ class KnownMemories(NamedTuple):
         return "\n".join(lines) or NOTHING_YET
 
 
-def extraction_question(
+def schema_with(profile: AskedProfile | None) -> dict[str, object]:
+    """Return the JSON schema of the answer, with `profile` if values are asked for."""
+    if profile is None:
+        return SCHEMA
+    required = [*ANSWERED, "profile"]
+    return SCHEMA | {"properties": ANSWERED | {"profile": profile.schema}, "required": required}
+
+
+def question(
     agent: Agent,
     chat: Chat,
     known: KnownMemories,
     transcript: str,
-    profile: AskedProfile | None = None,
+    profile: AskedProfile | None,
     *,
     default_model: str,
 ) -> Question[Extraction]:
-    """Build the question to the agent's model about a transcript; see `question`.
+    """Build the question to an agent's model about one chunk of a chat.
 
     An answer with more than 40 entries, or one that was cut off at the token limit, is too much.
+
+    Args:
+        agent: The agent that the memories are for.
+        chat: The chat of the messages.
+        known: Core memories of the agent that may be shown to the chunk's audience.
+        transcript: The messages, one per line.
+        profile: The profile fields to ask for.
+        default_model: The model of agents that name none.
     """
-    request = ModelRequest(
-        model=agent.model or default_model,
-        messages=question(agent, chat, known, transcript, profile),
-        max_output_tokens=ANSWER_TOKENS,
-        timeout_seconds=MODEL_SECONDS,
-        answer_schema=schema_with(profile),
-    )
+    system = render("consolidation", {"identity": agent.identity, "memories": known.text})
+    if profile is not None:
+        system = f"{system}\n\n{profile.request}"
+    variables = {"title": quoted(chat.display_title), "messages": transcript}
+    asked = render("consolidation_input", variables)
 
     def parse(answer: ModelAnswer) -> Extraction:
         found = json_object_in(answer.text, {"journal", "core"})
@@ -121,47 +135,17 @@ def extraction_question(
         authors = NO_AUTHORS.joined(*(memory.authors for memory in known.core))
         return Extraction(entries, authors, tuple(drafts))
 
-    return Question(request, agent.id, chat.id, parse)
-
-
-def schema_with(profile: AskedProfile | None) -> dict[str, object]:
-    """Return the JSON schema of the answer, with `profile` if values are asked for."""
-    if profile is None:
-        return SCHEMA
-    required = [*ANSWERED, "profile"]
-    return SCHEMA | {"properties": ANSWERED | {"profile": profile.schema}, "required": required}
-
-
-def question(
-    agent: Agent,
-    chat: Chat,
-    known: KnownMemories,
-    transcript: str,
-    profile: AskedProfile | None = None,
-) -> tuple[ModelMessage, ...]:
-    """Render the question about one chunk of a chat.
-
-    Args:
-        agent: The agent that the memories are for.
-        chat: The chat of the messages.
-        known: Core memories of the agent that may be shown to the chunk's audience.
-        transcript: The messages, one per line.
-        profile: The profile fields to ask for.
-    """
-    system = render(
-        "consolidation",
-        {
-            "identity": agent.identity,
-            "memories": known.text,
-        },
+    return Question(
+        model=agent.model or default_model,
+        messages=(
+            ModelMessage(role="system", content=system),
+            ModelMessage(role="user", content=asked),
+        ),
+        schema=schema_with(profile),
+        agent_id=agent.id,
+        spread_by=chat.id,
+        parse=parse,
     )
-    if profile is not None:
-        system = f"{system}\n\n{profile.request}"
-    asked = render(
-        "consolidation_input",
-        {"title": quoted(chat.display_title), "messages": transcript},
-    )
-    return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
 
 
 def entries_in(found: Mapping[str, Any] | None, core: Sequence[Memory]) -> list[MemoryDraft] | None:

@@ -23,10 +23,11 @@ from skein.models.memory.memory import REFLECTION_LEAD, Memory
 from skein.models.memory.reflection import ReflectionRecord
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ReflectionJob
-from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage
+from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.prompts import render
 from skein.services.background.engine import Failure, Outcome, Question, Task, UnusableAnswer
+from skein.services.chat_state.snapshot import read_agent
 from skein.services.common.model_json import json_object_in
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
@@ -43,8 +44,6 @@ MAX_CONSIDERED = 200  # entries per job
 ENTRIES_PER_PAGE = 200  # entries per page that is read
 WAITING = timedelta(days=2)  # how long entries are kept at least while the budget is spent
 FADING_WITHIN = REFLECTION_LEAD + timedelta(days=1)  # includes entries that are due tomorrow
-MODEL_SECONDS = 60
-ANSWER_TOKENS = 1_000
 NOTHING_YET = "Nothing yet."
 SCHEMA: dict[str, object] = {
     "type": "object",
@@ -88,7 +87,8 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
     name: ClassVar[str] = "reflection"
     failures: ClassVar[str] = "ReflectionsFailed"
-    seconds: ClassVar[int] = MODEL_SECONDS
+    seconds: ClassVar[int] = 60
+    answer_tokens: ClassVar[int] = 1_000
 
     table: Table
     clock: Clock
@@ -99,11 +99,8 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
     def claim(self, job: ReflectionJob, until: datetime) -> ReflectionClaim | None:
         """Find the agent; None if it was deleted."""
-        item = self.table.get(Agent.key_of(job.tenant, job.agent_id))
-        agent = Agent.from_item(item) if item else None
-        if agent is None or agent.deleted_at is not None:
-            return None
-        return ReflectionClaim(agent, job)
+        agent = read_agent(self.table, job.tenant, job.agent_id)
+        return ReflectionClaim(agent, job) if agent is not None else None
 
     def read(self, claim: ReflectionClaim) -> Iterator[Iterator[Sequence[Memory]]]:
         """Read the undecided entries that fade soon, as questions of one audience each.
@@ -129,19 +126,19 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         """Ask the agent's model which entries it wants to keep."""
         core = self._core(claim.job, batch[0].audience)
         shown = core_in_budget(core, self.tokens)
-        request = ModelRequest(
-            model=claim.agent.model or self.settings.default_model,
-            messages=question(claim.agent, shown, batch),
-            max_output_tokens=ANSWER_TOKENS,
-            timeout_seconds=MODEL_SECONDS,
-            answer_schema=SCHEMA,
-        )
         authors = NO_AUTHORS.joined(*(memory.authors for memory in (*shown, *batch)))
 
         def parse(answer: ModelAnswer) -> ChosenEntries:
             return ChosenEntries(promoted_in(answer, batch), authors)
 
-        return Question(request, claim.agent.id, claim.agent.id, parse)
+        return Question(
+            model=claim.agent.model or self.settings.default_model,
+            messages=question(claim.agent, shown, batch),
+            schema=SCHEMA,
+            agent_id=claim.agent.id,
+            spread_by=claim.agent.id,
+            parse=parse,
+        )
 
     def write(
         self,
@@ -152,12 +149,43 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
     ) -> None:
         """Write core memories for the chosen entries; mark the others as considered.
 
-        Chosen entries over the limit keep their due pointer; the next day's job asks again.
+        Chosen entries over the limit keep their due pointer; the next day's job asks again. Each
+        attempt reads the entries again (optimistic lock). An entry that was removed meanwhile is
+        skipped. A chosen entry whose words are already a core memory is not promoted.
         """
-        wanted_later = {one.id for one in answer.entries[claim.left :]}
+        job, wanted_later = claim.job, {one.id for one in answer.entries[claim.left :]}
         decided = [one for one in batch if one.id not in wanted_later]
         chosen = [one.id for one in answer.entries[: claim.left]]
-        promoted = self._keep(claim.job, decided, chosen, usage, answer.authors)
+        new_ids = {memory_id: f"mem_{self.ids.ulid()}" for memory_id in chosen}
+        record_id = f"ref_{self.ids.ulid()}"
+        record = ReflectionRecord.key_of(job.tenant, job.agent_id, job.scope, record_id)
+
+        def attempt() -> int:
+            found = self.table.get_many([record, *(memory.key for memory in decided)])
+            if record in found:
+                return len(ReflectionRecord.from_item(found[record]).promoted)
+            known = self._core(job, batch[0].audience)
+            writes: list[Write] = []
+            promoted: list[str] = []
+            for memory in (Memory.from_item(found[m.key]) for m in decided if m.key in found):
+                if memory.id in new_ids and double_of("core", memory.text, known) is None:
+                    kept = self._core_of(memory, new_ids[memory.id], answer.authors)
+                    known.append(kept)
+                    promoted.append(kept.id)
+                    writes.append(Put(kept.key, kept.to_item(), Missing()))
+                    considered = memory.model_copy(update={"considered": True})
+                    writes.extend(superseded(considered, kept, kept.created_at))
+                else:
+                    as_read = all_of(Is("id", memory.id), Is("version", memory.version))
+                    change = {**NOT_DUE, "considered": True}
+                    writes.append(Update(memory.key, set=change, condition=as_read))
+            writes.append(self._record(job, decided, usage, record_id, promoted=tuple(promoted)))
+            if promoted:
+                writes.append(touched(job.tenant, job.agent_id, job.scope))
+            self.table.transact(writes)
+            return len(promoted)
+
+        promoted = optimistic(self.clock, attempt, finds_own_write=True)
         self.metrics.count("MemoriesPromoted", promoted)
         claim.left -= promoted
 
@@ -229,53 +257,6 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         )
         known = searchable_memories(self.table, reach, now=self.clock.now())
         return [memory for memory in known if memory.kind == "core"]
-
-    def _keep(
-        self,
-        job: ReflectionJob,
-        fading: Sequence[Memory],
-        chosen: Sequence[str],
-        usage: TokenUsage,
-        authors: Authors,
-    ) -> int:
-        """Write core memories for the chosen entries; mark the others as considered.
-
-        Each attempt reads the entries again (optimistic lock). An entry that was removed meanwhile
-        is skipped. A chosen entry whose words are already a core memory is not promoted.
-
-        Returns:
-            The number of promoted entries.
-        """
-        new_ids = {memory_id: f"mem_{self.ids.ulid()}" for memory_id in chosen}
-        record_id = f"ref_{self.ids.ulid()}"
-        record = ReflectionRecord.key_of(job.tenant, job.agent_id, job.scope, record_id)
-
-        def attempt() -> int:
-            found = self.table.get_many([record, *(memory.key for memory in fading)])
-            if record in found:
-                return len(ReflectionRecord.from_item(found[record]).promoted)
-            known = self._core(job, fading[0].audience)
-            writes: list[Write] = []
-            promoted: list[str] = []
-            for memory in (Memory.from_item(found[m.key]) for m in fading if m.key in found):
-                if memory.id in new_ids and double_of("core", memory.text, known) is None:
-                    kept = self._core_of(memory, new_ids[memory.id], authors)
-                    known.append(kept)
-                    promoted.append(kept.id)
-                    writes.append(Put(kept.key, kept.to_item(), Missing()))
-                    decided = memory.model_copy(update={"considered": True})
-                    writes.extend(superseded(decided, kept, kept.created_at))
-                else:
-                    as_read = all_of(Is("id", memory.id), Is("version", memory.version))
-                    change = {**NOT_DUE, "considered": True}
-                    writes.append(Update(memory.key, set=change, condition=as_read))
-            writes.append(self._record(job, fading, usage, record_id, promoted=tuple(promoted)))
-            if promoted:
-                writes.append(touched(job.tenant, job.agent_id, job.scope))
-            self.table.transact(writes)
-            return len(promoted)
-
-        return optimistic(self.clock, attempt, finds_own_write=True)
 
     def _core_of(self, memory: Memory, memory_id: str, authors: Authors) -> Memory:
         """Return a core memory with the audience and the material of `memory`.

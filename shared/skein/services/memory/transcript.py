@@ -6,6 +6,7 @@ All text that a person typed stays inside its own quotes, so it cannot pass for 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from skein.errors import Unprocessable
@@ -21,7 +22,7 @@ from skein.services.chat_state.audience import audience_of, scope_of
 from skein.services.common.quoting import label, quoted, time_of
 from skein.services.common.schedule import zone_of
 from skein.services.common.time_zones import zone_of_person
-from skein.services.memory.chunking import Chunk
+from skein.services.memory.chunking import Chunk, HistoryPosition
 from skein.services.memory.profile_extraction import AskedProfile, asked_profile, person_of
 
 
@@ -141,6 +142,20 @@ class ConsolidationTarget:
         """Return the profile fields to ask for with the chunk; None if there are none."""
         owner, messages = self.owner(chunk), [piece.message for piece in chunk.pieces]
         return asked_profile(self.agent, owner, self.zones.person(person_of(owner)), messages)
+
+
+class AgentChunk(NamedTuple):
+    """A chunk of an agent's new messages.
+
+    Attributes:
+        since: The watermark before the chunk.
+        owner: The scope and the audience of the chunk's memories.
+    """
+
+    target: ConsolidationTarget
+    since: HistoryPosition
+    chunk: Chunk
+    owner: Owner
 
 
 def joins_of(chat: Chat) -> list[int]:

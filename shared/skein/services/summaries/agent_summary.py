@@ -8,12 +8,11 @@ from skein.errors import ConditionFailed
 from skein.models.chats.chat import Membership
 from skein.models.common.base import MemberRef, Value
 from skein.models.common.storage import Absent, Is, Update, all_of
-from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.summaries.summary import SummaryState
 from skein.services.background.engine import Overtaken
 from skein.services.chat_state.sessions import first_to_summarize
-from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chat_state.snapshot import read_agent, read_snapshot
 from skein.services.summaries import model as texts
 from skein.services.summaries.staleness import MIN_MESSAGES, agent_renewal_at
 from skein.services.summaries.summary_task import (
@@ -49,9 +48,10 @@ class AgentSummaries(SummaryTask):
     def prepared(self, claim: SummaryClaim) -> SummaryRequest:
         """Read the newest messages, unless the summary covers them or the agent is deleted."""
         chat, member = claim.chat, claim.member
-        agent = self._agent(member) if member is not None else None
-        since = first_to_summarize(chat)
-        earlier = member.summary if member is not None else None
+        if member is None:
+            return SummaryRequest(chat.last_seq)
+        agent = read_agent(self.table, chat.tenant, member.member.id)
+        since, earlier = first_to_summarize(chat), member.summary
         earlier = earlier if earlier is not None and earlier.from_seq >= since else None
         rows = self.rows(chat, since, limit=ROWS_READ, newest_first=True)
         messages = text_messages(chat, reversed(rows))[-NEWEST_MESSAGES:]
@@ -79,11 +79,6 @@ class AgentSummaries(SummaryTask):
             self.table.write(changed(claim.member, claim.state, {"summary_state": state, **made}))
         except ConditionFailed as failure:
             raise Overtaken(str(claim.member.key)) from failure
-
-    def _agent(self, member: Membership) -> Agent | None:
-        item = self.table.get(Agent.key_of(member.tenant, member.member.id))
-        agent = Agent.from_item(item) if item else None
-        return agent if agent and agent.deleted_at is None else None
 
 
 def changed(member: Membership, was: SummaryState | None, change: Mapping[str, object]) -> Update:

@@ -15,7 +15,7 @@ from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Item, Query
 from skein.models.outbox.jobs import SummaryJob
-from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage
+from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage
 from skein.models.summaries.summary import Summary, SummaryState
 from skein.ports import Clock, Table
 from skein.services.background.engine import (
@@ -30,9 +30,6 @@ from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic, revise
 from skein.settings import Settings
-
-MODEL_SECONDS = 60
-ANSWER_TOKENS = 1_000
 
 
 class SummaryClaim(NamedTuple):
@@ -67,7 +64,7 @@ class SummaryRequest(NamedTuple):
     from_seq: int = 0
     authors: Authors = NO_AUTHORS
     prompt: tuple[ModelMessage, ...] = ()
-    schema: dict[str, object] | None = None
+    schema: dict[str, object] = {}  # noqa: RUF012 - a NamedTuple has no other default
     fit: Callable[[str], str | None] = str
 
 
@@ -81,7 +78,8 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
 
     name: ClassVar[str] = "summary"
     failures: ClassVar[str] = "SummariesFailed"
-    seconds: ClassVar[int] = MODEL_SECONDS
+    seconds: ClassVar[int] = 60
+    answer_tokens: ClassVar[int] = 1_000
 
     table: Table
     clock: Clock
@@ -122,15 +120,14 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
                 raise UnusableAnswer("the answer was unusable")
             return summary
 
-        request = ModelRequest(
+        return Question(
             model=self.settings.light_model,
             messages=batch.prompt,
-            max_output_tokens=ANSWER_TOKENS,
-            timeout_seconds=MODEL_SECONDS,
-            answer_schema=batch.schema,
+            schema=batch.schema,
+            agent_id=claim.member.member.id if claim.member is not None else None,
+            spread_by=claim.chat.id,
+            parse=parse,
         )
-        agent_id = claim.member.member.id if claim.member is not None else None
-        return Question(request, agent_id, claim.chat.id, parse)
 
     def write(
         self, claim: SummaryClaim, batch: SummaryRequest, answer: str, usage: TokenUsage
