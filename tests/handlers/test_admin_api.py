@@ -367,7 +367,7 @@ def test_a_line_from_its_beginning_to_its_end(world: World, admin: Client) -> No
     }
     assert [item["phone"] for item in admin.all_pages("/v1/lines")] == [LINE]
     assert admin.delete(path).status == 204
-    assert admin.get(path).status == 404
+    assert admin.get(path).status == admin.get("/v1/lines/nobody").status == 404
 
 
 # ---------------------------------------------------------------------- runs

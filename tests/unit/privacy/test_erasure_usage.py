@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from skein.models.common.storage import Key, Put
-from skein.models.quotas.usage import Payer, agent_usage_key, user_usage_key
+from skein.models.quotas.usage import Payer, agent_usage_key, sms_counts, user_usage_key
 from skein.models.runs.completion import TokenUsage
 from tests.support.api_client import everything, operator
 from tests.support.builders import NOON, TENANT, World
@@ -26,7 +26,7 @@ def add(world: World, user_id: str) -> None:
 
 def put(world: World, user_id: str, day: datetime) -> None:
     """Store a counter of another day."""
-    counter = {"counted_for": user_id, "texts": 1, "segments": 1}
+    counter = {"counted_for": user_id, **sms_counts(1, 1)}
     world.table.write(Put(user_usage_key(TENANT, day, user_id), counter))
 
 
