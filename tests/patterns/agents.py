@@ -43,7 +43,7 @@ def _end_goal(meter: Meter) -> None:
     world = group()
     goal = world.app.goals.set(OWNER, "Win")
     with meter(world):
-        world.app.goals.complete(REACH, goal.id)
+        world.app.goals.end(REACH, goal.id, "completed")
 
 
 @patterns.named("save a memory")

@@ -108,7 +108,7 @@ class Scene:
         goals.set(owner, text="Complete the Q4 revenue analysis")
         goals.set(owner, text='Keep the "daily report" going', priority=1, long_term=True)
         done = goals.set(owner, text="Learn where the numbers are")
-        goals.complete(owner.reach, done.id)
+        goals.end(owner.reach, done.id, "completed")
         self.world.clock.set(at("15:07:00"))
         plans.set(
             owner,

@@ -290,7 +290,7 @@ def test_link_phone_moves_items_to_the_user_in_all_chats() -> None:
     goals, plans = world.app.goals, world.app.plans
     goal = goals.set(mine, "Get her to run")
     done = goals.set(mine, "Learn her name")
-    goals.complete(mine.reach, done.id)
+    goals.end(mine.reach, done.id, "completed")
     plans.set(mine, "nudge", "Nudge her", run_after="1 hour")
     memory = Memory(
         tenant=TENANT,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound
+from skein.models.api.goals_and_plans import GoalChange
 from skein.models.common.agent_item import REVISION, AgentItem
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
@@ -87,8 +88,8 @@ KINDS = {
     "goal": Kind(
         lambda world: world.app.goals,
         add_goal,
-        lambda world, item, guard: world.app.goals.complete(REACH, item.id, guard=guard),
-        lambda world, item: world.app.goals.change(REACH, item.id, {"status": "active"}),
+        lambda world, item, guard: world.app.goals.end(REACH, item.id, "completed", guard=guard),
+        lambda world, item: world.app.goals.change(REACH, item.id, GoalChange(status="active")),
         deleted=True,
         limit=MAX_GOALS,
     ),

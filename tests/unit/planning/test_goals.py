@@ -60,7 +60,7 @@ def test_an_agent_has_a_hundred_active_goals_at_most() -> None:
     with pytest.raises(Conflict, match="100 active goals"):
         set_goal(world, goal_id="goal_new")
     set_goal(world, owner=PRIVATE, goal_id="goal_elsewhere")
-    world.app.goals.complete(OWNER.reach, "goal_000")
+    world.app.goals.end(OWNER.reach, "goal_000", "completed")
     set_goal(world, goal_id="goal_new")
     with pytest.raises(Conflict, match="100 active goals"):
         world.app.goals.change(OWNER.reach, "goal_000", GoalChange(status="active"))
@@ -73,7 +73,7 @@ def test_a_goal_that_ended_is_out_of_the_way_of_the_active_ones() -> None:
     world = World()
     set_goal(world)
     world.clock.advance(60)
-    goal = world.app.goals.complete(OWNER.reach, "goal_1")
+    goal = world.app.goals.end(OWNER.reach, "goal_1", "completed")
     assert (goal.status, goal.ended_at) == ("completed", world.clock.now())
     assert live(world.app.goals, OWNER.reach) == ()
     assert keys(world) == ["ENDED#GOAL#goal_1"]
@@ -83,9 +83,9 @@ def test_a_goal_that_ended_is_out_of_the_way_of_the_active_ones() -> None:
 def test_ending_it_the_other_way_is_refused() -> None:
     world = World()
     set_goal(world)
-    world.app.goals.complete(OWNER.reach, "goal_1")
+    world.app.goals.end(OWNER.reach, "goal_1", "completed")
     with pytest.raises(Conflict, match="already completed"):
-        world.app.goals.abandon(OWNER.reach, "goal_1")
+        world.app.goals.end(OWNER.reach, "goal_1", "abandoned")
 
 
 # ---------------------------------------------------------------------- changed and removed
@@ -113,8 +113,8 @@ def test_a_list_of_one_status_holds_no_other(status: str, found: list[str]) -> N
     world = World()
     for n in range(3):
         set_goal(world, goal_id=f"goal_{n}")
-    world.app.goals.complete(OWNER.reach, "goal_1")
-    world.app.goals.abandon(OWNER.reach, "goal_2")
+    world.app.goals.end(OWNER.reach, "goal_1", "completed")
+    world.app.goals.end(OWNER.reach, "goal_2", "abandoned")
     page = world.app.goals.list(OWNER.reach, status=status)
     assert [goal.id for goal in page.items] == found
 
@@ -146,5 +146,8 @@ def test_ending_a_goal_that_may_not_be_shown_is_refused() -> None:
     set_goal(world, owner=PRIVATE)
     for where in (reach("usr_cem"), reach("usr_ann").model_copy(update={"readers": OPEN})):
         with pytest.raises(NotFound):
-            world.app.goals.complete(where, "goal_1")
-    assert world.app.goals.complete(reach("usr_ann", "usr_ben"), "goal_1").status == "completed"
+            world.app.goals.end(where, "goal_1", "completed")
+    assert (
+        world.app.goals.end(reach("usr_ann", "usr_ben"), "goal_1", "completed").status
+        == "completed"
+    )

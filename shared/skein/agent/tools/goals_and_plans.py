@@ -1,6 +1,6 @@
 """The tools for goals and plans."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
@@ -10,6 +10,7 @@ from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.models.common.base import rfc3339
 from skein.models.common.json_types import JsonBool
 from skein.models.common.ownership import effect_id
+from skein.models.planning.goal import GoalOutcome
 from skein.services.common.schedule import local_time
 
 PlanName = Annotated[
@@ -20,8 +21,6 @@ Cron = Annotated[str, StringConstraints(min_length=1, max_length=200), TEXT]
 TimeZone = Annotated[str, StringConstraints(min_length=1, max_length=64), TEXT]
 GoalText = Annotated[str, Field(min_length=1, max_length=1_000), TEXT]
 Instruction = Annotated[str, Field(min_length=1, max_length=4_000), TEXT]
-
-GoalOutcome = Literal["completed", "abandoned"]
 
 
 @tool
@@ -50,10 +49,7 @@ def end_goal(call: ToolContext, goal_id: Id, outcome: GoalOutcome) -> str:
     """End a goal that is reached or given up."""
     goals, guard = call.tool_services.goals, call.activation.claim.guard
     with refusals_as_tool_errors():
-        if outcome == "completed":
-            goals.complete(reach_at(call), goal_id, guard=guard)
-        else:
-            goals.abandon(reach_at(call), goal_id, guard=guard)
+        goals.end(reach_at(call), goal_id, outcome, guard=guard)
     return f"goal {outcome}"
 
 

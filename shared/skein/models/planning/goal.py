@@ -9,6 +9,7 @@ from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import SortKeyPrefix
 
 GoalStatus = Literal["active", "completed", "abandoned"]
+GoalOutcome = Literal["completed", "abandoned"]
 GoalText = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000),

@@ -6,7 +6,7 @@ and items beyond a limit, are found also if two writers add them at the same tim
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, Self, TypeVar
@@ -114,10 +114,7 @@ class Snapshot(Generic[Kept]):
 
     def stored(self, scope: str | None, item_id: str) -> Kept | None:
         """Return the item of a scope, live or ended, whether it may be shown or not."""
-        keys = self.kind.keys_of(self.reach.tenant, self.reach.agent_id, scope, item_id)
-        return next(
-            (self.kind.from_item(self.found[key]) for key in keys if key in self.found), None
-        )
+        return self._first(self.kind.keys_of(*self._owned(scope), item_id))
 
     def shown(self, item_id: str) -> Kept | None:
         """Return the first item with this id that may be shown; None without one."""
@@ -129,10 +126,8 @@ class Snapshot(Generic[Kept]):
         """The item as an earlier attempt of the effect returned it; None on the first attempt."""
         if self.effect is None:
             return None
-        keys = [effect_key(*self._owned(scope), self.effect) for scope in self.reach.scopes]
-        return next(
-            (self.kind.from_item(self.found[key]) for key in keys if key in self.found), None
-        )
+        scopes = self.reach.scopes
+        return self._first(effect_key(*self._owned(scope), self.effect) for scope in scopes)
 
     def writes(self, before: Kept | None, after: Kept) -> list[Write]:
         """Return the writes that store a new or a changed item (optimistic locks)."""
@@ -155,6 +150,10 @@ class Snapshot(Generic[Kept]):
         if self.effect is None:
             return []
         return [effect_record(effect_key(*self._owned(scope), self.effect), item, now)]
+
+    def _first(self, keys: Iterable[Key]) -> Kept | None:
+        items = (self.found.get(key) for key in keys)
+        return next((self.kind.from_item(item) for item in items if item is not None), None)
 
     def _owned(self, scope: str | None) -> tuple[str, str, str | None]:
         return self.reach.tenant, self.reach.agent_id, scope

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from skein.errors import Conflict
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check
-from skein.models.planning.goal import MAX_GOALS, Goal, GoalStatus
+from skein.models.planning.goal import MAX_GOALS, Goal, GoalOutcome
 from skein.ports import Ids
 from skein.services.common.optimistic import invalid_arguments
 from skein.services.items.store import OwnedStore
@@ -78,27 +78,17 @@ class Goals(OwnedStore[Goal]):
             raise invalid_arguments(error) from None
         return self.insert(goal, reach, guard=guard)
 
-    def complete(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
-        """Mark a goal as completed (idempotent).
+    def end(
+        self, reach: Reach, goal_id: str, status: GoalOutcome, *, guard: Check | None = None
+    ) -> Goal:
+        """Mark a goal as completed or abandoned (idempotent).
 
         Raises:
             NotFound: There is no such goal within reach.
-            Conflict: The goal was abandoned, or may not be changed from there.
+            Conflict: The goal has another status, or may not be changed from there.
             LostLease: The guard does not hold.
         """
-        return self._end(reach, goal_id, "completed", guard)
 
-    def abandon(self, reach: Reach, goal_id: str, *, guard: Check | None = None) -> Goal:
-        """Mark a goal as abandoned (idempotent).
-
-        Raises:
-            NotFound: There is no such goal within reach.
-            Conflict: The goal was completed, or may not be changed from there.
-            LostLease: The guard does not hold.
-        """
-        return self._end(reach, goal_id, "abandoned", guard)
-
-    def _end(self, reach: Reach, goal_id: str, status: GoalStatus, guard: Check | None) -> Goal:
         def end(goal: Goal) -> Goal:
             if goal.status == status:
                 return goal
