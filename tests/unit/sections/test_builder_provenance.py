@@ -10,6 +10,7 @@ from skein.models.common.ownership import Owner
 from skein.models.common.provenance import MadeFrom
 from skein.models.runs.step import PromptRecord, Step
 from skein.models.workspace.document import DocumentReach, Folder
+from skein.services.workspace.document_edits import Author
 from skein.settings import Settings
 from tests.support.api_client import everything, operator
 from tests.support.builders import TENANT, World, bot, person
@@ -42,8 +43,10 @@ def answered(settings: Settings | None = None, memories: int = 1) -> World:
     )
     world.app.memories.add(own, "Lena likes lakes", "journal", made_by="tool")
     folder = Folder(tenant=TENANT, agent_id=COACH.id)
+    reach, made_from = DocumentReach(folders=(folder,)), MadeFrom.messages("chat_open", 1, 1, ())
+    author = Author(made_from=made_from, source_chat_id="chat_open")
     world.app.documents.write(
-        DocumentReach(folders=(folder,)), "plan.md", "Ask for the keys", new_in=folder, pinned=True
+        reach, "plan.md", "Ask for the keys", new_in=folder, pinned=True, author=author
     )
     world.post("How high was the deposit for the flat?", LENA, chat_id="chat_own")
     world.drain()
@@ -79,6 +82,7 @@ def test_memories_and_documents_show_their_ids_and_sources() -> None:
     assert "was present" in private["may_be_shown"]
     [document] = found["GLOBAL DOCUMENTS"]
     assert (document["kind"], document["id"][:4]) == ("document", "doc_")
+    assert (document["chat_id"], document["from_seq"], document["to_seq"]) == ("chat_open", 1, 1)
 
 
 def test_memories_that_were_left_out_of_the_section_are_no_entries(

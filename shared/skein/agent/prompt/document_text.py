@@ -112,19 +112,9 @@ def documents_section(
                 break
         return Section(name, text, size, DOCUMENTS_GIVE_WAY, shorter, entries=entries)
 
-    entries = tuple(_provenance(name, each.document) for each in shown if each.document is not None)
+    documents = (each.document for each in shown if each.document is not None)
+    entries = tuple(EntryProvenance.of_item(name, "document", each.id, each) for each in documents)
     return shorter(limit)
-
-
-def _provenance(section: str, document: Document) -> EntryProvenance:
-    return EntryProvenance(
-        section=section,
-        kind="document",
-        id=document.id,
-        chat_id=document.source_chat_id,
-        at=document.updated_at,
-        open=document.audience.open,
-    )
 
 
 def _seen(line: str) -> str:

@@ -91,7 +91,7 @@ def _remembered(
         lines = [f"{name}:", *(line_of(memory, dated=dated) for memory in ordered), *more]
         size = sum(counter.count(f"{line}\n") for line in lines[:-1])
         size += counter.count(lines[-1] + SEPARATOR)
-        entries = tuple(_provenance(name, memory) for memory in ordered)
+        entries = tuple(EntryProvenance.of_item(name, "memory", one.id, one) for one in ordered)
         return Section(name, "\n".join(lines), size, priority, within, marks, entries)
 
     def within(tokens: int) -> Section:
@@ -109,17 +109,3 @@ def _remembered(
 
 def _left_out(missing: int) -> str:
     return f"  ({missing} older left out)"
-
-
-def _provenance(section: str, memory: Memory) -> EntryProvenance:
-    span = memory.made_from.span_in(memory.source_chat_id)
-    return EntryProvenance(
-        section=section,
-        kind="memory",
-        id=memory.id,
-        chat_id=memory.source_chat_id,
-        from_seq=span.first_seq if span else None,
-        to_seq=span.last_seq if span else None,
-        at=memory.created_at,
-        open=memory.audience.open,
-    )

@@ -1,8 +1,9 @@
 """Provenance of the entries of a prompt: where each comes from, by ids and without words."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from skein.models.common.base import Identifier, Instant, Stored
+from skein.models.common.ownership import DerivedItem
 
 MAX_ENTRIES = 300  # of a prompt; further ones have no provenance of their own
 
@@ -30,3 +31,18 @@ class EntryProvenance(Stored):
     to_seq: int | None = None
     at: Instant | None = None
     open: bool
+
+    @classmethod
+    def of_item(cls, section: str, kind: EntryKind, item_id: str, item: DerivedItem) -> Self:
+        """Return the provenance of an agent's item, from its material in its source chat."""
+        span = item.made_from.span_in(item.source_chat_id)
+        return cls(
+            section=section,
+            kind=kind,
+            id=item_id,
+            chat_id=item.source_chat_id,
+            from_seq=span.first_seq if span else None,
+            to_seq=span.last_seq if span else None,
+            at=item.updated_at or item.created_at,
+            open=item.audience.open,
+        )
