@@ -22,7 +22,7 @@ from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
 from skein.models.common.base import rfc3339
 from skein.ports import Clock
-from skein.services.delivery.segments import segment_count
+from skein.services.delivery.sms_segments import segment_count
 
 PREFIX = "/local/twilio"
 API = "2010-04-01"

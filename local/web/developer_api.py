@@ -21,7 +21,7 @@ from local.twilio.webhooks import TwilioWebhooks
 from local.web.authorizer import Authorizer
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import meaning_of
-from skein.services.delivery.segments import segment_count
+from skein.services.delivery.sms_segments import segment_count
 
 PREFIX = "/local/"
 MAX_SECONDS = 10 * 366 * 86_400

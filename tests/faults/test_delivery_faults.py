@@ -11,8 +11,8 @@ from skein.models.common.storage import Write
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery import policy
-from skein.services.delivery.segments import MAX_PART_UNITS
 from skein.services.delivery.sender import SmsSender
+from skein.services.delivery.sms_segments import MAX_PART_UNITS
 from tests.fakes.sms import Fault
 from tests.support.builders import NOON
 from tests.support.fakes import Fuse, Killed

@@ -18,7 +18,7 @@ from local.model.small_answer import (
     shaped,
 )
 from skein.prompts import render
-from skein.services.delivery.segments import segment_count
+from skein.services.delivery.sms_segments import segment_count
 
 
 @pytest.mark.parametrize(

@@ -1662,6 +1662,16 @@ export interface components {
             people?: string[];
         };
         /**
+         * Authors
+         * @description Some people, or many: more than 20, or not known exactly.
+         */
+        Authors: {
+            /** @description At most 20 ids or digests, sorted. Default: `[]`. */
+            ids?: string[];
+            /** @description Whether there may be others. Rights fail closed then. Default: `false`. */
+            many?: boolean;
+        };
+        /**
          * ChatChange
          * @description Changes to a chat. Omitted fields stay; null removes `title` and `consolidate` only.
          */
@@ -1809,6 +1819,8 @@ export interface components {
             readers: components["schemas"]["Audience"];
             /** @description The people who were present for all content of the prompt and the tool results. */
             audience: components["schemas"]["Audience"];
+            /** @description The people whose words the prompt and the tool results held, by digest. */
+            authors?: components["schemas"]["Authors"];
             /** @description The borrowed context that the prompt held. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
         };
@@ -1850,6 +1862,18 @@ export interface components {
             name: string;
             /** @description What the agent is for; null if operators gave no description. */
             description: string | null;
+        };
+        /**
+         * MadeFrom
+         * @description The material of an item, besides what the model knows.
+         */
+        MadeFrom: {
+            /** @description The messages, by chat and number, without overlaps. Default: `[]`. */
+            spans?: components["schemas"]["Span"][];
+            /** @description The people who wrote these messages, by id. */
+            writers?: components["schemas"]["Authors"];
+            /** @description The ids of the agent's items that the call named, sorted. Default: `[]`. */
+            items?: string[];
         };
         /**
          * Media
@@ -2095,6 +2119,10 @@ export interface components {
             chat_id?: string | null;
             /** @description Whether an operator set the plan. Default: `false`. */
             by_operator?: boolean;
+            /** @description The people whose words the run that set the plan was shown, by digest. */
+            authors?: components["schemas"]["Authors"];
+            /** @description The material of the plan. */
+            made_from?: components["schemas"]["MadeFrom"];
         };
         /**
          * PromptResource
@@ -2328,6 +2356,18 @@ export interface components {
             chat_id: string;
             /** @description The id of the staging. */
             staging: string;
+        };
+        /**
+         * Span
+         * @description Consecutive messages of one chat, both ends included.
+         */
+        Span: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The `seq` of the first message. */
+            first_seq: number;
+            /** @description The `seq` of the last message. */
+            last_seq: number;
         };
         /**
          * StepResource
@@ -3188,7 +3228,7 @@ export interface components {
             priority?: number | null;
             /** @description Whether the goal is a long-term one. */
             long_term?: boolean | null;
-            /** @description The text. */
+            /** @description The aim in words. */
             text?: string | null;
             /** @description The current state. */
             status?: components["schemas"]["GoalStatus"] | null;
@@ -3214,7 +3254,7 @@ export interface components {
             long_term: boolean;
             /** @description The id, an opaque text. */
             id: string;
-            /** @description The text. */
+            /** @description The aim in words. */
             text: string;
             /** @description The current state. */
             status: components["schemas"]["GoalStatus"];
@@ -3235,7 +3275,7 @@ export interface components {
         };
         /**
          * KeptResource
-         * @description An item that an agent stores for this person only.
+         * @description An item that an agent stores for this person only, or made from the person's words only.
          */
         KeptResource: {
             /** @description The id of an agent. */
@@ -3358,7 +3398,7 @@ export interface components {
          * @description The words that replace those of a memory.
          */
         MemoryReplacement: {
-            /** @description The words of the new memory. */
+            /** @description The memory in words. */
             text: string;
         };
         /**
@@ -3366,12 +3406,14 @@ export interface components {
          * @description An active or former memory of an agent.
          */
         MemoryResource: {
-            /** @description The id, an opaque text. */
-            id: string;
             /** @description The kind of item. */
             kind: components["schemas"]["MemoryKind"];
-            /** @description The text. */
+            /** @description The memory in words. */
             text: string;
+            /** @description Neither the agent nor a consolidation can remove it; core memories only. */
+            constitutional: boolean;
+            /** @description The id, an opaque text. */
+            id: string;
             /**
              * Format: date-time
              * @description When the item was created.
@@ -3386,8 +3428,6 @@ export interface components {
             source: components["schemas"]["MemorySource"];
             /** @description What made the memory. */
             made_by: components["schemas"]["MadeBy"];
-            /** @description Whether agents and consolidations cannot remove the memory. */
-            constitutional: boolean;
             /** @description The memory that replaced it; null after a restore. */
             superseded_by: string | null;
             /** @description The journal entry from which a reflection made it. */
@@ -3543,7 +3583,7 @@ export interface components {
             priority?: number;
             /** @description Whether the goal is a long-term one. Default: `false`. */
             long_term?: boolean;
-            /** @description The text. */
+            /** @description The aim in words. */
             text: string;
         };
         /**
@@ -3565,7 +3605,7 @@ export interface components {
         NewMemory: {
             /** @description The kind of item. */
             kind: components["schemas"]["MemoryKind"];
-            /** @description The text. */
+            /** @description The memory in words. */
             text: string;
             /** @description Neither the agent nor a consolidation can remove it; core memories only. Default: `false`. */
             constitutional?: boolean;
@@ -3575,7 +3615,7 @@ export interface components {
          * @description A new plan of an agent, with exactly one of `run_after`, `scheduled_at` and `cron`.
          */
         NewPlan: {
-            /** @description A plan with the same name is replaced. */
+            /** @description A new plan of this name replaces the old one. */
             name: string;
             /** @description What the agent does when the plan is due. */
             instruction: string;
@@ -3780,12 +3820,12 @@ export interface components {
          * @description A plan of an agent. Exactly one of `run_after`, `scheduled_at` and `cron` is not null.
          */
         PlanResource: {
-            /** @description The id, an opaque text. */
-            id: string;
-            /** @description The name. */
+            /** @description A new plan of this name replaces the old one. */
             name: string;
             /** @description What the agent does when the plan is due. */
             instruction: string;
+            /** @description The id, an opaque text. */
+            id: string;
             /** @description The delay after which the plan is due, such as `2 hours`. */
             run_after: string | null;
             /**
@@ -6555,12 +6595,12 @@ export interface operations {
     list_goals: {
         parameters: {
             query?: {
-                /** @description Only goals with this status. */
-                status?: components["schemas"]["GoalStatus"] | null;
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Only goals with this status. */
+                status?: components["schemas"]["GoalStatus"] | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. */
@@ -6767,12 +6807,12 @@ export interface operations {
     list_plans: {
         parameters: {
             query?: {
-                /** @description Only plans with this status. */
-                status?: components["schemas"]["PlanStatus"] | null;
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Only plans with this status. */
+                status?: components["schemas"]["PlanStatus"] | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. */
@@ -7032,14 +7072,14 @@ export interface operations {
     list_memories: {
         parameters: {
             query?: {
-                /** @description Only memories of this kind. */
-                kind?: components["schemas"]["MemoryKind"] | null;
-                /** @description `ended`: removed, superseded or faded. */
-                state?: components["schemas"]["MemoryState"] | null;
                 /** @description Items from the direct chats with this user; omitted: open items. */
                 user_id?: string | null;
                 /** @description Items from this private chat (a direct chat: its person's). */
                 chat_id?: string | null;
+                /** @description Only memories of this kind. */
+                kind?: components["schemas"]["MemoryKind"] | null;
+                /** @description `ended`: removed, superseded or faded. */
+                state?: components["schemas"]["MemoryState"] | null;
                 /** @description Maximum number of items in the page. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. */

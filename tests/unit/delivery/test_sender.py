@@ -17,7 +17,7 @@ from skein.models.directory.user import User
 from skein.models.outbox.jobs import DeliveryJob
 from skein.services.delivery.policy import ORDER_CHECK_SECONDS, ORDER_WAIT
 from skein.services.delivery.reconcile import STATUS_PATH
-from skein.services.delivery.segments import MAX_PART_UNITS
+from skein.services.delivery.sms_segments import MAX_PART_UNITS
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.sms import ROUTE, TIME_OUT, Texting, parts

@@ -20,6 +20,18 @@ class Audience(TypedDict):
     people: NotRequired[list[Person]]
 
 
+Id: TypeAlias = str
+
+
+class Authors(TypedDict):
+    """
+    Some people, or many: more than 20, or not known exactly.
+    """
+
+    ids: NotRequired[list[Id]]
+    many: NotRequired[bool]
+
+
 class Health(TypedDict):
     """
     The API is up.
@@ -37,6 +49,9 @@ class ListedAgent(TypedDict):
     id: str
     name: str
     description: str | None
+
+
+Item: TypeAlias = str
 
 
 class Media(TypedDict):
@@ -67,19 +82,6 @@ class NewChatMessage(TypedDict):
     text: str
     client_id: str
     reply_to: NotRequired[int | None]
-
-
-class PlanTrigger(TypedDict):
-    """
-    The plan that triggered a run.
-    """
-
-    id: str
-    name: str
-    instruction: str
-    scheduled_at: str
-    chat_id: NotRequired[str | None]
-    by_operator: NotRequired[bool]
 
 
 QuietHours = TypedDict(
@@ -147,6 +149,16 @@ class ShownStaging(TypedDict):
 
     chat_id: str
     staging: str
+
+
+class Span(TypedDict):
+    """
+    Consecutive messages of one chat, both ends included.
+    """
+
+    chat_id: str
+    first_seq: int
+    last_seq: int
 
 
 class TicketResource(TypedDict):
@@ -314,7 +326,7 @@ DocumentText = TypedDict(
 
 class KeptResource(TypedDict):
     """
-    An item that an agent stores for this person only.
+    An item that an agent stores for this person only, or made from the person's words only.
     """
 
     agent_id: str
@@ -987,6 +999,7 @@ class HeldContent(TypedDict):
     chat_id: NotRequired[str | None]
     readers: Audience
     audience: Audience
+    authors: NotRequired[Authors]
     borrowed: NotRequired[ShownStaging | None]
 
 
@@ -997,6 +1010,16 @@ class HistoryTurn(TypedDict):
 
     role: TurnRole
     text: str
+
+
+class MadeFrom(TypedDict):
+    """
+    The material of an item, besides what the model knows.
+    """
+
+    spans: NotRequired[list[Span]]
+    writers: NotRequired[Authors]
+    items: NotRequired[list[Item]]
 
 
 class MemberRef(TypedDict):
@@ -1086,6 +1109,21 @@ class OwnChange(TypedDict):
     quiet_hours: NotRequired[QuietHours | None]
     strangers_may_add: NotRequired[bool | None]
     name: NotRequired[str | None]
+
+
+class PlanTrigger(TypedDict):
+    """
+    The plan that triggered a run.
+    """
+
+    id: str
+    name: str
+    instruction: str
+    scheduled_at: str
+    chat_id: NotRequired[str | None]
+    by_operator: NotRequired[bool]
+    authors: NotRequired[Authors]
+    made_from: NotRequired[MadeFrom]
 
 
 class ReadingMember(TypedDict):
@@ -1450,14 +1488,14 @@ class MemoryResource(TypedDict):
     An active or former memory of an agent.
     """
 
-    id: str
     kind: MemoryKind
     text: str
+    constitutional: bool
+    id: str
     created_at: str
     expires_at: str | None
     source: MemorySource
     made_by: MadeBy
-    constitutional: bool
     superseded_by: str | None
     promoted_from: str | None
     deleted_at: str | None
@@ -1533,9 +1571,9 @@ class PlanResource(TypedDict):
     A plan of an agent. Exactly one of `run_after`, `scheduled_at` and `cron` is not null.
     """
 
-    id: str
     name: str
     instruction: str
+    id: str
     run_after: str | None
     scheduled_at: str | None
     cron: str | None

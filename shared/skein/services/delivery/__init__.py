@@ -2,7 +2,7 @@
 
 __all__ = [
     "enqueue",
-    "segments",
     "sender",
+    "sms_segments",
     "state",
 ]

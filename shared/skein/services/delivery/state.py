@@ -13,7 +13,7 @@ from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
 from skein.services.delivery.policy import is_temporary, next_try, waits_for
-from skein.services.delivery.segments import segment_count, split_text
+from skein.services.delivery.sms_segments import segment_count, split_text
 
 RANKS: dict[PartStatus, int] = {
     "pending": 0,
