@@ -1,0 +1,32 @@
+"""Handlers of queues: the steps that all workers share."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, TypeVar
+
+from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from skein.bootstrap import app
+from skein.invocations import deadline_of
+from skein.logs import Handler, logged
+from skein.models.outbox.jobs import Job
+from skein.sqs_events import process
+
+J = TypeVar("J", bound=Job)
+
+
+def for_jobs(
+    job_type: type[J],
+) -> Callable[[Callable[[J, datetime], None]], Handler[PartialItemFailureResponse]]:
+    """Make a function of a job and the invocation's deadline the handler of a queue."""
+
+    def decorated(take: Callable[[J, datetime], None]) -> Handler[PartialItemFailureResponse]:
+        @logged
+        def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+            deadline = deadline_of(context, app().ports.clock)
+            return process(event, context, job_type, lambda job: take(job, deadline))
+
+        return handler
+
+    return decorated
