@@ -2,75 +2,22 @@
 
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
 from skein.models.api.base import ChangeRequest, Page, Request, Resource
 from skein.models.chats.chat import Membership
 from skein.models.common.base import EntityId, Instant
-from skein.models.common.json_types import NUMBER, JsonBool
-from skein.models.workspace.skill import SkillLabel, SkillLabels
+from skein.models.common.json_types import JsonBool
 from skein.models.workspace.thread import (
-    DEFAULT_PRIORITY,
-    Aim,
-    Blocking,
-    BoundSkills,
     Concern,
     EndedThreadStatus,
-    Finding,
+    Evidence,
+    Learned,
     Thread,
-    ThreadDocuments,
-    ThreadKind,
-    ThreadNote,
-    ThreadPriority,
+    ThreadFields,
+    ThreadProgressFields,
     ThreadStatus,
 )
-
-
-class ThreadFields(BaseModel):
-    """The fields of a thread that have defaults."""
-
-    goal: Annotated[Aim | None, Field(description="What the thread is to achieve.")] = None
-    deliverable: Annotated[Aim | None, Field(description="What the work produces.")] = None
-    kind: Annotated[
-        ThreadKind,
-        Field(
-            description="Whether the thread explores a subject or produces a deliverable.",
-        ),
-    ] = "exploratory"
-    documents: Annotated[
-        ThreadDocuments,
-        Field(description="Names of the agent's documents that belong to the thread."),
-    ] = ()
-    mode: Annotated[
-        SkillLabel | None,
-        Field(
-            description="The mode of work; prompts include the skills of this mode. Null in a new "
-            "thread: derived from the documents."
-        ),
-    ] = None
-    skill_tags: Annotated[
-        SkillLabels, Field(description="Prompts include the skills with these tags.")
-    ] = ()
-    bound_skills: Annotated[
-        BoundSkills, Field(description="Names of skills that prompts always include.")
-    ] = ()
-    priority: Annotated[ThreadPriority, Field(description="1 is the most important."), NUMBER] = (
-        DEFAULT_PRIORITY
-    )
-    approach: Annotated[
-        ThreadNote | None, Field(description="How the agent goes about the work.")
-    ] = None
-
-
-class ThreadProgressFields(BaseModel):
-    """The fields of a thread that tell how far its work has come."""
-
-    progress: Annotated[ThreadNote | None, Field(description="How far the work has come.")] = None
-    blocking: Annotated[Blocking | None, Field(description="What the work waits for.")] = None
-
-
-Evidence = Annotated[Finding | None, Field(description="How to tell that the work is done.")]
-Learned = Annotated[Finding | None, Field(description="What the agent learned beyond the work.")]
 
 
 class NewThread(ThreadFields, Request):
@@ -101,7 +48,7 @@ class ThreadResource(ThreadProgressFields, ThreadFields, Resource):
     """A thread: a unit of work of an agent."""
 
     id: str
-    concern: str
+    concern: Concern
     status: ThreadStatus
     active: Annotated[
         bool,

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
 from skein.models.common.agent_item import AgentItem
 from skein.models.common.audience import Audience
 from skein.models.common.base import Identifier, Instant, Stored, key_part
+from skein.models.common.json_types import NUMBER
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Key, SortKeyPrefix
 from skein.models.workspace.document import DocumentName, Folder
@@ -25,7 +26,11 @@ MAX_THREAD_DOCUMENTS = 10
 MAX_THREAD_SKILLS = 10
 MAX_THREAD_CHATS = 100
 
-Concern = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+Concern = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=300),
+    Field(description="What the thread is about."),
+]
 Aim = Annotated[str, StringConstraints(strip_whitespace=True, max_length=1_000)]
 ThreadNote = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)]
 Blocking = Annotated[str, StringConstraints(strip_whitespace=True, max_length=500)]
@@ -36,25 +41,58 @@ ThreadDocuments = Annotated[tuple[DocumentName, ...], Field(max_length=MAX_THREA
 BoundSkills = Annotated[tuple[SkillName, ...], Field(max_length=MAX_THREAD_SKILLS)]
 
 
-class Thread(AgentItem):
+class ThreadFields(BaseModel):
+    """The fields of a thread that have defaults."""
+
+    goal: Annotated[Aim | None, Field(description="What the thread is to achieve.")] = None
+    deliverable: Annotated[Aim | None, Field(description="What the work produces.")] = None
+    kind: Annotated[
+        ThreadKind,
+        Field(
+            description="Whether the thread explores a subject or produces a deliverable.",
+        ),
+    ] = "exploratory"
+    documents: Annotated[
+        ThreadDocuments,
+        Field(description="Names of the agent's documents that belong to the thread."),
+    ] = ()
+    mode: Annotated[
+        SkillLabel | None,
+        Field(
+            description="The mode of work; prompts include the skills of this mode. Null in a new "
+            "thread: derived from the documents."
+        ),
+    ] = None
+    skill_tags: Annotated[
+        SkillLabels, Field(description="Prompts include the skills with these tags.")
+    ] = ()
+    bound_skills: Annotated[
+        BoundSkills, Field(description="Names of skills that prompts always include.")
+    ] = ()
+    priority: Annotated[ThreadPriority, Field(description="1 is the most important."), NUMBER] = (
+        DEFAULT_PRIORITY
+    )
+    approach: Annotated[
+        ThreadNote | None, Field(description="How the agent goes about the work.")
+    ] = None
+
+
+class ThreadProgressFields(BaseModel):
+    """The fields of a thread that its agent sets while it works on the thread."""
+
+    progress: Annotated[ThreadNote | None, Field(description="How far the work has come.")] = None
+    blocking: Annotated[Blocking | None, Field(description="What the work waits for.")] = None
+
+
+Evidence = Annotated[Finding | None, Field(description="How to tell that the work is done.")]
+Learned = Annotated[Finding | None, Field(description="What the agent learned beyond the work.")]
+
+
+class Thread(ThreadProgressFields, ThreadFields, AgentItem):
     """A unit of work of an agent, with its documents, skills and progress.
 
     Attributes:
         id: `thr_<ulid>`, or an id that follows from the effect of the run that made the thread.
-        concern: The subject of the work.
-        goal: The goal of the work.
-        deliverable: The expected result.
-        kind: `exploratory` threads find something out, `deliverable` threads make something.
-        documents: The names of the agent's documents that belong to the thread.
-        mode: How the work is done; the thread gets the skills of this mode.
-        skill_tags: Tags of the subject; the thread gets the skills with these tags.
-        bound_skills: Skills that were bound explicitly.
-        priority: 1 (first) to 5.
-        approach: How the agent approaches the work.
-        progress: The progress so far.
-        blocking: The obstacle that blocks the work.
-        evidence: The evidence that the work is done.
-        learned: Findings beyond the work itself.
         chat_ids: The chats in which the thread was made, changed, switched to or pinned.
         source_run_id: The run that last changed the thread.
     """
@@ -70,20 +108,9 @@ class Thread(AgentItem):
     COUNTER: ClassVar = "threads"
 
     concern: Concern
-    goal: Aim | None = None
-    deliverable: Aim | None = None
-    kind: ThreadKind = "exploratory"
-    documents: ThreadDocuments = ()
-    mode: SkillLabel | None = None
-    skill_tags: SkillLabels = ()
-    bound_skills: BoundSkills = ()
-    priority: ThreadPriority = DEFAULT_PRIORITY
-    approach: ThreadNote | None = None
-    progress: ThreadNote | None = None
-    blocking: Blocking | None = None
     status: ThreadStatus = "open"
-    evidence: Finding | None = None
-    learned: Finding | None = None
+    evidence: Evidence = None
+    learned: Learned = None
     chat_ids: Annotated[tuple[Identifier, ...], Field(max_length=MAX_THREAD_CHATS)] = ()
     updated_at: Instant
 
