@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from skein.errors import Rejected, Unavailable
-from skein.models.api.base import ChatChange
+from skein.models.api.chats import ChatChange
 from skein.models.api.directory import AgentChange, UserChange
 from skein.models.common.address import sms_address, sms_route
 from skein.models.common.base import MemberRef, NamedMember

@@ -11,7 +11,7 @@ import admin_api
 import api_docs
 import mobile_api
 from routes.document.examples import EXAMPLES
-from routes.document.field_texts import ENUMS, FIELDS, SCHEMA_FIELDS, describe_fields
+from routes.document.field_texts import ENUMS, describe_fields
 from routes.document.openapi import BY_GATEWAY, ERRORS, TAGS, document
 from skein.errors import Rejected
 from tests.support.api_client import Client, operator, recorded
@@ -232,7 +232,7 @@ def test_each_field_and_parameter_has_a_description() -> None:
         for parameter in operation.get("parameters", [])
         if not parameter.get("description")
     ]
-    assert bare == [], "describe the fields in their models, or in routes/document/field_texts.py"
+    assert bare == [], "describe the fields in their models"
 
 
 def test_each_schema_has_a_description() -> None:
@@ -246,19 +246,12 @@ def test_each_schema_has_a_description() -> None:
     assert bare <= {"ReplayEditSections"}  # the field that has this map describes it
 
 
-def test_each_common_description_of_a_field_is_used() -> None:
-    schemas = document()["components"]["schemas"]
-    fields = {(name, field) for name in schemas for field in schemas[name].get("properties", {})}
-    assert set(FIELDS) <= {field for _, field in fields}
-    assert {tuple(name.split(".")) for name in SCHEMA_FIELDS} <= fields
-
-
 def test_listed_attributes_of_a_model_describe_its_fields() -> None:
     schema: dict[str, Any] = {
         "description": "A thing.\n\nAttributes:\n    size: The\n        size.\n    name: X.",
-        "properties": {"size": {}, "name": {"description": "Own."}, "id": {}},
+        "properties": {"size": {}, "name": {"description": "Own."}},
     }
     describe_fields({"Thing": schema})
     assert schema["description"] == "A thing."
     texts = {name: field["description"] for name, field in schema["properties"].items()}
-    assert texts == {"size": "The size.", "name": "Own.", "id": FIELDS["id"]}
+    assert texts == {"size": "The size.", "name": "Own."}

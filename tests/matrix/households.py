@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from skein.models.api.base import ChatChange
+from skein.models.api.chats import ChatChange
 from skein.models.api.directory import AgentChange, NewLine, NewUser
 from skein.models.api.services import NewService
 from skein.models.chats.chat import Membership

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from skein.errors import NotFound, RateLimited
-from skein.models.api.base import ChatChange, NewChat
+from skein.models.api.chats import ChatChange, NewChat
 from skein.models.api.directory import AgentChange, NewUser, OwnChange, UserChange
 from skein.models.api.services import NewService
 from skein.models.delivery.sms import InboundSms

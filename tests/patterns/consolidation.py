@@ -2,7 +2,7 @@
 
 import json
 
-from skein.models.api.base import ChatChange
+from skein.models.api.chats import ChatChange
 from skein.models.outbox.jobs import ConsolidationJob
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, direct, threaded

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from routes.app import AgentId, Limit, PageCursor
 from routes.router import ApiRouter, no_content
 from skein.bootstrap.api import services
-from skein.models.api.base import AgentChatPage
+from skein.models.api.chats import AgentChatPage
 from skein.models.api.directory import (
     AgentChange,
     AgentDetail,

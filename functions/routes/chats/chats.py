@@ -9,7 +9,7 @@ from routes.app import ChatId, Limit, MemberId, PageCursor
 from routes.audited import CONVERSATION, Unaudited
 from routes.router import ApiRouter, no_content
 from skein.bootstrap.api import services
-from skein.models.api.base import (
+from skein.models.api.chats import (
     ChatChange,
     ChatPage,
     ChatResource,

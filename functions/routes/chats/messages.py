@@ -6,7 +6,7 @@ from routes.app import After, Before, ChatId, Limit, PageCursor, Seq
 from routes.audited import CONVERSATION, Unaudited
 from routes.router import ApiRouter, no_content
 from skein.bootstrap.api import services
-from skein.models.api.base import (
+from skein.models.api.chats import (
     MessagePage,
     MessageResource,
     NewChatMessage,

@@ -7,12 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from routes.app import After, Before, ChatId, Limit, PageCursor
 from routes.router import ApiRouter
 from skein.bootstrap.api import services
-from skein.models.api.base import (
-    ListedChatPage,
-    MemberResource,
-    MessageResource,
-    TranscriptPage,
-)
+from skein.models.api.chats import ListedChatPage, MemberResource, MessageResource, TranscriptPage
 from skein.models.privacy.audit import MAX_REASON
 from skein.services.common.pagination import DEFAULT_PAGE
 

@@ -65,8 +65,14 @@ GATEWAY_ERROR = {
     "description": "An error of Skein (`error`), or of the API Gateway in front of it (`message`).",
     "type": "object",
     "properties": {
-        "error": {"$ref": "#/components/schemas/ErrorDetail"},
-        "message": {"type": ["string", "null"]},
+        "error": {
+            "$ref": "#/components/schemas/ErrorDetail",
+            "description": "The error, if it is one of Skein.",
+        },
+        "message": {
+            "type": ["string", "null"],
+            "description": "The message of the API Gateway.",
+        },
     },
 }
 ERRORS = {
@@ -149,7 +155,13 @@ STARTED_RUNS = {
     "title": "StartedRuns",
     "description": "The runs that a webhook started.",
     "type": "object",
-    "properties": {"runs": {"type": "array", "items": {"type": "string"}}},
+    "properties": {
+        "runs": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The ids of the started runs.",
+        }
+    },
     "required": ["runs"],
 }
 

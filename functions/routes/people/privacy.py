@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 from routes.app import Limit, PageCursor, UserId
 from routes.router import ApiRouter
 from skein.bootstrap.api import services
-from skein.models.api.base import MessageResource
+from skein.models.api.chats import MessageResource
 from skein.models.api.directory import UserDetail
 from skein.models.api.privacy import (
     DeliveryResource,

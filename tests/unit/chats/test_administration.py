@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.api.base import ChatChange, MemberRequest, NewChat
+from skein.models.api.chats import ChatChange, MemberRequest, NewChat
 from skein.models.chats.chat import Chat, Membership, chat_partition
 from skein.models.common.base import MemberKind, NamedMember
 from skein.models.common.storage import Query, Update

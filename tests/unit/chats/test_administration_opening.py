@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict
-from skein.models.api.base import MemberRequest, NewChat
+from skein.models.api.chats import MemberRequest, NewChat
 from skein.models.chats.chat import Chat
 from skein.models.common.base import NamedMember
 from skein.services.chats.administration import OpenedChat

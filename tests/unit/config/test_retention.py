@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skein.models.api.base import NewChat
+from skein.models.api.chats import NewChat
 from skein.models.chats.chat import Message
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.delivery.sms import InboundSms

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skein.models.api.base import ChatChange
+from skein.models.api.chats import ChatChange
 from skein.models.common.storage import Put
 from skein.models.outbox.jobs import MAX_LIVE_EVENTS, PushJob
 from tests.support.agents import settle

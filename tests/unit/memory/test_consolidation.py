@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skein.errors import ModelRejected, Unavailable
-from skein.models.api.base import ChatChange
+from skein.models.api.chats import ChatChange
 from skein.models.chats.chat import epoch_raised
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.address import sms_address

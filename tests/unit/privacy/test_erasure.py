@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, NotFound
-from skein.models.api.base import NewChat
+from skein.models.api.chats import NewChat
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.common.audience import OPEN as EVERYONE
 from skein.models.common.audience import Origin

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skein.models.api.base import ChatResource
+from skein.models.api.chats import ChatResource
 from skein.models.chats.chat import Chat
 from skein.models.common.address import sms_address
 from skein.models.common.base import NamedMember

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.api.base import ChatChange
+from skein.models.api.chats import ChatChange
 from skein.models.chats.chat import Chat
 from skein.models.common.address import sms_address
 from skein.models.config.overrides import TenantOverridesChange

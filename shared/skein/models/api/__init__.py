@@ -3,6 +3,7 @@
 __all__ = [
     "audit",
     "base",
+    "chats",
     "consolidations",
     "directory",
     "documents",

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from skein.models.api.base import Page, Resource
+from skein.models.api.base import Id, IdOfAgent, IdOfChat, Page, Resource
 from skein.models.common.base import Instant
 from skein.models.memory.consolidation import ConsolidationRecord
 from skein.models.runs.completion import TokenUsage
@@ -13,7 +13,7 @@ from skein.models.runs.completion import TokenUsage
 class RequestedResource(Resource):
     """A requested consolidation."""
 
-    chat_id: str
+    chat_id: IdOfChat
     to_seq: Annotated[int, Field(description="The newest message that the consolidation covers.")]
     agents: Annotated[int, Field(description="Number of agents that have messages to consolidate.")]
 
@@ -21,11 +21,11 @@ class RequestedResource(Resource):
 class ConsolidationResource(Resource):
     """The consolidation of one chunk of a chat by one agent."""
 
-    id: str
-    agent_id: str
-    from_seq: int
-    to_seq: int
-    messages: int
+    id: Id
+    agent_id: IdOfAgent
+    from_seq: Annotated[int, Field(description="The `seq` of the first message.")]
+    to_seq: Annotated[int, Field(description="The `seq` of the last message.")]
+    messages: Annotated[int, Field(description="Number of messages.")]
     core: Annotated[int, Field(description="Number of new core memories.")]
     journal: Annotated[int, Field(description="Number of new journal entries.")]
     superseded: Annotated[
@@ -33,7 +33,7 @@ class ConsolidationResource(Resource):
     ]
     doubles: Annotated[int, Field(description="Number of duplicates of existing memories.")]
     profile: Annotated[int, Field(description="Number of fields set in the person's profile.")]
-    usage: TokenUsage
+    usage: Annotated[TokenUsage, Field(description="The tokens that were used.")]
     passed_over: Annotated[
         bool,
         Field(description="True if nobody who was present is still a member; no model was called."),
@@ -41,7 +41,7 @@ class ConsolidationResource(Resource):
     failure: Annotated[
         str | None, Field(description="Why the consolidation failed; null if it succeeded.")
     ]
-    at: Instant
+    at: Annotated[Instant, Field(description="When the consolidation ended.")]
 
     @classmethod
     def of(cls, record: ConsolidationRecord) -> Self:

@@ -5,7 +5,17 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, StringConstraints
 
-from skein.models.api.base import ChangeRequest, OptionalName, Page, Request, Resource
+from skein.models.api.base import (
+    ChangeRequest,
+    CreatedAt,
+    Id,
+    IdOfAgent,
+    IdOfChat,
+    OptionalName,
+    Page,
+    Request,
+    Resource,
+)
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.base import NULL, EntityId, Instant, NamedModel
 from skein.models.common.free_fields import Profile
@@ -41,7 +51,9 @@ Overridden = Annotated[
 class NewAgent(AgentFields, NamedModel, Request):
     """A new agent."""
 
-    enabled_tools: ToolNames = DEFAULT_TOOLS
+    enabled_tools: Annotated[ToolNames, Field(description="The tools that the agent may call.")] = (
+        DEFAULT_TOOLS
+    )
     settings: Overridden = ChatOverridesChange()
 
 
@@ -54,26 +66,40 @@ class AgentChange(AgentFields, ChangeRequest):
     """
 
     name: OptionalName = None
-    enabled_tools: ToolNames = DEFAULT_TOOLS
-    settings: Overridden | None = None
+    enabled_tools: Annotated[ToolNames, Field(description="The tools that the agent may call.")] = (
+        DEFAULT_TOOLS
+    )
+    settings: Annotated[
+        Overridden | None,
+        Field(
+            description="The item's own settings. Null in a field means that the next level "
+            "decides."
+        ),
+    ] = None
 
 
 class IdentifiedAgent(Resource):
     """The id of an agent, which is its first field."""
 
-    id: str
+    id: Id
 
 
 class AgentConfiguration(AgentFields, NamedModel, Resource):
     """The fields of an agent that operators set."""
 
-    settings: dict[str, Any]
+    settings: Annotated[
+        dict[str, Any],
+        Field(
+            description="The item's own settings. Null in a field means that the next level "
+            "decides."
+        ),
+    ]
 
 
 class AgentResource(AgentConfiguration, IdentifiedAgent):
     """An agent."""
 
-    created_at: Instant
+    created_at: CreatedAt
 
 
 WarningCode = Literal["unlisted_model", "no_tool_called"]
@@ -90,7 +116,10 @@ class AgentWarning(Resource):
 class AgentDetail(AgentResource):
     """An agent with the warnings about its configuration."""
 
-    warnings: tuple[AgentWarning, ...]
+    warnings: Annotated[
+        tuple[AgentWarning, ...],
+        Field(description="Problems of the configuration, which do not prevent requests."),
+    ]
 
     @classmethod
     def with_warnings(cls, agent: Agent, warnings: tuple[AgentWarning, ...]) -> Self:
@@ -101,15 +130,18 @@ class AgentDetail(AgentResource):
 class AgentVersionResource(Resource):
     """A version of an agent's configuration."""
 
-    version: int
-    changed_at: Instant
+    version: Annotated[int, Field(description="The version, a number that each change raises.")]
+    changed_at: Annotated[Instant, Field(description="When the version was stored.")]
     changed_by: Annotated[
         str | None, Field(description="The operator; null if that was not recorded.")
     ]
     restored_from: Annotated[
         int | None, Field(description="The version that was restored, if this is a roll-back.")
     ]
-    configuration: AgentConfiguration
+    configuration: Annotated[
+        AgentConfiguration,
+        Field(description="All values that operators set, as they are in this version."),
+    ]
 
     @classmethod
     def of(cls, version: AgentVersion) -> Self:
@@ -130,9 +162,12 @@ class AgentVersionPage(Page[AgentVersionResource]):
 class ListedAgent(Resource):
     """An agent in the directory."""
 
-    id: str
-    name: str
-    description: str | None
+    id: Id
+    name: Annotated[str, Field(description="The name.")]
+    description: Annotated[
+        str | None,
+        Field(description="What the agent is for; null if operators gave no description."),
+    ]
 
 
 class DirectoryPage(Page[ListedAgent]):
@@ -165,8 +200,13 @@ class UserChange(UserFields, ChangeRequest):
     """
 
     name: OptionalName = None
-    phones: Annotated[tuple[Phone, ...], Field(max_length=MAX_ADDRESSES)] | None = None
-    profile: Profile | None = None
+    phones: Annotated[
+        Annotated[tuple[Phone, ...], Field(max_length=MAX_ADDRESSES)] | None,
+        Field(description="Phone numbers with country codes."),
+    ] = None
+    profile: Annotated[
+        Profile | None, Field(description="Free fields about the person, up to 16 KiB.")
+    ] = None
 
 
 class OwnChange(OwnFields, ChangeRequest):
@@ -181,9 +221,11 @@ class OwnChange(OwnFields, ChangeRequest):
 class UserResource(OwnFields, NamedModel, Resource):
     """A user."""
 
-    id: str
-    phones: tuple[str, ...]
-    profile: dict[str, Any]
+    id: Id
+    phones: Annotated[tuple[str, ...], Field(description="Phone numbers with country codes.")]
+    profile: Annotated[
+        dict[str, Any], Field(description="Free fields about the person, up to 16 KiB.")
+    ]
 
     @classmethod
     def of(cls, user: User, **more: Any) -> Self:
@@ -199,8 +241,8 @@ class ProfileSourceResource(Resource):
         ProfileChangeMadeBy,
         Field(description="Consolidation of the chat, or the agent's tool."),
     ]
-    agent_id: str
-    chat_id: str
+    agent_id: IdOfAgent
+    chat_id: IdOfChat
     seqs: Annotated[
         tuple[int, ...], Field(description="The person's messages that the value comes from.")
     ]
@@ -211,15 +253,17 @@ class ProfileSourceResource(Resource):
 class ProfileChangeResource(Resource):
     """A change of a user's name, time zone or profile field, by an agent or by the user."""
 
-    id: str
-    field: str
+    id: Id
+    field: Annotated[
+        str, Field(description="The field: `name`, `time_zone`, or a field of the profile.")
+    ]
     before: Annotated[Any, Field(description="Null if the field had no value.")]
     value: Annotated[Any, Field(description="Null if the field was removed.")]
     source: Annotated[
         ProfileSourceResource | None,
         Field(description="Null if the user made the change in the app."),
     ]
-    at: Instant
+    at: Annotated[Instant, Field(description="When the change was made.")]
     undone_at: Annotated[
         Instant | None, Field(description="When an operator undid the change; null if not undone.")
     ]
@@ -246,8 +290,8 @@ class UserDetail(UserResource):
 class Myself(UserResource):
     """The user who is signed in."""
 
-    tenant: str
-    scopes: tuple[str, ...]
+    tenant: Annotated[str, Field(description="The tenant.")]
+    scopes: Annotated[tuple[str, ...], Field(description="The scopes of the token.")]
 
 
 class UserPage(Page[UserResource]):
@@ -257,7 +301,7 @@ class UserPage(Page[UserResource]):
 class DirectChatResource(Resource):
     """A direct chat of a user, without any text."""
 
-    chat_id: str
+    chat_id: IdOfChat
     agent_id: Annotated[str | None, Field(description="Null after the agent has left.")]
     line: Annotated[str | None, Field(description="Null for a chat that never had SMS.")]
     phone: Annotated[
@@ -287,24 +331,38 @@ class DirectChatPage(Page[DirectChatResource]):
 class NewLine(Request):
     """A new line: a phone number that belongs to an agent."""
 
-    phone: Phone
-    agent_id: EntityId
+    phone: Annotated[
+        Phone, Field(description="A phone number in E.164 form, such as +15005550100.")
+    ]
+    agent_id: Annotated[EntityId, Field(description="The id of an agent.")]
     settings: Overridden = ChatOverridesChange()
 
 
 class LineChange(ChangeRequest):
     """Changes to a line. Omitted and null fields stay unchanged."""
 
-    agent_id: EntityId | None = None
-    settings: Overridden | None = None
+    agent_id: Annotated[EntityId | None, Field(description="The id of an agent.")] = None
+    settings: Annotated[
+        Overridden | None,
+        Field(
+            description="The item's own settings. Null in a field means that the next level "
+            "decides."
+        ),
+    ] = None
 
 
 class LineResource(Resource):
     """A line: a phone number that belongs to an agent."""
 
-    phone: str
-    agent_id: str
-    settings: dict[str, Any]
+    phone: Annotated[str, Field(description="A phone number in E.164 form, such as +15005550100.")]
+    agent_id: IdOfAgent
+    settings: Annotated[
+        dict[str, Any],
+        Field(
+            description="The item's own settings. Null in a field means that the next level "
+            "decides."
+        ),
+    ]
 
 
 class LinePage(Page[LineResource]):
@@ -317,12 +375,12 @@ SettingType = Literal["boolean", "integer", "number", "string", "array", "object
 class EffectiveSettingResource(Resource):
     """A setting in force: its value and the level that set it."""
 
-    name: str
-    description: str
+    name: Annotated[str, Field(description="The name of the setting.")]
+    description: Annotated[str, Field(description="What the setting does.")]
     type: Annotated[SettingType, Field(description="Type of the values in JSON.")]
     minimum: Annotated[float | None, Field(description="Lowest value; null: no bound.")]
     maximum: Annotated[float | None, Field(description="Highest value; null: no bound.")]
-    value: Any
+    value: Annotated[Any, Field(description="The value in force.")]
     source: Annotated[
         SettingSource,
         Field(description="The level that set the value; `environment` is the deployment."),

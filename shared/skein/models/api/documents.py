@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from skein.models.api.base import Page, Request, Resource
+from skein.models.api.base import CreatedAt, Page, Request, Resource
 from skein.models.common.base import Instant
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.workspace.document import DEFAULT_MEDIA_TYPE, Document, DocumentName, MediaType
@@ -29,8 +29,10 @@ Global = Annotated[
 class NewDocument(Request):
     """A new document of an agent or a chat."""
 
-    name: DocumentName
-    media_type: MediaType = DEFAULT_MEDIA_TYPE
+    name: Annotated[DocumentName, Field(description="The name.")]
+    media_type: Annotated[
+        MediaType, Field(description="The media type of the text, such as `text/markdown`.")
+    ] = DEFAULT_MEDIA_TYPE
     text: Annotated[str, Field(description="At most 256 KiB of UTF-8.")] = ""
     pinned: Global = False
 
@@ -39,8 +41,13 @@ class DocumentText(Request):
     """The new text of a document. An omitted or null media type stays unchanged."""
 
     text: Annotated[str, Field(description="At most 256 KiB of UTF-8.")]
-    media_type: MediaType | None = None
-    pinned: Annotated[JsonBool | None, Field(alias="global")] = None
+    media_type: Annotated[
+        MediaType | None, Field(description="The media type of the text, such as `text/markdown`.")
+    ] = None
+    pinned: Annotated[
+        JsonBool | None,
+        Field(alias="global", description="Whether prompts always show the document."),
+    ] = None
     version: ForVersion = None
 
 
@@ -52,8 +59,13 @@ class DocumentChange(Request):
         str | None, Field(min_length=1, description="Text to replace; must occur exactly once.")
     ] = None
     replace: Annotated[str | None, Field(description="Text that replaces `find`.")] = None
-    media_type: MediaType | None = None
-    pinned: Annotated[JsonBool | None, Field(alias="global")] = None
+    media_type: Annotated[
+        MediaType | None, Field(description="The media type of the text, such as `text/markdown`.")
+    ] = None
+    pinned: Annotated[
+        JsonBool | None,
+        Field(alias="global", description="Whether prompts always show the document."),
+    ] = None
     version: ForVersion = None
 
     @model_validator(mode="after")
@@ -67,17 +79,19 @@ class DocumentHead(Resource):
     """A document without its text."""
 
     id: Annotated[str, Field(description="Derived from the name.")]
-    name: str
-    media_type: str
-    version: int
+    name: Annotated[str, Field(description="The name.")]
+    media_type: Annotated[
+        str, Field(description="The media type of the text, such as `text/markdown`.")
+    ]
+    version: Annotated[int, Field(description="The version, a number that each change raises.")]
     pinned: Global
-    characters: int
+    characters: Annotated[int, Field(description="Number of characters of the text.")]
     source_chat_id: Annotated[
         str | None, Field(description="The chat in which the document was last written.")
     ]
     source_run_id: Annotated[str | None, Field(description="The run that last wrote the document.")]
-    created_at: Instant
-    updated_at: Instant
+    created_at: CreatedAt
+    updated_at: Annotated[Instant, Field(description="When the text or a property last changed.")]
 
     @classmethod
     def of(cls, document: Document) -> Self:
@@ -90,7 +104,7 @@ class DocumentHead(Resource):
 class DocumentResource(DocumentHead):
     """A document with its text."""
 
-    text: str
+    text: Annotated[str, Field(description="The text.")]
 
 
 class DocumentPage(Page[DocumentHead]):
@@ -100,7 +114,7 @@ class DocumentPage(Page[DocumentHead]):
 class SkillBody(SkillFields, Request):
     """The text of a skill, and the threads whose prompts include it."""
 
-    text: SkillText
+    text: Annotated[SkillText, Field(description="The text.")]
 
 
 class NewSkill(SkillBody):
@@ -112,7 +126,7 @@ class NewSkill(SkillBody):
 class SkillLine(SkillFields, Resource):
     """A skill without its text."""
 
-    name: str
+    name: Annotated[str, Field(description="The name.")]
     shipped: Annotated[bool, Field(description="Whether the skill is part of Skein.")]
 
     @classmethod
@@ -124,8 +138,8 @@ class SkillLine(SkillFields, Resource):
 class SkillResource(SkillLine):
     """A skill with its text."""
 
-    text: str
-    version: int
+    text: Annotated[str, Field(description="The text.")]
+    version: Annotated[int, Field(description="The version, a number that each change raises.")]
 
     @classmethod
     def of(cls, skill: Skill) -> Self:

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from skein.models.api.base import ChangeRequest, Page, Request, Resource
+from skein.models.api.base import ChangeRequest, CreatedAt, EndedAt, Id, Page, Request, Resource
 from skein.models.common.base import EntityId, Instant
 from skein.models.common.reason import Reason, meaning_of
 from skein.models.common.time_zone import TimeZone
@@ -24,19 +24,19 @@ class GoalChange(GoalFields, ChangeRequest):
     """Changes to a goal. Omitted and null fields stay unchanged."""
 
     text: GoalText | None = None
-    status: GoalStatus | None = None
+    status: Annotated[GoalStatus | None, Field(description="The current state.")] = None
 
 
 class GoalResource(GoalFields, Resource):
     """A goal: an aim of an agent."""
 
-    id: str
+    id: Id
     text: GoalText
-    status: GoalStatus
+    status: Annotated[GoalStatus, Field(description="The current state.")]
     source_chat_id: Annotated[str | None, Field(description="The chat in which the goal was set.")]
     source_run_id: Annotated[str | None, Field(description="The run that set the goal.")]
-    created_at: Instant
-    ended_at: Instant | None
+    created_at: CreatedAt
+    ended_at: EndedAt
 
 
 class GoalPage(Page[GoalResource]):
@@ -75,11 +75,22 @@ class NewPlan(PlanFields, Request):
 class PlanResource(PlanFields, Resource):
     """A plan of an agent. Exactly one of `run_after`, `scheduled_at` and `cron` is not null."""
 
-    id: str
-    run_after: str | None
-    scheduled_at: Instant | None
-    cron: str | None
-    time_zone: str
+    id: Id
+    run_after: Annotated[
+        str | None, Field(description="The delay after which the plan is due, such as `2 hours`.")
+    ]
+    scheduled_at: Annotated[
+        Instant | None, Field(description="When the plan is due; null for another kind of plan.")
+    ]
+    cron: Annotated[
+        str | None,
+        Field(
+            description="Five cron fields, in the plan's time zone; null for a plan that runs once."
+        ),
+    ]
+    time_zone: Annotated[
+        str, Field(description="The IANA name of a time zone, such as `Europe/Paris`.")
+    ]
     next_at: Annotated[
         Instant | None, Field(description="When the plan is due next; null after it has ended.")
     ]
@@ -87,7 +98,7 @@ class PlanResource(PlanFields, Resource):
         Instant | None,
         Field(description="When the plan was due, if quiet hours deferred it to `next_at`."),
     ]
-    status: PlanStatus
+    status: Annotated[PlanStatus, Field(description="The current state.")]
     source_chat_id: Annotated[
         str | None,
         Field(
@@ -101,8 +112,8 @@ class PlanResource(PlanFields, Resource):
         Field(description="Why Skein deferred or canceled the plan; null if it did not."),
     ]
     meaning: Annotated[str | None, Field(description="The reason in one sentence.")]
-    created_at: Instant
-    ended_at: Instant | None
+    created_at: CreatedAt
+    ended_at: EndedAt
 
     @classmethod
     def of(cls, plan: Plan) -> Self:

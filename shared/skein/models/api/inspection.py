@@ -125,9 +125,9 @@ class EntryResource(Resource):
 class SectionResource(Resource):
     """One section of a prompt."""
 
-    name: str
-    tokens: int
-    text: str
+    name: Annotated[str, Field(description="The name.")]
+    tokens: Annotated[int, Field(description="Tokens of the section.")]
+    text: Annotated[str, Field(description="The text.")]
     source: Annotated[str, Field(description="Where the content comes from.")]
     may_be_shown: Annotated[str, Field(description="Why the content may be shown here.")]
     cached_tokens: Annotated[
@@ -172,13 +172,32 @@ class SectionResource(Resource):
 class PromptResource(Resource):
     """The prompt of an activation."""
 
-    sections: tuple[SectionResource, ...]
-    total_tokens: int
+    sections: Annotated[tuple[SectionResource, ...], Field(description="The sections, in order.")]
+    total_tokens: Annotated[int, Field(description="Tokens of all sections together.")]
     stable: Annotated[int, Field(description="Number of sections before the `turns`.")]
-    turns: tuple[HistoryTurn, ...] | None
-    current: int
-    nudge: str
-    marks: tuple[PromptMark, ...]
+    turns: Annotated[
+        tuple[HistoryTurn, ...] | None,
+        Field(
+            description="The history as messages with roles, if the agent's history format is "
+            "`roles`."
+        ),
+    ]
+    current: Annotated[
+        int,
+        Field(
+            description="The position in `turns` of the message to answer; the end if there is "
+            "none."
+        ),
+    ]
+    nudge: Annotated[
+        str,
+        Field(
+            description="The text of the final user message, if no message to answer comes last."
+        ),
+    ]
+    marks: Annotated[
+        tuple[PromptMark, ...], Field(description="Notes on how the prompt was built.")
+    ]
     cached_share: Annotated[
         float | None,
         Field(description="The share of the first request's tokens that the cache served, 0 to 1."),
@@ -226,15 +245,18 @@ class ReplayEdit(Request):
 class ReplayResource(Resource):
     """The answer to a replayed prompt; no tool was carried out and nothing was stored."""
 
-    run_id: str
-    model: str
-    text: str
+    run_id: Annotated[str, Field(description="The id of a run.")]
+    model: Annotated[str, Field(description="The name of a model.")]
+    text: Annotated[str, Field(description="The text.")]
     tool_calls: Annotated[
         tuple[ToolCall, ...], Field(description="The tools that the model wanted to call.")
     ]
-    fault: AnswerFault | None
-    prompt: PromptResource
-    usage: TokenUsage
+    fault: Annotated[
+        AnswerFault | None,
+        Field(description="Why the answer could not be used as it is; null if it could."),
+    ]
+    prompt: Annotated[PromptResource, Field(description="The prompt with the edits.")]
+    usage: Annotated[TokenUsage, Field(description="The tokens that were used.")]
     money: Annotated[Money | None, Field(description="Null if the tenant has set no prices.")]
-    started_at: Instant
-    ended_at: Instant
+    started_at: Annotated[Instant, Field(description="When it started; null before.")]
+    ended_at: Annotated[Instant, Field(description="When it ended; null before.")]

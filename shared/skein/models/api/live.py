@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from skein.models.api.base import ChatResource, MemberResource, MessageResource, Request, Resource
+from skein.models.api.base import Request, Resource
+from skein.models.api.chats import ChatResource, MemberResource, MessageResource
 from skein.models.common.base import EntityId, Instant
 from skein.models.common.reason import Reason
 from skein.models.runs.run import RunStatus

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from skein.models.api.base import Page, Request, Resource
+from skein.models.api.base import CreatedAt, Id, Page, Request, Resource
 from skein.models.common.base import Instant
 from skein.models.memory.memory import MadeBy, Memory, MemoryFields, MemoryText
 
@@ -22,7 +22,7 @@ class MemoryReplacement(Request):
 class MemorySource(Resource):
     """The origin of a memory. All fields are null if an operator made the memory."""
 
-    chat_id: str | None
+    chat_id: Annotated[str | None, Field(description="The id of a chat.")]
     from_seq: Annotated[
         int | None, Field(description="The first message that the memory was made from.")
     ]
@@ -35,16 +35,16 @@ class MemorySource(Resource):
 class MemoryResource(MemoryFields, Resource):
     """An active or former memory of an agent."""
 
-    id: str
-    created_at: Instant
+    id: Id
+    created_at: CreatedAt
     expires_at: Annotated[
         Instant | None,
         Field(
             description="When a journal entry fades. After this, even a restored entry is hidden."
         ),
     ]
-    source: MemorySource
-    made_by: MadeBy
+    source: Annotated[MemorySource, Field(description="Where it comes from.")]
+    made_by: Annotated[MadeBy, Field(description="What made the memory.")]
     superseded_by: Annotated[
         str | None, Field(description="The memory that replaced it; null after a restore.")
     ]

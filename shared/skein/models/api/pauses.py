@@ -27,5 +27,5 @@ class PauseTimes(Resource):
 class PausesResource(Resource):
     """The pauses of the tenant and of the whole stack. Either one holds work back."""
 
-    tenant: PauseTimes
-    stack: PauseTimes
+    tenant: Annotated[PauseTimes, Field(description="Pauses of the tenant.")]
+    stack: Annotated[PauseTimes, Field(description="Pauses of the whole stack.")]

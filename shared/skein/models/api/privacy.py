@@ -4,7 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
-from skein.models.api.base import MessageResource, Page, Resource
+from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, IdOfChat, Page, Resource
+from skein.models.api.chats import MessageResource
 from skein.models.api.directory import UserDetail
 from skein.models.api.usage import PersonUsageResource
 from skein.models.chats.chat import Chat, ChatKind, Membership, Visibility
@@ -22,24 +23,28 @@ class SweepResource(Resource):
     """The result of one sweep."""
 
     counts: Annotated[dict[str, int], Field(description="Number of erased items, by kind.")]
-    ended_at: Instant | None
+    ended_at: EndedAt
 
 
 class ErasureResource(Resource):
     """An erasure. After it is done, the resource is its report."""
 
-    id: str
-    user_id: str
-    requested_by: str
-    requested_at: Instant
+    id: Id
+    user_id: Annotated[str, Field(description="The id of a user.")]
+    requested_by: Annotated[str, Field(description="The operator who requested the erasure.")]
+    requested_at: Annotated[Instant, Field(description="When the erasure was requested.")]
     stage: Annotated[
         ErasureStage, Field(description="The current stage; `resting` between two sweeps.")
     ]
-    sweeps: tuple[SweepResource, ...]
+    sweeps: Annotated[
+        tuple[SweepResource, ...], Field(description="The finished sweeps, with what each erased.")
+    ]
     sweep_again_at: Annotated[
         Instant | None, Field(description="When the next sweep begins; null if there is none.")
     ]
-    finished_at: Instant | None
+    finished_at: Annotated[
+        Instant | None, Field(description="When the erasure was done; null before.")
+    ]
     backups: Annotated[str, Field(description="How long backups keep copies of the data.")]
 
     @classmethod
@@ -60,18 +65,27 @@ class ErasurePage(Page[ErasureResource]):
 class PlaceResource(Resource):
     """A current or former chat of the person."""
 
-    chat_id: str
-    title: str | None
-    kind: ChatKind
-    visibility: Visibility
+    chat_id: IdOfChat
+    title: Annotated[str | None, Field(description="The title; null without one.")]
+    kind: Annotated[ChatKind, Field(description="The kind of item.")]
+    visibility: Annotated[
+        Visibility,
+        Field(
+            description="Whether content may be shown to everyone in the tenant (`open`) or not."
+        ),
+    ]
     name: Annotated[str, Field(description="The person's name in this chat.")]
     joined_seq: Annotated[int, Field(description="The last message before the person joined.")]
     left_seq: Annotated[int | None, Field(description="The last message before the person left.")]
-    seen_seq: int
+    seen_seq: Annotated[
+        int, Field(description="The `seq` of the newest message that was read; 0 if there is none.")
+    ]
     phone: Annotated[
         str | None, Field(description="The phone number that gets the answers; null without SMS.")
     ]
-    line: str | None
+    line: Annotated[
+        str | None, Field(description="The phone number of the line; null without SMS.")
+    ]
 
     @classmethod
     def from_parts(cls, chat: Chat, membership: Membership) -> Self:
@@ -99,15 +113,15 @@ class PlaceResource(Resource):
 class DeliveryResource(Resource):
     """An SMS to the person."""
 
-    id: str
-    chat_id: str
+    id: Id
+    chat_id: IdOfChat
     seq: Annotated[int, Field(description="The `seq` of the message that was delivered.")]
-    phone: str
-    line: str
-    status: DeliveryStatus
-    parts: tuple[str, ...]
-    created_at: Instant
-    ended_at: Instant | None
+    phone: Annotated[str, Field(description="A phone number in E.164 form, such as +15005550100.")]
+    line: Annotated[str, Field(description="The phone number of the line; null without SMS.")]
+    status: Annotated[DeliveryStatus, Field(description="The current state.")]
+    parts: Annotated[tuple[str, ...], Field(description="The texts of the SMS, in order.")]
+    created_at: CreatedAt
+    ended_at: EndedAt
 
     @classmethod
     def of(cls, delivery: Delivery) -> Self:
@@ -128,7 +142,7 @@ class DeliveryResource(Resource):
 class KeptResource(Resource):
     """An item that an agent stores for this person only, or made from the person's words only."""
 
-    agent_id: str
+    agent_id: IdOfAgent
     kind: Annotated[str, Field(description="The kind of item, such as `memory`, `goal` or `plan`.")]
     attributes: Annotated[dict[str, Any], Field(description="All stored attributes of the item.")]
 
@@ -136,16 +150,25 @@ class KeptResource(Resource):
 class ExportResource(Resource):
     """A page of all data of a person. Read pages until `next_cursor` is null."""
 
-    user: UserDetail
+    user: Annotated[UserDetail, Field(description="The record of the person.")]
     usage: Annotated[
         tuple[PersonUsageResource, ...],
         Field(description="Use of models and SMS by day, oldest first; on the first page only."),
     ]
-    chats: tuple[PlaceResource, ...]
+    chats: Annotated[
+        tuple[PlaceResource, ...], Field(description="The current and former chats of the person.")
+    ]
     messages: Annotated[
         tuple[MessageResource, ...],
         Field(description="The person's messages and, in direct chats, the agent's answers."),
     ]
-    deliveries: tuple[DeliveryResource, ...]
-    kept: tuple[KeptResource, ...]
-    next_cursor: str | None
+    deliveries: Annotated[
+        tuple[DeliveryResource, ...], Field(description="SMS and their deliveries.")
+    ]
+    kept: Annotated[
+        tuple[KeptResource, ...], Field(description="What agents store for this person only.")
+    ]
+    next_cursor: Annotated[
+        str | None,
+        Field(description="Pass it as `cursor` to get the next page; null on the last page."),
+    ]

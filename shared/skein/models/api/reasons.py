@@ -4,9 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.models.api.base import MemberResource, Resource
+from skein.models.api.base import CreatedAt, Id, IdOfAgent, IdOfChat, Resource
+from skein.models.api.chats import MemberResource
 from skein.models.chats.chat import MessageKind
-from skein.models.common.base import Instant
 from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import DeliveryStatus
 from skein.models.runs.run import RunStatus
@@ -17,7 +17,7 @@ Meaning = Annotated[str | None, Field(description="The reason in one sentence.")
 class RunReasonResource(Resource):
     """A run of a message."""
 
-    id: str
+    id: Id
     status: Annotated[
         RunStatus | None, Field(description="Null if the run does not exist any more.")
     ]
@@ -27,7 +27,7 @@ class RunReasonResource(Resource):
 class AgentReasonResource(Resource):
     """The outcome of a message for one agent of its chat."""
 
-    agent_id: str
+    agent_id: IdOfAgent
     reason: Annotated[
         Reason | None,
         Field(description="Why the agent gives no answer, or not yet. Null if it has answered."),
@@ -47,7 +47,7 @@ class DeliveryReasonResource(Resource):
 
     seq: Annotated[int, Field(description="The message that is delivered.")]
     id: Annotated[str | None, Field(description="Null if the message has no delivery.")]
-    status: DeliveryStatus | None
+    status: Annotated[DeliveryStatus | None, Field(description="The current state.")]
     reason: Annotated[
         Reason | None,
         Field(description="Why the SMS has not reached the phone. Null if it has."),
@@ -59,15 +59,18 @@ class DeliveryReasonResource(Resource):
 class MessageReasonsResource(Resource):
     """Why a message has no answer, agent by agent; without the text of any message."""
 
-    id: str
-    chat_id: str
-    seq: int
-    kind: MessageKind
-    sender: MemberResource
+    id: Id
+    chat_id: IdOfChat
+    seq: Annotated[int, Field(description="The number of the message in its chat.")]
+    kind: Annotated[MessageKind, Field(description="The kind of item.")]
+    sender: Annotated[MemberResource, Field(description="Who posted the message.")]
     correlation_id: Annotated[str | None, Field(description="By which the logs are found.")]
-    created_at: Instant
+    created_at: CreatedAt
     run_id: Annotated[str | None, Field(description="The run that posted an agent's message.")]
-    agents: tuple[AgentReasonResource, ...]
+    agents: Annotated[
+        tuple[AgentReasonResource, ...],
+        Field(description="The outcome for each agent of the chat."),
+    ]
     deliveries: Annotated[
         tuple[DeliveryReasonResource, ...],
         Field(

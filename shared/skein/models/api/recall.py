@@ -4,9 +4,9 @@ from typing import Annotated, Self
 
 from pydantic import Field
 
-from skein.models.api.base import MemberResource, Resource
+from skein.models.api.base import CreatedAt, IdOfChat, Resource
+from skein.models.api.chats import MemberResource
 from skein.models.chats.chat import Message
-from skein.models.common.base import Instant
 from skein.models.outbox.jobs import RecallJob
 
 
@@ -25,13 +25,13 @@ class RebuildResource(Resource):
 class RecalledMessage(Resource):
     """A recalled message."""
 
-    chat_id: str
-    seq: int
-    sender: MemberResource
+    chat_id: IdOfChat
+    seq: Annotated[int, Field(description="The number of the message in its chat.")]
+    sender: Annotated[MemberResource, Field(description="Who posted the message.")]
     text: Annotated[
         str, Field(description="The text, or the best part of a text of more than 700 characters.")
     ]
-    created_at: Instant
+    created_at: CreatedAt
     score: Annotated[
         float,
         Field(description="How well the message matches, comparable within one response only."),
@@ -53,7 +53,7 @@ class RecalledMessage(Resource):
 class RecallList(Resource):
     """Recalled messages, best first."""
 
-    items: tuple[RecalledMessage, ...]
+    items: Annotated[tuple[RecalledMessage, ...], Field(description="The items of this page.")]
     tokens: Annotated[
         int, Field(description="Tokens of the messages as lines of a prompt, with headings.")
     ]
@@ -62,4 +62,4 @@ class RecallList(Resource):
 class FoundMessages(Resource):
     """Messages that a search found, best first; there are no further pages."""
 
-    items: tuple[RecalledMessage, ...]
+    items: Annotated[tuple[RecalledMessage, ...], Field(description="The items of this page.")]

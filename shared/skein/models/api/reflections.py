@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.models.api.base import Page, Resource
+from skein.models.api.base import Id, Page, Resource
 from skein.models.common.base import Instant
 from skein.models.runs.completion import TokenUsage
 
@@ -12,7 +12,7 @@ from skein.models.runs.completion import TokenUsage
 class ReflectionResource(Resource):
     """One decision about journal entries that were about to fade."""
 
-    id: str
+    id: Id
     considered: Annotated[
         tuple[str, ...], Field(description="Ids of the journal entries that the agent considered.")
     ]
@@ -20,11 +20,11 @@ class ReflectionResource(Resource):
         tuple[str, ...],
         Field(description="Ids of the core memories that the agent made from them."),
     ]
-    usage: TokenUsage
+    usage: Annotated[TokenUsage, Field(description="The tokens that were used.")]
     failure: Annotated[
         str | None, Field(description="Why the reflection failed; null if it succeeded.")
     ]
-    at: Instant
+    at: Annotated[Instant, Field(description="When the agent decided.")]
 
 
 class ReflectionPage(Page[ReflectionResource]):

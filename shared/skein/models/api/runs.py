@@ -4,7 +4,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import Field
 
-from skein.models.api.base import Page, Resource
+from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, Page, Resource
 from skein.models.api.inspection import PromptResource, SectionResource
 from skein.models.common.base import Instant
 from skein.models.common.reason import Reason, RecordedReason, meaning_of
@@ -18,8 +18,8 @@ from skein.models.runs.trigger import Trigger
 class ContextResource(Resource):
     """A preview of an agent's prompt: its sections and their size in tokens."""
 
-    sections: tuple[SectionResource, ...]
-    total_tokens: int
+    sections: Annotated[tuple[SectionResource, ...], Field(description="The sections, in order.")]
+    total_tokens: Annotated[int, Field(description="Tokens of all sections together.")]
     marks: Annotated[
         tuple[PromptMark, ...], Field(description="Notes on how the prompt was built.")
     ]
@@ -36,11 +36,15 @@ class ContextResource(Resource):
 class StepResource(Resource):
     """One answer of the model in a run, with the results of the called tools."""
 
-    n: int
-    activation: int
-    model: str
-    text: str
-    tool_calls: tuple[ToolCall, ...]
+    n: Annotated[int, Field(description="The number of the step in its run, from 1.")]
+    activation: Annotated[
+        int, Field(description="The number of the activation to which the step belongs, from 1.")
+    ]
+    model: Annotated[str, Field(description="The name of a model.")]
+    text: Annotated[str, Field(description="The text.")]
+    tool_calls: Annotated[
+        tuple[ToolCall, ...], Field(description="The tools that the model called.")
+    ]
     fault: Annotated[
         AnswerFault | None,
         Field(description="Why the answer could not be used as it is; null if it could."),
@@ -53,10 +57,10 @@ class StepResource(Resource):
         tuple[ToolResult, ...] | None,
         Field(description="The results of the tool calls; null until all calls are executed."),
     ]
-    usage: TokenUsage
+    usage: Annotated[TokenUsage, Field(description="The tokens that were used.")]
     money: Annotated[Money | None, Field(description="The cost; null if there are no prices.")]
-    started_at: Instant
-    ended_at: Instant
+    started_at: Annotated[Instant, Field(description="When it started; null before.")]
+    ended_at: Annotated[Instant, Field(description="When it ended; null before.")]
 
     @classmethod
     def of(cls, step: Step, money: Money | None = None) -> Self:
@@ -78,21 +82,27 @@ class RunInspection(NamedTuple):
 class RunResource(Resource):
     """A run. In lists, `prompt` is null and `steps` is empty; get a single run to read them."""
 
-    id: str
-    agent_id: str
+    id: Id
+    agent_id: IdOfAgent
     chat_id: Annotated[
         str | None,
         Field(description="The chat that the run belongs to. A plan or a service can name it."),
     ]
-    status: RunStatus
-    trigger: Trigger
-    chain_depth: int
-    attempts: int
+    status: Annotated[RunStatus, Field(description="The current state.")]
+    trigger: Annotated[Trigger, Field(description="What started the run.")]
+    chain_depth: Annotated[
+        int,
+        Field(
+            description="How many agents' messages lie between the run and a person; 0 for a "
+            "person's."
+        ),
+    ]
+    attempts: Annotated[int, Field(description="Number of attempts; a run fails after three.")]
     prompt: Annotated[
         PromptResource | None, Field(description="The prompt of the newest activation.")
     ]
-    steps: tuple[StepResource, ...]
-    usage: TokenUsage
+    steps: Annotated[tuple[StepResource, ...], Field(description="All steps of the run, in order.")]
+    usage: Annotated[TokenUsage, Field(description="The tokens that were used.")]
     money: Annotated[
         Money | None,
         Field(description="The cost of all steps; null in lists and if there are no prices."),
@@ -124,10 +134,10 @@ class RunResource(Resource):
     merged_into: Annotated[
         str | None, Field(description="The run that answers the messages of this one.")
     ]
-    error: str | None
-    created_at: Instant
-    started_at: Instant | None
-    ended_at: Instant | None
+    error: Annotated[str | None, Field(description="The error in words; null without one.")]
+    created_at: CreatedAt
+    started_at: Annotated[Instant | None, Field(description="When it started; null before.")]
+    ended_at: EndedAt
 
     @classmethod
     def of(cls, run: Run, inspected: RunInspection | None = None) -> Self:

@@ -4,8 +4,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.models.api.base import ChangeRequest, OptionalName, Page, Request, Resource
-from skein.models.common.base import Instant, NamedModel
+from skein.models.api.base import (
+    ChangeRequest,
+    CreatedAt,
+    Id,
+    OptionalName,
+    Page,
+    Request,
+    Resource,
+)
+from skein.models.common.base import NamedModel
 from skein.models.directory.webhook_service import AgentIds
 
 
@@ -25,9 +33,9 @@ class ServiceChange(ChangeRequest):
 class ServiceResource(NamedModel, Resource):
     """A webhook service, whose signed webhooks start runs of agents."""
 
-    id: str
+    id: Id
     agent_ids: AgentIds
-    created_at: Instant
+    created_at: CreatedAt
 
 
 class ServiceWithSecret(ServiceResource):

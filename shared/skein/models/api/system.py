@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.models.api.base import Resource
+from skein.models.api.base import IdOfAgent, Resource
 from skein.models.api.runs import RunResource
 from skein.models.api.usage import UsageRowResource
 from skein.models.common.base import Instant
@@ -16,21 +16,21 @@ class ModelStatusResource(Resource):
     """Whether the model's provider answers."""
 
     name: Annotated[str, Field(description="The deployment's default model.")]
-    reachable: bool
+    reachable: Annotated[bool, Field(description="Whether the provider answered.")]
     code: Annotated[str | None, Field(description="Stable code of the error; null without one.")]
     action: Annotated[str | None, Field(description="What the operator should do.")]
-    checked_at: Instant
+    checked_at: Annotated[Instant, Field(description="When Skein last asked the provider.")]
 
 
 class LastErrorResource(Resource):
     """The newest run that failed or is held up."""
 
-    run_id: str
-    agent_id: str
-    reason: Reason | None
-    meaning: str | None
-    error: str | None
-    at: Instant
+    run_id: Annotated[str, Field(description="The id of a run.")]
+    agent_id: IdOfAgent
+    reason: Annotated[Reason | None, Field(description="Why there is no answer, or not yet.")]
+    meaning: Annotated[str | None, Field(description="The reason in one sentence.")]
+    error: Annotated[str | None, Field(description="The error in words; null without one.")]
+    at: Annotated[Instant, Field(description="When the reason was recorded.")]
 
 
 class SystemResource(Resource):
@@ -39,12 +39,15 @@ class SystemResource(Resource):
     now: Annotated[
         Instant, Field(description="The time of the system; a local clock can be ahead.")
     ]
-    model: ModelStatusResource
+    model: Annotated[ModelStatusResource, Field(description="The state of the model's provider.")]
     runs: Annotated[
         tuple[RunResource, ...],
         Field(description="Runs that have not ended, newest first; at most 100."),
     ]
-    last_error: LastErrorResource | None
+    last_error: Annotated[
+        LastErrorResource | None,
+        Field(description="The newest run that failed or is held up; null without one."),
+    ]
     today: Annotated[UsageRowResource, Field(description="The tenant's usage today (UTC).")]
 
 
@@ -76,4 +79,4 @@ class BacklogResource(Resource):
     """The waiting work of the tenant."""
 
     now: Annotated[Instant, Field(description="The time of the count.")]
-    items: tuple[BacklogRowResource, ...]
+    items: Annotated[tuple[BacklogRowResource, ...], Field(description="The items of this page.")]

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field
 
-from skein.models.api.base import ChangeRequest, Page, Request, Resource
+from skein.models.api.base import ChangeRequest, Id, IdOfAgent, IdOfChat, Page, Request, Resource
 from skein.models.chats.chat import Membership
 from skein.models.common.base import EntityId, Instant
 from skein.models.common.json_types import JsonBool
@@ -47,9 +47,9 @@ class ThreadChange(ThreadProgressFields, ThreadFields, ChangeRequest):
 class ThreadResource(ThreadProgressFields, ThreadFields, Resource):
     """A thread: a unit of work of an agent."""
 
-    id: str
+    id: Id
     concern: Concern
-    status: ThreadStatus
+    status: Annotated[ThreadStatus, Field(description="The current state.")]
     active: Annotated[
         bool,
         Field(description="Whether runs begin with this thread, unless the chat pins another."),
@@ -60,9 +60,13 @@ class ThreadResource(ThreadProgressFields, ThreadFields, Resource):
     source_chat_id: Annotated[
         str | None, Field(description="The chat in which the thread was created.")
     ]
-    started_at: Instant
-    completed_at: Instant | None
-    archived_at: Instant | None
+    started_at: Annotated[Instant, Field(description="When it started; null before.")]
+    completed_at: Annotated[
+        Instant | None, Field(description="When the thread was completed; null if it was not.")
+    ]
+    archived_at: Annotated[
+        Instant | None, Field(description="When the thread was archived; null if it was not.")
+    ]
 
     @classmethod
     def of(cls, thread: Thread, active_id: str | None = None) -> Self:
@@ -113,18 +117,21 @@ class Pinning(Request):
 class NoteResource(Resource):
     """An agent summary: the agent's own view of where a chat stands."""
 
-    text: str
+    text: Annotated[str, Field(description="The text.")]
     from_seq: Annotated[int, Field(description="The first message that the summary covers.")]
     seq: Annotated[int, Field(description="The newest message that the summary covers.")]
-    at: Instant
+    at: Annotated[Instant, Field(description="When the summary was made.")]
 
 
 class AgentInChatResource(Resource):
     """An agent's membership of one chat."""
 
-    chat_id: str
-    agent_id: str
-    pinned_thread_id: str | None
+    chat_id: IdOfChat
+    agent_id: IdOfAgent
+    pinned_thread_id: Annotated[
+        str | None,
+        Field(description="The thread with which the agent's runs begin in this chat; null: none."),
+    ]
     joined_seq: Annotated[int, Field(description="The chat's `last_seq` when the agent joined.")]
     seen_seq: Annotated[int, Field(description="The newest message that the agent was shown.")]
     summary: Annotated[

@@ -13,11 +13,13 @@ from skein.models.quotas.usage import ModelUsage, Usage
 class UsageResource(Resource):
     """The number of model answers and tokens of one day (UTC)."""
 
-    day: date
-    answers: int
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
+    day: Annotated[date, Field(description="The day, in UTC.")]
+    answers: Annotated[int, Field(description="Number of answers of models.")]
+    input_tokens: Annotated[int, Field(description="Tokens of prompts.")]
+    output_tokens: Annotated[int, Field(description="Tokens of answers.")]
+    cached_tokens: Annotated[
+        int, Field(description="Input tokens that the provider's prefix cache served.")
+    ]
 
 
 class UsageRowResource(Resource):
@@ -27,11 +29,11 @@ class UsageRowResource(Resource):
         str, Field(description="The day, id or name; empty for work of no agent, and for the total")
     ]
     calls: Annotated[int, Field(description="Answers of models.")]
-    input_tokens: int
+    input_tokens: Annotated[int, Field(description="Tokens of prompts.")]
     cached_tokens: Annotated[
         int, Field(description="Input tokens that the provider's prefix cache served.")
     ]
-    output_tokens: int
+    output_tokens: Annotated[int, Field(description="Tokens of answers.")]
     texts: Annotated[int, Field(description="SMS that the provider accepted.")]
     segments: Annotated[int, Field(description="The segments of these SMS.")]
     money: Annotated[
@@ -48,7 +50,7 @@ class UsageRowResource(Resource):
 class PersonUsageResource(Resource):
     """What the work for a person used on one day (UTC)."""
 
-    day: date
+    day: Annotated[date, Field(description="The day, in UTC.")]
     models: Annotated[
         dict[str, ModelUsage], Field(description="The calls of each model, and their tokens.")
     ]
@@ -64,10 +66,13 @@ class PersonUsageResource(Resource):
 class UsageReportResource(Resource):
     """A tenant's usage over some days, in rows."""
 
-    by: Literal["day", "agent", "user", "model", "tenant"]
+    by: Annotated[
+        Literal["day", "agent", "user", "model", "tenant"],
+        Field(description="What each row stands for."),
+    ]
     first: Annotated[date, Field(serialization_alias="from", description="The first day (UTC).")]
     last: Annotated[date, Field(serialization_alias="to", description="The last day.")]
-    total: UsageRowResource
+    total: Annotated[UsageRowResource, Field(description="All rows together.")]
     rows: Annotated[
         tuple[UsageRowResource, ...],
         Field(description="Days in order; otherwise the most tokens first."),

@@ -56,8 +56,10 @@ def chat_partition(tenant: str, chat_id: str) -> str:
 class Media(Value):
     """An image, audio or video of a message. Only the reference is stored."""
 
-    url: Annotated[str, Field(max_length=2048)]
-    content_type: Annotated[str, Field(max_length=200)]
+    url: Annotated[str, Field(max_length=2048, description="The address of the file.")]
+    content_type: Annotated[
+        str, Field(max_length=200, description="The media type, such as `image/jpeg`.")
+    ]
 
 
 class LastMessage(Value):

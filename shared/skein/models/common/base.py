@@ -106,8 +106,8 @@ class Stored(BaseModel):
 class MemberRef(Value):
     """A reference to a person or an agent, by kind and id."""
 
-    kind: MemberKind
-    id: Identifier
+    kind: Annotated[MemberKind, Field(description="The kind of item.")]
+    id: Annotated[Identifier, Field(description="The id, an opaque text.")]
 
     def __str__(self) -> str:
         return f"{self.kind}#{key_part(self.id)}"

@@ -8,6 +8,9 @@ so that erasure and rewinds can follow it. What a model says about its sources i
 import hashlib
 from collections.abc import Iterable
 from itertools import groupby
+from typing import Annotated
+
+from pydantic import Field
 
 from skein.models.common.base import Identifier, Value, key_part
 
@@ -75,7 +78,7 @@ class Span(Value):
         last_seq: The `seq` of the last message.
     """
 
-    chat_id: Identifier
+    chat_id: Annotated[Identifier, Field(description="The id of a chat.")]
     first_seq: int
     last_seq: int
 

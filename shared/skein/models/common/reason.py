@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from skein.models.common.base import Instant, Value
 
@@ -211,8 +211,8 @@ StoredReason = Annotated[Reason, BeforeValidator(known_reason)]
 class RecordedReason(Value):
     """A reason, and when it was recorded last."""
 
-    reason: StoredReason
-    at: Instant
+    reason: Annotated[StoredReason, Field(description="Why there is no answer, or not yet.")]
+    at: Annotated[Instant, Field(description="When the reason was recorded last.")]
 
 
 def reason_attributes(

@@ -30,7 +30,7 @@ _JOURNAL, _CORE, _CONSTITUTIONAL = "1#", "2#", "3#"
 class MemoryFields(BaseModel):
     """The fields of a memory that whoever adds it gives."""
 
-    kind: MemoryKind
+    kind: Annotated[MemoryKind, Field(description="The kind of item.")]
     text: MemoryText
     constitutional: Annotated[
         JsonBool,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from hashlib import sha256
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field
 
@@ -41,10 +41,12 @@ class Payer(NamedTuple):
 class ModelUsage(Value):
     """The calls of one model, and their tokens."""
 
-    calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
+    calls: Annotated[int, Field(description="Number of model calls.")] = 0
+    input_tokens: Annotated[int, Field(description="Tokens of prompts.")] = 0
+    cached_tokens: Annotated[
+        int, Field(description="Input tokens that the provider's prefix cache served.")
+    ] = 0
+    output_tokens: Annotated[int, Field(description="Tokens of answers.")] = 0
 
     def __add__(self, other: "ModelUsage") -> "ModelUsage":
         fields = type(self).model_fields

@@ -29,8 +29,8 @@ class TokenUsage(Value):
         reasoning_tokens: Output tokens of the model's hidden reasoning; nobody reads them.
     """
 
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: Annotated[int, Field(description="Tokens of prompts.")] = 0
+    output_tokens: Annotated[int, Field(description="Tokens of answers.")] = 0
     cached_tokens: int = 0
     reasoning_tokens: Annotated[int, Field(exclude_if=lambda tokens: not tokens)] = 0
 
@@ -51,9 +51,11 @@ class ToolCall(Value):
             call is refused.
     """
 
-    id: ModelText
-    name: ModelText
-    arguments: ModelText
+    id: Annotated[ModelText, Field(description="The id, an opaque text.")]
+    name: Annotated[ModelText, Field(description="The name of the tool.")]
+    arguments: Annotated[
+        ModelText, Field(description="The arguments as the model wrote them: JSON text, unchecked.")
+    ]
     cut_from: int | None = None
 
 

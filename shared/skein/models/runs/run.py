@@ -65,8 +65,10 @@ class FinalMessage(Value):
 class ShownStaging(Value):
     """Borrowed context that a run's prompt held, and the chat of its staging."""
 
-    chat_id: Identifier
-    staging: str
+    chat_id: Annotated[
+        Identifier, Field(description="The chat that the borrowed messages come from.")
+    ]
+    staging: Annotated[str, Field(description="The id of the staging.")]
 
 
 class HeldContent(Value):

@@ -1,7 +1,9 @@
 """Steps of a run: the prompt, the model's answer and the results of its tools."""
 
 import zlib
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.storage import Item, Key, SortKeyPrefix
@@ -34,8 +36,10 @@ class PromptSection(Value):
 class HistoryTurn(Value):
     """One message of the history, with a role of the chat-completion API."""
 
-    role: TurnRole
-    text: str
+    role: Annotated[
+        TurnRole, Field(description="The role of the message in the chat-completion API.")
+    ]
+    text: Annotated[str, Field(description="The text.")]
 
 
 class PromptRecord(Value):
@@ -141,10 +145,10 @@ def _joined(sections: tuple[PromptSection, ...]) -> str:
 class ToolResult(Value):
     """The result of a tool call; `content` is the text that the model was shown."""
 
-    call_id: str
-    name: str
-    status: ToolStatus
-    content: str
+    call_id: Annotated[str, Field(description="The id of the tool call.")]
+    name: Annotated[str, Field(description="The name of the tool.")]
+    status: Annotated[ToolStatus, Field(description="Whether the tool did its work.")]
+    content: Annotated[str, Field(description="The text that the model was shown.")]
 
 
 class Step(Stored):

@@ -23,10 +23,12 @@ class PlanTrigger(Value):
         made_from: The material of the plan.
     """
 
-    id: Identifier
-    name: str
-    instruction: str
-    scheduled_at: Instant
+    id: Annotated[Identifier, Field(description="The id, an opaque text.")]
+    name: Annotated[str, Field(description="The name.")]
+    instruction: Annotated[str, Field(description="What the agent does when the plan is due.")]
+    scheduled_at: Annotated[
+        Instant, Field(description="When the plan is due; null for another kind of plan.")
+    ]
     chat_id: Identifier | None = None
     by_operator: Annotated[bool, Field(exclude_if=lambda value: not value)] = False
     authors: StoredAuthors = NO_AUTHORS
@@ -42,8 +44,8 @@ class ServiceTrigger(Value):
             belongs to it if the agent is a member.
     """
 
-    id: Identifier
-    name: str
+    id: Annotated[Identifier, Field(description="The id, an opaque text.")]
+    name: Annotated[str, Field(description="The name of the service.")]
     payload: str
     chat_id: Identifier | None = None
 
@@ -63,7 +65,10 @@ class Trigger(Value):
     """
 
     type: TriggerType
-    seq: int | None = None
+    seq: Annotated[
+        int | None,
+        Field(description="The newest message that the run answers; null without a message."),
+    ] = None
     from_seq: int | None = None
     by: MemberRef | None = None
     traced_to: Identifier | None = None

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed, Conflict, Unprocessable
-from skein.models.api.base import ChatChange, NewChat
+from skein.models.api.chats import ChatChange, NewChat
 from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
 from skein.models.chats.idempotency import OpeningRecord
 from skein.models.common.base import MemberRef, NamedMember

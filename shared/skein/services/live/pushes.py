@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from skein.errors import ConnectionGone, NotFound, SkeinError
-from skein.models.api.base import ChatResource, MemberResource, MessageResource
+from skein.models.api.chats import ChatResource, MemberResource, MessageResource
 from skein.models.api.live import (
     MAX_FRAME_BYTES,
     STATUSES,

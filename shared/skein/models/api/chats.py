@@ -1,0 +1,340 @@
+"""Requests and resources of the HTTP API: chats and messages."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import (
+    Field,
+    model_validator,
+)
+
+from skein.models.api.base import (
+    MAX_SEQ,
+    ChangeRequest,
+    CreatedAt,
+    Id,
+    IdOfChat,
+    Page,
+    Request,
+    Resource,
+    Seq,
+)
+from skein.models.chats.chat import (
+    MAX_TEXT,
+    Chat,
+    ChatFields,
+    ChatKind,
+    Media,
+    Membership,
+    Message,
+    MessageKind,
+    Visibility,
+)
+from skein.models.common.audience import may_show
+from skein.models.common.base import EntityId, Instant, MemberKind, MemberRef
+from skein.models.common.json_types import NUMBER, JsonTrue
+from skein.models.runs.run import Run
+
+
+class MemberRequest(Request):
+    """A person or an agent, by kind and id."""
+
+    kind: Annotated[MemberKind, Field(description="The kind of item.")]
+    id: Annotated[EntityId, Field(description="The id, an opaque text.")]
+
+    @property
+    def ref(self) -> MemberRef:
+        """Return the reference that services use."""
+        return MemberRef(kind=self.kind, id=self.id)
+
+
+class NewChat(ChatFields, Request):
+    """A new chat. The caller becomes a member and need not be listed."""
+
+    client_id: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=128,
+            description="Idempotency key of the caller: a repeated key returns the same chat.",
+        ),
+    ] = None
+    kind: Annotated[ChatKind, Field(description="A `direct` chat has exactly two members.")]
+    visibility: Annotated[
+        Visibility | None,
+        Field(
+            description="Cannot be changed. Default: `open` for groups, `private` for direct chats."
+        ),
+    ] = None
+    members: Annotated[
+        tuple[MemberRequest, ...],
+        Field(description="At most 100 members, at most 20 of them agents.", max_length=100),
+    ] = ()
+
+
+class ChatChange(ChatFields, ChangeRequest):
+    """Changes to a chat. Omitted fields stay; null removes `title` and `consolidate` only."""
+
+
+class NewChatMessage(Request):
+    """A new message."""
+
+    text: Annotated[str, Field(min_length=1, max_length=MAX_TEXT, description="The text.")]
+    client_id: Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=128,
+            description="Idempotency key of the sender: a repeated key returns the same message.",
+        ),
+    ]
+    reply_to: Annotated[
+        int | None,
+        Field(ge=1, le=MAX_SEQ, description="The `seq` of a message in this chat."),
+        NUMBER,
+    ] = None
+
+
+class ReadReceipt(Request):
+    """The newest message that the caller has read."""
+
+    seq: Annotated[
+        Seq, Field(description="The `seq` of the newest message that the caller has read.")
+    ]
+
+
+class RespondNow(Request):
+    """The agents that respond now: one agent, or all agents in turn."""
+
+    agent_id: Annotated[
+        EntityId | None, Field(description="The agent that responds; give either this or `all`.")
+    ] = None
+    all: Annotated[
+        JsonTrue | None,
+        Field(description="True: all agents of the chat respond, one after the other."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.agent_id is None) == (self.all is None):
+            raise ValueError("give either agent_id or all, not both")
+        return self
+
+
+class MemberResource(Resource):
+    """A member of a chat."""
+
+    kind: Annotated[MemberKind, Field(description="The kind of item.")]
+    id: Id
+    name: Annotated[str, Field(description="The name.")]
+
+
+class ChatHeadResource(Resource):
+    """A chat without title and words."""
+
+    id: Id
+    kind: Annotated[ChatKind, Field(description="Whether the chat is a direct or a group chat.")]
+    visibility: Annotated[
+        Visibility,
+        Field(
+            description="Whether content may be shown to everyone in the tenant (`open`) or not."
+        ),
+    ]
+    last_seq: Annotated[int, Field(description="The `seq` of the newest message; 0 without one.")]
+    last_message_at: Annotated[
+        Instant | None,
+        Field(description="When the newest message was posted; null in an empty chat."),
+    ]
+
+
+class RosterResource(ChatHeadResource):
+    """A chat with its members and times."""
+
+    members: Annotated[tuple[MemberResource, ...], Field(description="The members of the chat.")]
+    created_at: CreatedAt
+    discarded_at: Annotated[
+        Instant | None, Field(description="When the chat was discarded; null if it was not.")
+    ]
+
+
+class ChatResource(ChatFields, RosterResource):
+    """A chat."""
+
+    summary: Annotated[
+        str | None, Field(description="The chat summary; null if the chat has none.")
+    ]
+
+    @classmethod
+    def of(cls, chat: Chat, **more: Any) -> Self:
+        """Build the resource of a chat.
+
+        The summary of a private chat is omitted if a reader was not present for its content.
+        """
+        summary = (
+            chat.summary if chat.summary and may_show(chat.summary.audience, chat.readers) else None
+        )
+        made = {
+            "members": tuple(MemberResource.of(member) for member in chat.roster),
+            "summary": summary.text if summary else None,
+        }
+        shared = {
+            name: getattr(chat, name) for name in ChatResource.model_fields if name not in made
+        }
+        return cls(**made, **shared, **more)
+
+
+class LastMessageResource(Resource):
+    """The newest message of a chat. The text is cut after 200 characters."""
+
+    seq: Annotated[int, Field(description="The number of the message in its chat.")]
+    text: Annotated[str, Field(description="The text.")]
+    sender: Annotated[MemberResource, Field(description="Who posted the message.")]
+    created_at: CreatedAt
+
+
+class OwnChatResource(ChatResource):
+    """A chat as the caller sees it."""
+
+    unread: Annotated[
+        int, Field(description="Number of messages after the last one that the caller has read.")
+    ]
+    last_message: Annotated[
+        LastMessageResource | None, Field(description="The newest message; null in an empty chat.")
+    ]
+
+
+class ChatPage(Page[OwnChatResource]):
+    """A page of the caller's chats, newest first."""
+
+
+class AgentChatResource(ChatHeadResource):
+    """A chat of an agent as operators list it, without title and words."""
+
+    members: Annotated[int, Field(description="Number of members, people and agents.")]
+
+    @classmethod
+    def of(cls, chat: Chat) -> Self:
+        """Build the resource of a chat."""
+        shared = {
+            name: getattr(chat, name)
+            for name in AgentChatResource.model_fields
+            if name != "members"
+        }
+        return cls(members=len(chat.roster), **shared)
+
+
+class AgentChatPage(Page[AgentChatResource]):
+    """A page of an agent's chats, newest first."""
+
+
+class ListedChatResource(RosterResource):
+    """A chat of the tenant as operators list it, without title and words."""
+
+    @classmethod
+    def of(cls, chat: Chat) -> Self:
+        """Build the resource of a chat."""
+        own = {name: getattr(chat, name) for name in cls.model_fields if name != "members"}
+        return cls(members=tuple(map(MemberResource.of, chat.roster)), **own)
+
+
+class ListedChatPage(Page[ListedChatResource]):
+    """A page of the tenant's chats, newest first."""
+
+
+class MessageResource(Resource):
+    """A message."""
+
+    id: Id
+    chat_id: IdOfChat
+    seq: Annotated[int, Field(description="The number of the message in its chat.")]
+    kind: Annotated[MessageKind, Field(description="The kind of item.")]
+    text: Annotated[str, Field(description="The text; empty for a deleted or erased message.")]
+    sender: Annotated[MemberResource, Field(description="Who posted the message.")]
+    client_id: Annotated[
+        str,
+        Field(
+            description="The idempotency key with which a person posted the message. For an "
+            "agent's message, an opaque, stable string."
+        ),
+    ]
+    reply_to: Annotated[
+        int | None,
+        Field(description="The `seq` of the message that this one replies to; null for none."),
+    ]
+    media: Annotated[
+        tuple[Media, ...], Field(description="Images, audio and videos of the message.")
+    ]
+    run_id: Annotated[
+        str | None,
+        Field(
+            description="The run that posted the message, if the run belongs to this chat. Null "
+            "for a person's message, and for a run of another chat, a plan or a service."
+        ),
+    ]
+    created_at: CreatedAt
+
+    @classmethod
+    def of(cls, message: Message) -> Self:
+        """Build the resource of a message, as members of its chat may see it.
+
+        A run id contains the id of the run's home, and an agent's stored `client_id` contains the
+        run id. Both could reveal a private chat in which the agent was asked to post the message.
+        """
+        made = {
+            "sender": MemberResource.of(message.sender),
+            "client_id": message.id if message.sender.kind == "agent" else message.client_id,
+            "run_id": message.run_id
+            if message.run_id and Run.lives_in(message.run_id, message.chat_id)
+            else None,
+        }
+        shared = {name: getattr(message, name) for name in cls.model_fields if name not in made}
+        return cls(**made, **shared)
+
+
+class MessagePage(Page[MessageResource]):
+    """A page of messages, oldest first."""
+
+
+class TranscriptPage(MessagePage):
+    """A page of a chat's messages as an operator reads them, with the chat's title and members."""
+
+    title: Annotated[str | None, Field(description="The title; null without one.")]
+    kind: Annotated[ChatKind, Field(description="The kind of item.")]
+    visibility: Annotated[
+        Visibility,
+        Field(
+            description="Whether content may be shown to everyone in the tenant (`open`) or not."
+        ),
+    ]
+    members: Annotated[tuple[MemberResource, ...], Field(description="The members of the chat.")]
+
+
+class ReadingMember(MemberResource):
+    """A member of a chat with the read mark."""
+
+    seen_seq: Annotated[
+        int,
+        Field(
+            description="The newest message that the person has read, or that a prompt of the "
+            "agent contained. 0 if there is none."
+        ),
+    ]
+
+    @classmethod
+    def of_membership(cls, membership: Membership) -> Self:
+        """Build the resource of a membership."""
+        return cls(**membership.member.model_dump(), seen_seq=membership.seen_seq)
+
+
+class MemberPage(Page[ReadingMember]):
+    """A page of a chat's members, agents first."""
+
+
+class ReadState(Resource):
+    """The newest message that the caller has read, and the number of unread messages."""
+
+    seen_seq: Annotated[
+        int, Field(description="The `seq` of the newest message that was read; 0 if there is none.")
+    ]
+    unread: Annotated[
+        int, Field(description="Number of messages after the last one that the caller has read.")
+    ]
