@@ -16,7 +16,7 @@ from skein.models.common.address import sms_address
 from skein.models.common.agent_item import revision_key
 from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.ownership import Owner
-from skein.models.common.provenance import MadeFrom
+from skein.models.common.provenance import Authors, MadeFrom
 from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
 from skein.models.directory.user import User
 from skein.models.memory.memory import JOURNAL_DAYS
@@ -384,6 +384,18 @@ def test_an_agent_that_was_deleted_is_not_asked_and_holds_up_nobody() -> None:
 
 
 # ---------------------------------------------------------------------- what is kept
+
+
+def test_authors_of_a_memory_are_the_senders_and_those_of_the_memories_in_the_question() -> None:
+    world = group()
+    owner = Owner(tenant=TENANT, agent_id="agt_a", authors=Authors.in_digests(["usr_zoe"]))
+    world.app.memories.add(owner, "Zoë is away", "core", made_by="tool")
+    world.model.memories.append(remembers("Husam is back"))
+    world.post("I am back", HUSAM)
+    quiet(world)
+    [made] = [memory for memory in world.memories() if memory.text == "Husam is back"]
+    assert made.authors == Authors.in_digests(["usr_zoe", HUSAM.id])
+    assert made.made_from.writers == Authors.of([HUSAM.id])
 
 
 def test_a_memory_knows_where_it_comes_from_and_a_journal_entry_when_it_fades() -> None:

@@ -10,7 +10,7 @@ from skein.errors import ModelRejected, Unavailable
 from skein.models.common.agent_item import revision_key
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
-from skein.models.common.provenance import MadeFrom
+from skein.models.common.provenance import NO_AUTHORS, Authors, MadeFrom
 from skein.models.common.storage import Put
 from skein.models.memory.memory import JOURNAL_DAYS, Memory, MemoryKind
 from skein.models.memory.reflection import ReflectionRecord
@@ -32,7 +32,11 @@ def promotes(*numbers: object) -> str:
 
 
 def remembered(
-    world: World, *texts: str, kind: MemoryKind = "journal", audience: Audience = OPEN
+    world: World,
+    *texts: str,
+    kind: MemoryKind = "journal",
+    audience: Audience = OPEN,
+    authors: Authors = NO_AUTHORS,
 ) -> list[Memory]:
     """Memories that an agent has made now."""
     owner = Owner(
@@ -40,6 +44,7 @@ def remembered(
         agent_id="agt_a",
         scope=None if audience.open else "user:usr_husam",
         audience=audience,
+        authors=authors,
         made_from=MADE_FROM,
         source_chat_id="chat_1",
     )
@@ -218,7 +223,9 @@ def test_a_faded_entry_is_not_asked_about() -> None:
 def test_a_promoted_entry_becomes_a_core_memory_in_its_place() -> None:
     world = coached()
     world.model.reflections.append(promotes(2))
-    ana, ben = remembered(world, "Ana runs on Fridays", "Ben is allergic to nuts", audience=HUSAM)
+    of_all = Authors.in_digests(["usr_ana", "usr_ben"])
+    [ana] = remembered(world, "Ana runs on Fridays", audience=HUSAM, authors=of_all)
+    [ben] = remembered(world, "Ben is allergic to nuts", audience=HUSAM)
     reflect(nearly_faded(world), "user:usr_husam")
     memories = {memory.id: memory for memory in world.memories(scope="user:usr_husam")}
     [kept] = [memory for memory in memories.values() if memory.kind == "core"]
@@ -227,7 +234,7 @@ def test_a_promoted_entry_becomes_a_core_memory_in_its_place() -> None:
     assert kept.promoted_from == ben.id
     assert kept.fades_at is None
     assert (kept.audience, kept.source_chat_id) == (HUSAM, "chat_1")
-    assert kept.made_from == MADE_FROM.naming([ben.id])
+    assert (kept.made_from, kept.authors) == (MADE_FROM.naming([ben.id]), of_all)
     assert memories[ben.id].superseded_by == kept.id
     assert memories[ana.id].live
     assert world.table.get(revision_key(TENANT, "agt_a", "user:usr_husam")) is not None

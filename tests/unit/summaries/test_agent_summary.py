@@ -9,6 +9,7 @@ import pytest
 from skein.errors import Unavailable
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import Audience
+from skein.models.common.provenance import Authors
 from skein.models.common.storage import Update, Write
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.runs.completion import ModelRequest
@@ -60,6 +61,7 @@ def test_two_messages_make_a_note_in_the_agents_own_terms() -> None:
     assert note is not None
     assert note.text == "Planning the first run.\nHusam still owes a date."
     assert (note.from_seq, note.seq, note.at) == (1, 2, NOON)
+    assert note.authors == Authors.in_digests([HUSAM.id])
     [asked] = _agent_summaries_asked(world)
     assert "You coach runners." in asked
     assert "Project Alpha" in asked

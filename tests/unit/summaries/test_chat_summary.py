@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
+from skein.models.common.provenance import Authors
 from skein.models.common.storage import Page, Query, Update
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.runs.completion import ModelRequest
@@ -90,6 +91,7 @@ def test_direct_chats_have_a_record_as_well(chat: dict[str, Any]) -> None:
     record = world.stored_chat().summary
     assert record is not None
     assert (record.from_seq, record.seq, record.at) == (1, 10, NOON)
+    assert record.authors == Authors.in_digests([HUSAM.id])
     assert record.audience.people == ((HUSAM.id,) if chat else ())
     assert record.audience.open is not bool(chat)
 
