@@ -1,6 +1,7 @@
 """What single sections are made from, without a world: items of an agent, and a prompt's room."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from skein.agent.prompt.names import Names
 from skein.agent.prompt.reading import Configuration, OwnChat, Reading, SectionItems, SectionReads
@@ -27,6 +28,8 @@ RUN = Run(
     created_at=NOON,
 )
 
+TOOLS_AND_TIMELINE = Manner(reply_mode="tools", history_format="timeline")
+
 
 def read(
     *owned: Memory | Goal | Plan, chat: Chat | None = None, others: Sequence[OwnChat] = ()
@@ -36,16 +39,18 @@ def read(
     return SectionReads(run=RUN, chat=chat, member=None, now=NOON, owned=items, others=others)
 
 
-def given(
+def section_input(
     *items: SectionItems,
     tokens_left: int = 100_000,
     chat: Chat | None = None,
     messages: Sequence[Message] = (),
     tools: Mapping[str, tuple[str, ...]] | None = None,
+    manner: Manner = TOOLS_AND_TIMELINE,
+    agent: Mapping[str, Any] | None = None,
 ) -> SectionInput:
     """The input of sections that show these items."""
     reading = Reading(
-        agent=AGENT,
+        agent=AGENT.model_copy(update=agent),
         chat=chat,
         member=None,
         destination=OPEN,
@@ -59,7 +64,7 @@ def given(
     return SectionInput(
         run=RUN,
         reading=reading,
-        manner=Manner(reply_mode="tools", history_format="timeline"),
+        manner=manner,
         names=names,
         context=EntryContext(names=names, destination=OPEN),
         tools=tools or {},

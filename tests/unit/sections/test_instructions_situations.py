@@ -1,17 +1,25 @@
 """The instructions fit the situation: one way to speak, and one way to stay silent."""
 
 import json
+from collections.abc import Sequence
 from itertools import product
 from typing import Any, get_args
 
 import pytest
 
-from skein.agent.prompt.section import arguments_of
-from skein.agent.sections.instructions import Situation, instructions_for
+from skein.agent.prompt.reading import SectionItems
+from skein.agent.prompt.section import Manner, arguments_of
+from skein.agent.sections.instructions import instructions
+from skein.agent.sections.threads import Threads
 from skein.agent.tools import TOOLS
+from skein.models.chats.chat import Chat
+from skein.models.common.address import Address, sms_address
+from skein.models.common.audience import OPEN
 from skein.models.directory.agent import DEFAULT_TOOLS, HistoryFormat, ReplyMode
+from skein.models.workspace.thread import Thread
 from skein.prompts import render
-from tests.support.builders import tokens
+from tests.support.builders import NOON, TENANT
+from tests.support.sections import AGENT, section_input
 
 SPEAK = ("instructions_speak_in_text", "instructions_speak_by_tool", "instructions_no_speech")
 SILENCE = ("instructions_silence_in_text", "instructions_silence_by_tool")
@@ -25,11 +33,29 @@ EVERY = [
 ]
 
 
-def _shown(**fields: Any) -> str:
-    names = fields.pop("tools", DEFAULT_TOOLS)
-    offered = arguments_of([TOOLS[name].spec for name in names])
-    manner = {"reply_mode": "tools", "history_format": "timeline"} | fields
-    return instructions_for(Situation(tools=offered, **manner), tokens()).text
+def _shown(
+    *items: SectionItems,
+    tools: Sequence[str] = DEFAULT_TOOLS,
+    reply_mode: ReplyMode = "tools",
+    history_format: HistoryFormat = "timeline",
+    group: bool = False,
+    line: Address | None = None,
+) -> str:
+    """The instructions in a chat, with these tools."""
+    chat = Chat(
+        tenant=TENANT,
+        id="chat_1",
+        title="Alpha",
+        kind="group" if group else "direct",
+        visibility="open",
+        roster=(),
+        line=line,
+        activity_hour=NOON,
+        created_at=NOON,
+    )
+    offered = arguments_of([TOOLS[name].spec for name in tools])
+    manner = Manner(reply_mode=reply_mode, history_format=history_format)
+    return instructions(section_input(*items, chat=chat, tools=offered, manner=manner)).text
 
 
 def _of(names: tuple[str, ...], text: str) -> list[str]:
@@ -71,8 +97,18 @@ def test_wait_is_explained_by_send_message() -> None:
 
 
 def test_threads_are_explained_only_where_there_are_threads() -> None:
+    thread = Thread(
+        tenant=TENANT,
+        agent_id=AGENT.id,
+        id="thr_1",
+        audience=OPEN,
+        concern="The report",
+        status="open",
+        updated_at=NOON,
+        created_at=NOON,
+    )
     assert "thread" not in _shown()
-    assert "A thread is one piece of work" in _shown(threads=True)
+    assert "A thread is one piece of work" in _shown(Threads(pending=(thread,)))
     assert "A thread is one piece of work" in _shown(tools=(*DEFAULT_TOOLS, "switch_thread"))
     assert "before you work on it" in TOOLS["switch_thread"].spec.description
     assert "new work of several runs" in TOOLS["create_thread"].spec.description
@@ -84,5 +120,5 @@ def test_group_is_named_only_in_groups() -> None:
 
 
 def test_sms_instruction_gives_the_longest_answer() -> None:
-    assert "at most 480 characters" in _shown(sms_characters=480)
+    assert "at most 480 characters" in _shown(line=sms_address("+15005550006"))
     assert "SMS" not in _shown()

@@ -23,8 +23,7 @@ from tests.support import timeline_parser as grammar
 from tests.support.api_client import operator
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.examples import examples
-from tests.support.sections import given as input_of
-from tests.support.sections import read
+from tests.support.sections import read, section_input
 from tests.unit.sections.test_builder_forgery import hostile
 
 COACH, ANN = bot(), person("usr_ann", "Ann")
@@ -56,7 +55,7 @@ def journal(memories: Sequence[Memory], limit: int) -> Section | None:
 
 
 def _input(memories: Sequence[Memory], tokens_left: int) -> SectionInput:
-    return input_of(Memories.found(read(*memories)), tokens_left=tokens_left)
+    return section_input(Memories.found(read(*memories)), tokens_left=tokens_left)
 
 
 def shown(section: Section | None) -> list[str]:

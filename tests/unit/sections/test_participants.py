@@ -4,7 +4,7 @@ from skein.agent.prompt.section import LIST_SHARE, Section
 from skein.agent.sections.history import History
 from skein.agent.sections.participants import participants
 from tests.support.builders import World, bot, person
-from tests.support.sections import given
+from tests.support.sections import section_input
 
 COACH = bot()
 
@@ -19,7 +19,7 @@ def test_legend_without_room_keeps_senders_and_counts_the_others() -> None:
 
     def shown(limit: int) -> Section:
         left = limit * LIST_SHARE
-        section = participants(given(history, chat=chat, tokens_left=left, tools=tools))
+        section = participants(section_input(history, chat=chat, tokens_left=left, tools=tools))
         assert section is not None
         return section
 

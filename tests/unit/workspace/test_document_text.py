@@ -17,7 +17,7 @@ from skein.agent.sections.documents import Documents, global_documents
 from skein.models.common.audience import OPEN
 from skein.models.workspace.document import Document
 from tests.support.builders import NOON, TENANT, tokens
-from tests.support.sections import given as input_of
+from tests.support.sections import section_input
 
 LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 PIECES = [*LINE_ENDS, *"ab=|[] :", "INSTRUCTIONS:", "=== x (a/b, v1) ===", "[cut: 1"]
@@ -101,21 +101,21 @@ def test_the_chats_documents_stand_behind_the_agents_own() -> None:
         ShownDocument("rules", document("Be kind.", name="rules")),
         ShownDocument("agenda", document("1. Hi", name="agenda"), of_chat=True),
     )
-    section = global_documents(input_of(Documents(shown)))
+    section = global_documents(section_input(Documents(shown)))
     assert section is not None
     assert section.text == (
         "GLOBAL DOCUMENTS:\n=== rules (v1) ===\n| Be kind.\n"
         "  of the active chat:\n=== agenda (v1) ===\n| 1. Hi"
     )
     assert section.tokens == tokens().count(section.text + SEPARATOR)
-    assert global_documents(input_of()) is None
+    assert global_documents(section_input()) is None
 
 
 def test_where_room_is_short_each_document_is_cut_further_and_says_so() -> None:
     shown = tuple(
         ShownDocument(f"doc {n}", document("word " * 2_000, name=f"doc {n}")) for n in range(3)
     )
-    whole = global_documents(input_of(Documents(shown)))
+    whole = global_documents(section_input(Documents(shown)))
     assert whole is not None
     assert "[cut" not in whole.text
     for limit in (4_000, 1_000, 300):

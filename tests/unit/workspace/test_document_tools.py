@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skein.agent.prompt.document_text import SHOWN_CHARACTERS
-from skein.agent.sections.skills import skills_section
+from skein.agent.prompt.section import LIST_SHARE
+from skein.agent.sections.skills import Skills, skills
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.storage import Put
@@ -19,10 +20,11 @@ from skein.services.workspace.document_edits import Author
 from skein.services.workspace.skill_selection import Selection
 from skein.settings import Settings
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage, the_run
-from tests.support.builders import NOON, TENANT, World, tokens
+from tests.support.builders import NOON, TENANT, World
 from tests.support.examples import examples
 from tests.support.fakes import Calls, Script, calls
 from tests.support.goldens import agrees
+from tests.support.sections import section_input
 
 OWN = Folder(tenant=TENANT, agent_id=COACH.id)
 HIS = Folder(tenant=TENANT, agent_id=COACH.id, scope="user:usr_husam")
@@ -321,7 +323,8 @@ def test_skills_that_do_not_fit_are_named_and_never_cut() -> None:
         ),
         ("lost",),
     )
-    section = skills_section(chosen, 200, tokens(), may_read=True)
+    reader = {"enabled_tools": ("read_skill",)}
+    section = skills(section_input(Skills(chosen), tokens_left=200 * LIST_SHARE, agent=reader))
     assert section is not None
     assert section.text == (
         f"SKILLS:\n  [core]\n    {('Care. ' * 50).strip()}\n  [short]\n    Brief.\n"
@@ -330,7 +333,7 @@ def test_skills_that_do_not_fit_are_named_and_never_cut() -> None:
     least = section.within(1).text
     assert "[core]" in least
     assert "no room for: long, short" in least
-    whole = skills_section(chosen, 10_000, tokens(), may_read=False)
+    whole = skills(section_input(Skills(chosen)))
     assert whole is not None
     assert "no room" not in whole.text
 

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import ClassVar, Self, TypeVar
+from typing import ClassVar, Self, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from skein.errors import NotFound
@@ -87,6 +87,7 @@ class SectionReads:
     found: Mapping[Key, Item] = field(default_factory=dict)
     others: Sequence[OwnChat] = ()
     all_others: bool = False
+    _parsed: dict[type[AgentItem], tuple[AgentItem, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def readers(self) -> Audience:
@@ -112,9 +113,13 @@ class SectionReads:
 
     def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
         """Return the agent's items of one kind that may be shown to the readers."""
-        readers = self.readers
-        items = (kind.from_item(item) for item in self.owned if kind.PREFIX.holds(item))
-        return tuple(item for item in items if may_show(item.audience, readers))
+        known = self._parsed.get(kind)
+        if known is None:
+            readers = self.readers
+            items = (kind.from_item(item) for item in self.owned if kind.PREFIX.holds(item))
+            known = tuple(item for item in items if may_show(item.audience, readers))
+            self._parsed[kind] = known
+        return cast("tuple[AgentItemT, ...]", known)
 
 
 class SectionItems(ABC):

@@ -17,7 +17,6 @@ from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
 from skein.models.outbox.jobs import RunJob
 from skein.models.workspace.skill import CORE, Skill, SkillCatalog
-from skein.ports import TokenCounter
 from skein.services.workspace.skill_selection import (
     NOTHING_CHOSEN,
     Selection,
@@ -73,29 +72,16 @@ def _names(read: SectionReads) -> tuple[str, ...]:
 
 
 def skills(given: SectionInput) -> Section | None:
-    """Render the skills that fit, and the others by name; None if there are none."""
-    chosen, reading = given.reading.of(Skills).chosen, given.reading
+    """Render the skills that fit, in their order, and the others by name; None if there are none.
+
+    `core` is always shown in full.
+    """
+    chosen, reading, counter = given.reading.of(Skills).chosen, given.reading, given.counter
     tools = any("document" in name or "thread" in name for name in given.tools)
     if not (tools or reading.of(Documents).documents or reading.of(Threads).any):
         rules = shipped()[CORE]
         chosen = chosen._replace(skills=tuple(each for each in chosen.skills if each != rules))
     may_read = READ_SKILL in reading.agent.enabled_tools
-    limit = min(SKILL_TOKENS, given.list_limit)
-    return skills_section(chosen, limit, given.counter, may_read=may_read)
-
-
-def skills_section(
-    chosen: Selection, limit: int, counter: TokenCounter, *, may_read: bool
-) -> Section | None:
-    """Render the skills that fit, in their order, and the others by name.
-
-    Args:
-        chosen: The selected skills. `core` is always shown in full.
-        may_read: Whether the agent can read the others with `read_skill`.
-
-    Returns:
-        The section; None if there is no skill.
-    """
     if not chosen.skills and not chosen.missing:
         return None
 
@@ -110,7 +96,7 @@ def skills_section(
         size = counter.count(text + SEPARATOR)
         return Section("SKILLS", text, size, SKILLS_GIVE_WAY, shorter)
 
-    return shorter(limit)
+    return shorter(min(SKILL_TOKENS, given.list_limit))
 
 
 def skill_text(skill: Skill) -> str:

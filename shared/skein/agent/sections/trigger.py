@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from skein.agent.prompt.names import Names
 from skein.agent.prompt.payload import payload_block
 from skein.agent.prompt.reading import Reading, SectionItems, SectionReads
 from skein.agent.prompt.section import Section, SectionInput, around
@@ -91,20 +90,16 @@ def trigger(given: SectionInput) -> Section | None:
         The section; None in a direct chat in roles if the last message of the history started the
         run and there is no more to say.
     """
-    run, reading, names, shown = given.run, given.reading, given.names, given.shown
-    counter, priority, roles = given.counter, TRIGGER_GIVES_WAY, given.roles
-    least = given.tokens_left // TRIGGER_SHARE
-    found = reading.of(ShownTrigger)
+    chat, counter, priority = given.reading.chat, given.counter, TRIGGER_GIVES_WAY
+    least, shown = given.tokens_left // TRIGGER_SHARE, given.shown
+    found = given.reading.of(ShownTrigger)
     message = found.message if found.may_be_shown else None
-    here = reading.chat is not None and found.home is not None and reading.chat.id == found.home.id
+    here = chat is not None and found.home is not None and chat.id == found.home.id
     last = message is not None and here and message.seq in shown[-1:]
-    lines = [
-        *_causes(run, reading, names, given.context.zone, roles=roles, last=last),
-        *_of_resume(run, reading, names, roles=roles),
-    ]
+    lines = [*_causes(given, last=last), *_of_resume(given)]
     if not lines:
         return None
-    plan, service, text = run.trigger.plan, run.trigger.service, ""
+    plan, service, text = given.run.trigger.plan, given.run.trigger.service, ""
     if found.may_be_shown and service is not None:
         text = payload_block(service.payload)
     elif found.may_be_shown and plan is not None:
@@ -130,17 +125,14 @@ def trigger(given: SectionInput) -> Section | None:
     return section.within(given.tokens_left // PAYLOAD_SHARE)
 
 
-def _causes(
-    run: Run, reading: Reading, names: Names, zone: ZoneInfo, *, roles: bool, last: bool
-) -> list[str]:
+def _causes(given: SectionInput, *, last: bool) -> list[str]:
     """Return the sentences on what started the run; none if INSTRUCTIONS say enough.
 
     Args:
-        run: The run, with its trigger.
-        roles: Whether the history is in roles.
+        given: The input of the section.
         last: Whether the trigger's message is the last of the history.
     """
-    found = reading.of(ShownTrigger)
+    run, found = given.run, given.reading.of(ShownTrigger)
     home, message = found.home, found.message
     plan, service = run.trigger.plan, run.trigger.service
     where = f" in {quoted(home.display_title)}" if home is not None else ""
@@ -149,37 +141,30 @@ def _causes(
     if run.trigger.type == "chat_message" and home is not None:
         if message is None:
             return [f"A message{where} that is not there any more."]
-        return _of_message(run, reading, home, message, names, roles=roles, last=last)
+        return _of_message(given, home, message, last=last)
     if plan is not None:
-        return [_of_plan(run, plan, reading, names, zone, roles=roles)]
+        return [_of_plan(given, home, plan)]
     if service is not None:
         return [f"The service {quoted(service.name)} sent this webhook{where}."]
     by = _member(home, run.trigger.user_id)
-    return [f"{names[by] if by else 'Someone'} asked you to respond now{where}."]
+    return [f"{given.names[by] if by else 'Someone'} asked you to respond now{where}."]
 
 
-def _of_message(
-    run: Run,
-    reading: Reading,
-    home: Chat,
-    message: Message,
-    names: Names,
-    *,
-    roles: bool,
-    last: bool,
-) -> list[str]:
+def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool) -> list[str]:
     """Return the sentences on a message: who, where, whom it addresses, and who else was woken.
 
     None in a direct chat in roles if the message is the last one and there is no more to say.
     """
-    follows = roles and run.resumed is None and reading.chat is home
+    run, reading, names = given.run, given.reading, given.names
+    follows = given.roles and run.resumed is None and reading.chat is home
     what = "the message below" if follows else f"msg:{message.seq}"
     where = "" if follows and home.kind == "direct" else f" in {quoted(home.display_title)}"
     plain = sentence = f"{names[message.sender]} wrote {what}{where}"
     roster = home.roster if reading.chat is home else ()
     agents = [each for each in roster if each.kind == "agent" and each.ref != names.agent]
     asked = [each for each in agents if _names(message, each)]
-    replied = _own(reading, message.reply_to, names)
+    own_seqs = {one.seq for one in reading.of(History).messages if one.sender.ref == names.agent}
+    replied = message.reply_to in own_seqs
     if replied:
         sentence += f" in reply to your msg:{message.reply_to}"
     if home.kind == "group" and _names(message, reading.agent.as_member):
@@ -200,32 +185,30 @@ def _of_message(
     return [] if usual and lines == [f"{plain}."] else lines
 
 
-def _of_plan(
-    run: Run, plan: PlanTrigger, reading: Reading, names: Names, zone: ZoneInfo, *, roles: bool
-) -> str:
+def _of_plan(given: SectionInput, home: Chat | None, plan: PlanTrigger) -> str:
     """Return the sentence on a plan: its name, its chat, who set it, and when it was due.
 
     In a direct chat in roles, ACTIVE CHAT names the chat. On the same day, TODAY has the date.
     """
-    home = reading.of(ShownTrigger).home
-    setter = _member(home, run.trigger.user_id)
-    by = "someone who is not in this chat" if run.trigger.user_id is not None else "you"
+    reading, user_id = given.reading, given.run.trigger.user_id
+    setter = _member(home, user_id)
+    by = "someone who is not in this chat" if user_id is not None else "you"
     if setter is not None:
-        by = names[setter]
+        by = given.names[setter]
     elif plan.by_operator:
         by = "an operator"
     where = f" for {quoted(home.display_title)}" if home is not None else ""
-    if home is not None and home.kind == "direct" and roles and reading.chat is home:
+    if home is not None and home.kind == "direct" and given.roles and reading.chat is home:
         where = ""
-    at = plan.scheduled_at.astimezone(zone)
+    at = plan.scheduled_at.astimezone(given.context.zone)
     today = reading.now.astimezone(ZoneInfo(reading.zone)).date()
     due = f"{at:%H:%M %Z}" if at.date() == today else f"{at:%Y-%m-%d %H:%M %Z}"
     return f"Your plan {quoted(plan.name)}{where}, set by {by}, was due at {due}."
 
 
-def _of_resume(run: Run, reading: Reading, names: Names, *, roles: bool) -> list[str]:
+def _of_resume(given: SectionInput) -> list[str]:
     """Return the sentence on how the newest wait ended."""
-    resume, chat = run.resumed, reading.chat
+    resume, chat = given.run.resumed, given.reading.chat
     if resume is None:
         return []
     here = chat is not None and chat.id == resume.chat_id
@@ -233,16 +216,11 @@ def _of_resume(run: Run, reading: Reading, names: Names, *, roles: bool) -> list
     asked = f"You then asked msg:{resume.asked_seq}{where} and waited."
     if resume.status == "timeout":
         return [f"{asked} The wait ended with a timeout: nobody replied."]
-    reply = next((one for one in reading.of(History).messages if one.seq == resume.seq), None)
-    who = names[reply.sender] if here and reply is not None else "Someone"
-    what = "the message below" if here and roles else f"msg:{resume.seq}"
+    messages = given.reading.of(History).messages
+    reply = next((one for one in messages if one.seq == resume.seq), None)
+    who = given.names[reply.sender] if here and reply is not None else "Someone"
+    what = "the message below" if here and given.roles else f"msg:{resume.seq}"
     return [f"{asked} {who} replied with {what}. Continue from there."]
-
-
-def _own(reading: Reading, seq: int | None, names: Names) -> bool:
-    """Return whether a message of the active chat is the agent's own."""
-    messages = reading.of(History).messages
-    return any(one.seq == seq and one.sender.ref == names.agent for one in messages)
 
 
 def _unanswered(run: Run, reading: Reading, message: Message) -> int:

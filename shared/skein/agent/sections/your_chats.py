@@ -61,30 +61,21 @@ class YourChats(SectionItems):
         """Keep the active chat and the newest others that may be shown, with their live runs."""
         active, readers = read.active, read.readers
         shown = [own for own in read.others if may_show(destination_of(own.chat), readers)]
-        complete = read.all_others and len(active) + len(shown) <= SHOWN_CHATS
-        listed = as_made([*active, *shown]) if complete else newest_chats(active, shown)
+        listed = newest_first([*active, *newest_first(shown)[: SHOWN_CHATS - len(active)]])
+        complete = read.all_others and len(listed) == len(active) + len(shown)
+        if complete:
+            listed.sort(key=lambda own: (own.chat.created_at, own.chat.id))
         lone = [
             item["run_id"]
             for item in read.owned
             if LIVE_RUN.holds(item) and may_show(Audience.model_validate(item["audience"]), readers)
         ]
         homes = {own.chat.id for own in (*active, *shown)}
-        return cls(listed, complete, live_runs(listed, lone, homes=homes))
+        return cls(tuple(listed), complete, _live_runs(listed, lone, homes=homes))
 
     def authors(self) -> Iterable[Authors]:
         """Return nobody: names and titles are no words of a conversation."""
         return ()
-
-
-def as_made(chats: Iterable[OwnChat]) -> tuple[OwnChat, ...]:
-    """Sort chats by creation, an order that new messages do not change."""
-    return tuple(sorted(chats, key=lambda own: (own.chat.created_at, own.chat.id)))
-
-
-def newest_chats(active: Sequence[OwnChat], others: Sequence[OwnChat]) -> tuple[OwnChat, ...]:
-    """Return the active chat and the newest others, newest first, 20 in all."""
-    newest = newest_first(others)[: SHOWN_CHATS - len(active)]
-    return tuple(newest_first([*active, *newest]))
 
 
 def newest_first(chats: Iterable[OwnChat]) -> list[OwnChat]:
@@ -92,7 +83,7 @@ def newest_first(chats: Iterable[OwnChat]) -> list[OwnChat]:
     return sorted(chats, key=lambda own: own.last_active_at, reverse=True)
 
 
-def live_runs(
+def _live_runs(
     chats: Sequence[OwnChat], lone: Sequence[str], *, homes: Collection[str]
 ) -> tuple[LiveRun, ...]:
     """Return the live runs of `chats` and those without a chat, each once.
