@@ -126,16 +126,16 @@ def conversations(draw: st.DrawFn) -> list[Message]:
 
 
 def _chat(title: str, roster: Sequence[NamedMember] = (), chat_id: str = "chat_1") -> Chat:
-    return Chat(
+    chat = Chat(
         tenant=TENANT,
         id=chat_id,
-        title=title,
         kind="group",
         visibility="open",
         roster=tuple(roster),
         activity_hour=NOON,
         created_at=NOON,
     )
+    return chat.model_copy(update={"title": title})  # any text, also one that no call takes
 
 
 def _reading(
