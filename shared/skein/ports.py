@@ -16,6 +16,14 @@ B = TypeVar("B")
 T = TypeVar("T")
 
 
+class Services(Protocol):
+    """The services of the app, for code that names a service when it needs one."""
+
+    def get(self, kind: type[T]) -> T:
+        """Return the service of a class."""
+        ...
+
+
 class Clock(Protocol):
     """The time, and the only way to wait."""
 

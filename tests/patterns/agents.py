@@ -9,6 +9,7 @@ from skein.models.runs.completion import TokenUsage
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.models.workspace.skill import SkillHead
 from skein.services.config.stack_settings import StackSettingsService
+from skein.services.memory.search import MemorySearch
 from skein.services.planning.firing import Firing
 from skein.services.privacy.audit_log import AuditedAction
 from skein.services.runs.queries import OwnRuns
@@ -66,7 +67,7 @@ def _search(meter: Meter) -> None:
     world = group()
     world.app.memories.add(OWNER, "We win", "core", made_by="tool")
     with meter(world):
-        world.app.tool_services.memory_search.search(REACH, "win", limit=10)
+        world.app.get(MemorySearch).search(REACH, "win", limit=10)
 
 
 @patterns.named("list memories")

@@ -14,6 +14,7 @@ from skein.models.runs.run import HeldContent
 from skein.models.runs.step import Step, ToolResult
 from skein.models.runs.trigger import Trigger
 from skein.services.chats.post_message import NewMessage
+from skein.services.replies.ask_and_wait import Questions
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY
 from skein.services.runs.activations import recording
 from skein.services.runs.background_runs import agent_run
@@ -54,9 +55,7 @@ def step(claim: Claim, text: str = "Hello!", n: int = 1) -> Step:
 def ask(world: World, claim: Claim, chat_id: str = "chat_1") -> None:
     held = HeldContent(chat_id=claim.run.chat_id, readers=OPEN, audience=OPEN)
     new = question(claim, chat_id)
-    asked = world.app.tool_services.questions.ask(
-        claim.with_run(held=held), new, audience=OPEN, sent=()
-    )
+    asked = world.app.get(Questions).ask(claim.with_run(held=held), new, audience=OPEN, sent=())
     assert asked.waiting
 
 

@@ -43,7 +43,8 @@ def borrowing(world: World) -> ToolContext:
         effect="run_1:1:1",
         activation=Activation(claim),
         reading=reading,
-        tool_services=world.app.tool_services,
+        services=world.app,
+        clock=world.clock,
         names=partial(names_in, reading),
     )
 

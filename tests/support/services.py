@@ -9,7 +9,6 @@ from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.reader import Reader
 from skein.agent.replay import Replays
 from skein.agent.sections.builder import PromptBuilder
-from skein.agent.tools.context import ToolServices
 from skein.agent.training_export import TrainingExport
 from skein.agent.turn import Turns
 from skein.bootstrap.ports import Ports
@@ -145,7 +144,6 @@ class AllServices(App):
     threads: Threads
     tick: Tick
     token_budgets: TokenBudgets
-    tool_services: ToolServices
     tool_warnings: ToolWarnings
     training_export: TrainingExport
     turns: Turns

@@ -13,13 +13,14 @@ from skein.agent.sections.participants import names_in
 from skein.agent.tools import TOOLS
 from skein.agent.tools.base import Tool, refusals_as_tool_errors
 from skein.agent.tools.chats import enter_chat
-from skein.agent.tools.context import Activation, ToolContext, ToolServices
+from skein.agent.tools.context import Activation, ToolContext
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message
 from skein.errors import Correctable, ToolError
 from skein.models.runs.completion import ToolCall
 from skein.models.runs.recordable import MAX_ANSWER_BYTES
 from skein.models.runs.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus
+from skein.ports import Clock, Services
 from skein.services.runs.policy import MAX_CALLS_PER_STEP
 
 MAX_ERROR = 4_000  # characters of an error in a tool result
@@ -31,7 +32,8 @@ logger = logging.getLogger(__name__)
 class ToolExecutor:
     """Executor of the tool calls of an agent."""
 
-    tool_services: ToolServices
+    services: Services
+    clock: Clock
 
     def carry_out(
         self, activation: Activation, step: Step, reading: Reading
@@ -92,7 +94,8 @@ class ToolExecutor:
             effect=f"{activation.run.id}:{step.n}:{position}",
             activation=activation,
             reading=reading,
-            tool_services=self.tool_services,
+            services=self.services,
+            clock=self.clock,
             names=partial(names_in, reading),
             may_wait=may_wait,
         )

@@ -1,8 +1,8 @@
 """Wiring: an app builds each service from the type hints of the service's constructor.
 
 A parameter gets the port or the service of its type. A parameter of the type `Callable[[], T]` gets
-a function that returns the `T`, which is then built at its first use. A parameter with a default
-keeps the default.
+a function that returns the `T`, which is then built at its first use. A parameter of the type
+`Services` gets the app itself. A parameter with a default keeps the default.
 """
 
 from collections.abc import Callable, Mapping
@@ -64,6 +64,10 @@ class App:
         """
         if get_origin(hint) is Callable and get_args(hint)[:-1] == ([],):
             return partial(self._given, name, get_args(hint)[-1])
+        from skein.ports import Services
+
+        if hint is Services:
+            return self
         port = port_types().get(hint)
         if port is not None:
             return getattr(self.ports, port)

@@ -15,6 +15,7 @@ from skein.models.chats.borrowed import (
 from skein.models.chats.chat import Chat
 from skein.models.common.ownership import effect_id
 from skein.services.chat_state.audience import destination_of
+from skein.services.chats.own_chats import OwnChats
 from skein.services.common.quoting import quoted
 
 
@@ -27,7 +28,7 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
         raise Correctable("this is the active chat; read_messages shows its messages")
     chat, _ = own_chat(call, chat_id)
     active = _active_chat(call, here)
-    messages, audience = call.tool_services.own_chats.newest_messages(
+    messages, audience = call.service(OwnChats).newest_messages(
         chat, MAX_MESSAGES, here=active, readers=destination_of(active)
     )
     call.activation.add_held(audience, words_of(messages))
@@ -50,9 +51,9 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
         ),
         audience=audience,
         last_message_at=max(message.created_at for message in messages),
-        created_at=call.tool_services.clock.now(),
+        created_at=call.clock.now(),
     )
-    call.tool_services.own_chats.stage(borrowed, call.activation.claim)
+    call.service(OwnChats).stage(borrowed, call.activation.claim)
     count = len(borrowed.messages)
     return f"{count} messages of {quoted(borrowed.source_title)} will be shown at your next turn"
 

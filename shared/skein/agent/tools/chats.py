@@ -10,6 +10,7 @@ from skein.agent.tools.arguments import Count, Id, MessageNumber
 from skein.agent.tools.base import tool
 from skein.agent.tools.context import ToolContext, words_of
 from skein.models.chats.chat import Chat, Membership, Message
+from skein.services.chats.own_chats import OwnChats
 from skein.services.common.quoting import quoted
 
 MAX_MESSAGES = 50
@@ -51,7 +52,7 @@ def own_chat(call: ToolContext, chat_id: str) -> tuple[Chat, Membership]:
         NotFound: The agent is not a member of such a chat.
         Conflict: The chat was discarded.
     """
-    return call.tool_services.own_chats.get(
+    return call.service(OwnChats).get(
         call.activation.run.tenant, call.activation.claim.agent, chat_id
     )
 
@@ -64,7 +65,7 @@ def _shown(
     Raises:
         Forbidden: The messages are private, and the readers of the active chat may not see them.
     """
-    messages, audience = call.tool_services.own_chats.newest_messages(
+    messages, audience = call.service(OwnChats).newest_messages(
         chat, limit, here=call.reading.chat, readers=call.reading.destination, before=before
     )
     call.activation.add_held(audience, words_of(messages))

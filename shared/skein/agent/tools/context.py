@@ -4,12 +4,12 @@ The first parameter of each tool is a `ToolContext`. It has everything that a to
 
 - `call.target(chat_id)` returns the id of the chat that the call names; `call.target(None)` returns
   the id of the active chat. `own_chat(call, call.target(None))` in `tools/chats.py` reads the
-  active chat with the agent's membership, and `tool_services.own_chats.snapshot` reads all its
+  active chat with the agent's membership, and `call.service(OwnChats).snapshot` reads all its
   memberships. Read nothing of the active chat from `call.reading.chat`. That is the chat that the
   prompt shows, and `enter_chat` does not change it. Use `call.reading` only for who may see or own
   what the prompt was made from. Do not read `run.active_chat_id` either: `target` also refuses the
   call if the agent failed to enter the chat it meant.
-- `call.tool_services` holds the services. The classes in `services/` say what each one returns.
+- `call.service(Memories)` returns a service by its class.
 - `call.activation.claim` has the run, the agent, and the check that no other worker has the run.
 - `call.activation.add_held` records the audience of content that the tool shows from elsewhere,
   and whose words it holds; `add_items` does so for items.
@@ -25,6 +25,7 @@ items, and never narrow the audience of an item.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from skein.agent.prompt.names import Names
 from skein.agent.prompt.reading import Reading
@@ -36,54 +37,10 @@ from skein.models.common.base import MemberRef
 from skein.models.common.ownership import DerivedItem, Owner, Reach, scopes_at
 from skein.models.common.provenance import MANY, NOTHING, Authors, MadeFrom, Span
 from skein.models.runs.run import Run, SentMessage
-from skein.ports import Clock
-from skein.services.chats.own_chats import OwnChats
-from skein.services.chats.post_message import Chats
-from skein.services.directory.agents import Agents
-from skein.services.directory.lines import Lines
-from skein.services.directory.users import Profiles, Users
-from skein.services.memory.memories import Memories
-from skein.services.memory.search import MemorySearch
-from skein.services.planning.goals import Goals
-from skein.services.planning.plans import Plans
-from skein.services.planning.quiet_times import QuietTimes
-from skein.services.quotas.usage import UsageCounters
-from skein.services.recall.search import Recall
-from skein.services.replies.ask_and_wait import Questions
+from skein.ports import Clock, Services
 from skein.services.runs.claim import Claim
-from skein.services.runs.completion import RunCompletion
-from skein.services.runs.queries import OwnRuns
-from skein.services.workspace.document_search import DocumentSearch
-from skein.services.workspace.documents import Documents
-from skein.services.workspace.skills import Skills
-from skein.services.workspace.threads import Threads
 
-
-@dataclass(frozen=True, slots=True)
-class ToolServices:
-    """The services that tools may call, built once per container for all tools."""
-
-    clock: Clock
-    agents: Agents
-    users: Users
-    profiles: Profiles
-    lines: Lines
-    usage: UsageCounters
-    chats: Chats
-    own_chats: OwnChats
-    questions: Questions
-    completion: RunCompletion
-    own_runs: OwnRuns
-    goals: Goals
-    plans: Plans
-    quiet_times: QuietTimes
-    memories: Memories
-    memory_search: MemorySearch
-    recall: Callable[[], Recall]
-    documents: Documents
-    document_search: DocumentSearch
-    skills: Skills
-    threads: Threads
+Service = TypeVar("Service")
 
 
 @dataclass(slots=True)
@@ -142,8 +99,9 @@ class ToolContext:
         effect: The id of this call, which is the same in each retry.
         activation: The activation.
         reading: The reading that the prompt was made from.
-        tool_services: The services that tools may call.
+        services: The services, by class; see `service`.
         names: Returns the names of people and agents in the prompt.
+        clock: The clock.
         may_wait: Whether this call may make the run wait. Calls before the last question may not,
             because the step has more to do.
     """
@@ -151,9 +109,14 @@ class ToolContext:
     effect: str
     activation: Activation
     reading: Reading
-    tool_services: ToolServices
+    services: Services
     names: Callable[[], Names]
+    clock: Clock
     may_wait: bool = True
+
+    def service(self, kind: type[Service]) -> Service:
+        """Return a service by its class, such as `Memories`."""
+        return self.services.get(kind)
 
     def target(self, chat_id: str | None) -> str:
         """Return the chat that a call names, or else the active chat.

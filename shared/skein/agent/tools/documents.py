@@ -23,8 +23,13 @@ from skein.models.workspace.document import (
     DocumentReach,
     Folder,
 )
+from skein.services.chats.own_chats import OwnChats
 from skein.services.runs.disclosure import check_post
 from skein.services.workspace.document_edits import Revision
+from skein.services.workspace.document_search import DocumentSearch
+from skein.services.workspace.documents import Documents
+from skein.services.workspace.skills import Skills
+from skein.services.workspace.threads import Threads
 
 MediaType = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=151), LINE
@@ -51,7 +56,7 @@ def list_documents(
     reach = document_reach(call)
     if query is not None:
         return _search(call, reach, query, limit, after)
-    page = call.tool_services.documents.shown(reach, limit=limit, after=_position(reach, after))
+    page = call.service(Documents).shown(reach, limit=limit, after=_position(reach, after))
     call.activation.add_items(page.documents.values())
     lines: list[str] = []
     for folder, documents in groupby(page.documents.items(), key=lambda each: each[0].folder):
@@ -105,7 +110,7 @@ def write_document(
     if in_chat:
         reach = reach.model_copy(update={"folders": (new_in,)})
     with refusals_as_tool_errors():
-        done = call.tool_services.documents.write(
+        done = call.service(Documents).write(
             reach,
             name,
             text,
@@ -151,7 +156,7 @@ def edit_document(
 def delete_document(call: ToolContext, name: DocumentName, version: AsRead = None) -> str:
     """Delete a document permanently."""
     with refusals_as_tool_errors():
-        done = call.tool_services.documents.delete(
+        done = call.service(Documents).delete(
             changing_reach(call), name, version=version, author=author_of(call)
         )
     return _outcome(done)
@@ -161,10 +166,10 @@ def delete_document(call: ToolContext, name: DocumentName, version: AsRead = Non
 def read_skill(call: ToolContext, name: SkillName) -> str:
     """Read a skill: instructions for one kind of work."""
     try:
-        return skill_text(call.tool_services.skills.get(call.activation.run.tenant, name))
+        return skill_text(call.service(Skills).get(call.activation.run.tenant, name))
     except NotFound as error:
         known = ", ".join(
-            each.head.name for each in call.tool_services.skills.list(call.activation.run.tenant)
+            each.head.name for each in call.service(Skills).list(call.activation.run.tenant)
         )
         raise Failed(f"{error}; there are: {known}") from None
 
@@ -193,7 +198,7 @@ def _found(call: ToolContext, name: str) -> Document:
         Failed: There is no such document.
     """
     try:
-        return call.tool_services.documents.get(document_reach(call), name)
+        return call.service(Documents).get(document_reach(call), name)
     except NotFound as error:
         raise Failed(str(error)) from None
 
@@ -205,7 +210,7 @@ def _of_thread(call: ToolContext, thread_id: str, name: str) -> Document:
         Correctable: The thread has no such document.
         Failed: There is no such thread within reach, or the document was deleted.
     """
-    reach, threads = reach_at(call), call.tool_services.threads
+    reach, threads = reach_at(call), call.service(Threads)
     with refusals_as_tool_errors():
         thread = threads.get(reach, thread_id)
     if name not in thread.documents:
@@ -226,7 +231,7 @@ def _check_chat(call: ToolContext, chat: Chat) -> None:
     if chat.id == call.activation.run.chat_id:
         return
     try:
-        snapshot = call.tool_services.own_chats.snapshot(chat.tenant, chat.id)
+        snapshot = call.service(OwnChats).snapshot(chat.tenant, chat.id)
     except NotFound as error:
         raise Failed(str(error)) from None
     try:
@@ -263,7 +268,7 @@ def _search(
     """
     if after is not None:
         raise Correctable("after: a search has only one page")
-    found = call.tool_services.document_search.search(reach, query, limit=limit)
+    found = call.service(DocumentSearch).search(reach, query, limit=limit)
     call.activation.add_items(document for _, document, _ in found.items)
     lines = []
     for folder, document, offset in found.items:
@@ -309,7 +314,7 @@ def _row(document: Document) -> str:
 
 def _revised(call: ToolContext, name: str, revision: Revision) -> str:
     with refusals_as_tool_errors():
-        done = call.tool_services.documents.revise(
+        done = call.service(Documents).revise(
             changing_reach(call), name, revision, author=author_of(call)
         )
     return _outcome(done)

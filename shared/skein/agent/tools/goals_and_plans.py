@@ -12,6 +12,9 @@ from skein.models.common.json_types import JsonBool
 from skein.models.common.ownership import effect_id
 from skein.models.planning.goal import GoalOutcome
 from skein.services.common.schedule import local_time
+from skein.services.planning.goals import Goals
+from skein.services.planning.plans import Plans
+from skein.services.planning.quiet_times import QuietTimes
 
 PlanName = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100), TEXT
@@ -32,7 +35,7 @@ def set_goal(
 ) -> str:
     """Set a goal, shown until you end it."""
     with refusals_as_tool_errors():
-        goal = call.tool_services.goals.set(
+        goal = call.service(Goals).set(
             owner_at(call),
             text,
             reach=reach_at(call),
@@ -47,7 +50,7 @@ def set_goal(
 @tool
 def end_goal(call: ToolContext, goal_id: Id, outcome: GoalOutcome) -> str:
     """End a goal that is reached or given up."""
-    goals, guard = call.tool_services.goals, call.activation.claim.guard
+    goals, guard = call.service(Goals), call.activation.claim.guard
     with refusals_as_tool_errors():
         goals.end(reach_at(call), goal_id, outcome, guard=guard)
     return f"goal {outcome}"
@@ -67,7 +70,7 @@ def set_plan(
     trigger = call.activation.run.trigger
     asked = trigger.type == "chat_message" and trigger.by_person
     with refusals_as_tool_errors():
-        plan = call.tool_services.plans.set(
+        plan = call.service(Plans).set(
             owner_at(call),
             name,
             instruction,
@@ -85,7 +88,7 @@ def set_plan(
         return "the plan is over"
     answer = f"plan set, next: {rfc3339(plan.next_at)} ({local_time(plan.next_at, plan.time_zone)})"
     reading = call.reading
-    ends = call.tool_services.quiet_times.end_of(
+    ends = call.service(QuietTimes).end_of(
         plan,
         plan.next_at,
         reading.snapshot,
@@ -105,7 +108,7 @@ def set_plan(
 def cancel_plan(call: ToolContext, name: PlanName) -> str:
     """Cancel one of your plans."""
     with refusals_as_tool_errors():
-        call.tool_services.plans.cancel(
+        call.service(Plans).cancel(
             reach_at(call), name, effect=effect_id(call.effect), guard=call.activation.claim.guard
         )
     return "plan canceled"

@@ -9,7 +9,8 @@ from skein.agent.tools.base import refusals_as_tool_errors, tool
 from skein.agent.tools.context import ToolContext, owner_at, reach_at
 from skein.models.memory.memory import Memory, MemoryKind
 from skein.services.common.quoting import quoted, quoted_id
-from skein.services.memory.memories import memory_id_of
+from skein.services.memory.memories import Memories, memory_id_of
+from skein.services.memory.search import MemorySearch
 
 MemoryText = Annotated[str, Field(min_length=1, max_length=10_000), TEXT]
 
@@ -26,7 +27,7 @@ def save_memory(
     """Save a fact for later conversations, as one clear sentence."""
     run = call.activation.run
     with refusals_as_tool_errors():
-        memory, known = call.tool_services.memories.add(
+        memory, known = call.service(Memories).add(
             owner_at(call),
             text,
             kind,
@@ -44,9 +45,7 @@ def save_memory(
 def forget_memory(call: ToolContext, memory_id: Id) -> str:
     """Forget a memory that is wrong or no longer wanted. search_memories gives ids."""
     with refusals_as_tool_errors():
-        call.tool_services.memories.forget(
-            reach_at(call), memory_id, guard=call.activation.claim.guard
-        )
+        call.service(Memories).forget(reach_at(call), memory_id, guard=call.activation.claim.guard)
     return "forgotten"
 
 
@@ -57,7 +56,7 @@ def search_memories(
     limit: Count = 10,
 ) -> str:
     """Search all your memories, beyond those shown."""
-    found = call.tool_services.memory_search.search(reach_at(call), query, limit=limit)
+    found = call.service(MemorySearch).search(reach_at(call), query, limit=limit)
     call.activation.add_items(found)
     return "\n".join(map(_row, found)) or "no memories found"
 

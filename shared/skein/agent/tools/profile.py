@@ -14,6 +14,7 @@ from skein.models.common.audience import may_change
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_id
 from skein.models.directory.profile_change import ProfileSource
+from skein.services.directory.users import Profiles
 from skein.services.items.store import NOT_FROM_HERE
 
 FieldName = Annotated[
@@ -43,7 +44,7 @@ def update_profile(
     if field not in allowed:
         raise Correctable(f"allowed fields: {', '.join(allowed) or 'nothing'}")
     try:
-        call.tool_services.profiles.set_field(
+        call.service(Profiles).set_field(
             run.tenant,
             person,
             field,

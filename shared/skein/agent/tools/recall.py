@@ -12,6 +12,7 @@ from skein.models.common.ownership import scopes_at
 from skein.services.chat_state.audience import scope_of
 from skein.services.recall.candidates import RecallRequest
 from skein.services.recall.layout import recalled_lines
+from skein.services.recall.search import Recall
 from skein.services.recall.time_phrases import seconds_of
 
 MAX_TOKENS = 2_000
@@ -36,7 +37,7 @@ def recall(
         last_at = seconds_of(to, zone, last=True) if to else None
     except ValueError:
         raise Correctable("from and to are dates such as 2026-02-18") from None
-    found = call.tool_services.recall().find(
+    found = call.service(Recall).find(
         RecallRequest(
             tenant=run.tenant,
             agent_id=run.agent_id,
@@ -46,7 +47,7 @@ def recall(
             readers=readers_of(call),
             query=query,
             tokens=MAX_TOKENS,
-            now=call.tool_services.clock.now(),
+            now=call.clock.now(),
             zone=zone,
             first_at=first_at,
             last_at=last_at,

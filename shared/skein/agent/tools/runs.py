@@ -13,7 +13,9 @@ from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.reason import Reason
 from skein.models.runs.run import Run, RunStatus
 from skein.services.common.quoting import quoted
+from skein.services.runs.completion import RunCompletion
 from skein.services.runs.disclosure import may_affect
+from skein.services.runs.queries import OwnRuns
 
 # The model is shown an example in place of the six values, which take 30 tokens.
 Status = Annotated[
@@ -30,7 +32,7 @@ def get_my_runs(
 ) -> str:
     """List your recent runs, with what you sent and did."""
     run = call.activation.run
-    runs = call.tool_services.own_runs.newest(
+    runs = call.service(OwnRuns).newest(
         run.tenant,
         run.agent_id,
         here=call.reading.chat,
@@ -54,13 +56,13 @@ def stop_run(call: ToolContext, run_id: Id) -> str:
         raise Correctable("this is the current run; end it with end_run")
     why = f"stopped by {run.id}"
     try:
-        other = call.tool_services.own_runs.get(
+        other = call.service(OwnRuns).get(
             run.tenant, run.agent_id, run_id, readers=call.reading.destination
         )
         if not may_affect(run, other.audience):
             raise Failed("a private run may stop only runs for the same people")
         if (other.status, other.error) != ("canceled", why):  # else an earlier attempt stopped it
-            call.tool_services.completion.cancel(
+            call.service(RunCompletion).cancel(
                 other, reason=Reason.STOPPED_BY_AGENT, error=why, guard=call.activation.claim.guard
             )
     except (NotFound, Conflict) as error:

@@ -31,7 +31,8 @@ from skein.models.common.storage import Write
 from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
 from skein.services.chat_state.audience import audience_of, destination_of
 from skein.services.chat_state.snapshot import ChatSnapshot
-from skein.services.chats.post_message import NewMessage
+from skein.services.chats.post_message import Chats, NewMessage
+from skein.services.replies.ask_and_wait import Questions
 from skein.services.runs.disclosure import check_post
 
 MessageText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), TEXT]
@@ -120,7 +121,7 @@ def _say(call: ToolContext, new: NewMessage) -> str:
         heard_by = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
         return (claim.guard,)
 
-    posted = call.tool_services.chats.post_message(new, extra_writes=extra_writes).message
+    posted = call.service(Chats).post_message(new, extra_writes=extra_writes).message
     sent = SentMessage(
         chat_id=posted.chat_id,
         seq=posted.seq,
@@ -132,7 +133,7 @@ def _say(call: ToolContext, new: NewMessage) -> str:
 
 
 def _ask(call: ToolContext, new: NewMessage) -> str:
-    asked = call.tool_services.questions.ask(
+    asked = call.service(Questions).ask(
         call.activation.claim,
         new,
         audience=_made_for(call),

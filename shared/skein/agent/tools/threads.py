@@ -23,7 +23,9 @@ from skein.models.workspace.document import Document
 from skein.models.workspace.skill import CORE
 from skein.models.workspace.thread import EndedThreadStatus, Thread, ThreadKind
 from skein.services.workspace import thread_changes as changes
+from skein.services.workspace.skills import Skills
 from skein.services.workspace.thread_changes import ThreadEdit
+from skein.services.workspace.threads import Threads
 
 SkillLabel = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=50), LINE
@@ -71,7 +73,7 @@ def create_thread(
     named = [Document.id_of(name) for name in documents or ()]
     owner, author = owner_at(call, *named), author_of(call)
     with refusals_as_tool_errors():
-        thread = call.tool_services.threads.create(
+        thread = call.service(Threads).create(
             owner,
             fields,
             reach=reach_at(call),
@@ -85,9 +87,7 @@ def create_thread(
 def switch_thread(call: ToolContext, thread_id: Id) -> str:
     """Make an open thread active, and read it, before you work on it."""
     with refusals_as_tool_errors():
-        thread = call.tool_services.threads.switch(
-            reach_at(call), thread_id, author=author_of(call)
-        )
+        thread = call.service(Threads).switch(reach_at(call), thread_id, author=author_of(call))
         if thread is None:
             raise NotFound("thread not found")
     call.activation.claim = call.activation.claim.with_run(active_thread_id=thread.id)
@@ -160,7 +160,7 @@ def end_thread(
     """End an open thread. It can't be opened again."""
     if outcome == "completed" and evidence is None:
         raise Correctable("evidence: required for a completed thread")
-    now = call.tool_services.clock.now()
+    now = call.clock.now()
     thread = _changed(
         call, thread_id, changes.ended(outcome, now, evidence=evidence, learned=learned)
     )
@@ -187,7 +187,7 @@ def _chosen(call: ToolContext, thread_id: str | None) -> str:
 def _changed(call: ToolContext, thread_id: str | None, change: ThreadEdit, *named: str) -> Thread:
     chosen = _chosen(call, thread_id)
     with refusals_as_tool_errors():
-        return call.tool_services.threads.change(
+        return call.service(Threads).change(
             reach_at(call), chosen, change, author=author_of(call, *named)
         )
 
@@ -202,19 +202,19 @@ def _added(
     """Render the documents and skills that were added to the active thread, as far as they fit."""
     if not _is_active(call, thread):
         return []
-    found = call.tool_services.threads.documents(reach_at(call), thread, documents)
+    found = call.service(Threads).documents(reach_at(call), thread, documents)
     call.activation.add_items(found.values())
     shown = [ShownDocument(name, found[name]) for name in documents]
     texts = _within(SHOWN_BYTES, lambda characters: "\n".join(texts_of(shown, characters)))
     return [
         *([texts] if texts else []),
-        *(skill_text(call.tool_services.skills.get(thread.tenant, name)) for name in skills),
+        *(skill_text(call.service(Skills).get(thread.tenant, name)) for name in skills),
     ]
 
 
 def _whole(call: ToolContext, thread: Thread) -> str:
     """Render a thread with documents as in a prompt, cut to 40,000 bytes if possible."""
-    found = call.tool_services.threads.documents(reach_at(call), thread, thread.documents)
+    found = call.service(Threads).documents(reach_at(call), thread, thread.documents)
     call.activation.add_items([thread, *found.values()])
     render = thread_text(thread, [ShownDocument(name, found[name]) for name in thread.documents])
     return _within(SHOWN_BYTES, render)
@@ -230,7 +230,7 @@ def _within(most_bytes: int, render: Callable[[int], str]) -> str:
 
 def _skills(call: ToolContext, thread: Thread) -> str:
     """Render the skills of a thread that fit, without `core`, which each prompt shows."""
-    chosen = call.tool_services.skills.selected(
+    chosen = call.service(Skills).selected(
         thread.tenant, bound=thread.bound_skills, mode=thread.mode, tags=thread.skill_tags
     )
     lines: list[str] = []
