@@ -10,7 +10,7 @@ from skein.models.common.ownership import Owner, Reach, owned_partition
 from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Query
 from skein.models.outbox.jobs import ErasureJob
-from skein.models.workspace.document import DocumentReach, Folder
+from skein.models.workspace.document import Document, DocumentReach, Folder
 from skein.services.workspace import thread_changes as changes
 from skein.services.workspace.document_edits import Author
 from tests.support.agents import COACH
@@ -212,7 +212,8 @@ def test_index_finds_items_in_scopes_of_others_that_rest_on_their_words() -> Non
     theirs = MadeFrom.messages(OPEN, 1, 1, [ZOE.id])
     bens = MadeFrom.messages(BENS, 1, 1, [BEN.id])
     scope = f"user:{BEN.id}"
-    for text, made in (("theirs", theirs), ("both", bens.joined(theirs)), ("bens", bens)):
+    named = ("Zoë Quill, as Ben says", bens)
+    for text, made in (("theirs", theirs), ("both", bens.joined(theirs)), ("bens", bens), named):
         owner = Owner(
             tenant=TENANT,
             agent_id=COACH.id,
@@ -223,7 +224,24 @@ def test_index_finds_items_in_scopes_of_others_that_rest_on_their_words() -> Non
         )
         world.app.goals.set(owner, text)
     erase(world)
-    assert kept_goals(world, scope) == {"bens"}
+    assert kept_goals(world, scope) == {"bens", "Zoë Quill, as Ben says"}
+
+
+def test_thread_of_another_person_stays_when_a_document_of_theirs_in_it_goes() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    write = ("write_document", {"name": "plan.md", "text": "Pears"})
+    create = ("create_thread", {"concern": "Ben's own", "documents": ["plan.md"]})
+    for who, call in ((ZOE, write), (BEN, create)):
+        world.model.script.extend([calls(call), calls("end_run")])
+        world.post("@Coach go on", who, chat_id=OPEN)
+        settle(world)
+    [thread] = world.app.threads.list(Reach(tenant=TENANT, agent_id=COACH.id)).items
+    assert thread.made_from.items == (Document.id_of("plan.md"),)
+    erase(world)
+    assert thread_ids(world) == [thread.id]
+    items = world.table.query(Query.under(owned_partition(TENANT, COACH.id, None), "DOC#")).items
+    assert items == ()
 
 
 def test_document_with_more_spans_than_fit_goes_with_one_of_its_many_writers() -> None:

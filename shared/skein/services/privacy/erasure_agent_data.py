@@ -132,7 +132,8 @@ class KeptEraser:
         items = [
             item for item in items_under(self._table, pk, "") if not item["sk"].startswith(NOT_KEPT)
         ]
-        going = _going(sweep, items)
+        shared = scope is None or scope in {f"chat:{chat_id}" for chat_id in sweep.chats}
+        going = _going(sweep, items, names=shared)
         sources = [thing.made_from for item in going if (thing := made_in(item))]
         self._rewind.before_erasing(sweep, agent_id, sources, first=scope is None)
         self._erase(sweep, items, going, touched(sweep.tenant, agent_id, scope))
@@ -141,7 +142,8 @@ class KeptEraser:
         """Erase items that a chat itself owns: documents and effects."""
         pk = chat_partition(sweep.tenant, chat_id)
         items = [item for prefix in OF_CHATS for item in items_under(self._table, pk, prefix)]
-        self._erase(sweep, items, _going(sweep, items), epoch_raised(sweep.tenant, chat_id))
+        going = _going(sweep, items, names=chat_id in sweep.chats)
+        self._erase(sweep, items, going, epoch_raised(sweep.tenant, chat_id))
 
     # ------------------------------------------------------------------ erasing
 
@@ -192,22 +194,30 @@ def _scopes(sweep: Sweep, agent_id: str, indexed: set[str | None]) -> list[str |
     return [*sorted({each for each in theirs | indexed if each is not None} - own), None]
 
 
-def _going(sweep: Sweep, items: Sequence[Item]) -> list[Item]:
-    """Return the items that rest on the person's words, and those made from such items."""
-    things = {item["sk"]: made_in(item) for item in items}
-    keys = {item["sk"] for item in items if _is_to_go(sweep, item, things[item["sk"]])}
-    gone = {thing.id for sk, thing in things.items() if sk in keys and thing is not None}
-    for sk, thing in things.items():
-        if thing is not None and not gone.isdisjoint(thing.made_from.items):
-            keys.add(sk)
-    return [item for item in items if item["sk"] in keys]
+def _going(sweep: Sweep, items: Sequence[Item], *, names: bool) -> list[Item]:
+    """Return the items that rest on the person's words, after those made from such items alone.
 
+    In this order, a deletion that a crash interrupts finds the same items again.
 
-def _is_to_go(sweep: Sweep, item: Item, thing: MadeItem | None) -> bool:
-    """Return whether an item rests on the person's words, names them, or is for them.
-
-    An operator's item never goes for a name.
+    Args:
+        names: Whether items that name the person go, too; operators' items never do.
     """
+    things = {item["sk"]: made_in(item) for item in items}
+    going = [item for item in items if _is_to_go(sweep, item, things[item["sk"]], names=names)]
+    gone = {thing.id for item in going if (thing := things[item["sk"]])}
+    alone = {
+        sk
+        for sk, thing in things.items()
+        if thing and not thing.made_from.spans and not gone.isdisjoint(thing.made_from.items)
+    }
+    return [
+        *(item for item in items if item["sk"] in alone),
+        *(item for item in going if item["sk"] not in alone),
+    ]
+
+
+def _is_to_go(sweep: Sweep, item: Item, thing: MadeItem | None, *, names: bool) -> bool:
+    """Return whether an item rests on the person's words, is for them, or names them."""
     if EFFECT.holds(item):
         return _is_spent(sweep, item)
     ids, audience = sweep.subject.ids, item.get("audience")
@@ -219,7 +229,7 @@ def _is_to_go(sweep: Sweep, item: Item, thing: MadeItem | None) -> bool:
         return True
     if any(_is_made_there(sweep, erased, thing) for erased in sweep.chats.values()):
         return True
-    return not thing.by_operator and sweep.names_them(*thing.texts)
+    return names and not thing.by_operator and sweep.names_them(*thing.texts)
 
 
 def _is_made_there(sweep: Sweep, erased: ErasedChat, thing: MadeItem) -> bool:
