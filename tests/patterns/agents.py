@@ -16,7 +16,7 @@ from skein.services.runs.queries import OwnRuns
 from skein.services.workspace.document_edits import Revision
 from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
-from tests.patterns.worlds import HUSAM, claimed, direct, group
+from tests.patterns.worlds import HUSAM, claimed, direct, group, threaded
 from tests.support.builders import LINE, PHONE, TENANT, World
 from tests.support.sms import Texting
 
@@ -182,7 +182,7 @@ def _direct_chats(meter: Meter) -> None:
 
 @patterns.named("list a tenant's chats")
 def _list_tenant_chats(meter: Meter) -> None:
-    world = group()
+    world = threaded(group())
     with meter(world):
         world.app.views.tenant_chats(TENANT)
 
@@ -402,7 +402,7 @@ def _transcript(meter: Meter) -> None:
 
 @patterns.named("count a tenant's waiting work")
 def _backlog(meter: Meter) -> None:
-    world = group()
+    world = threaded(group())
     claimed(world)
     with meter(world):
         world.app.backlogs.of_tenant(TENANT)
