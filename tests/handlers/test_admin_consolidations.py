@@ -5,7 +5,7 @@ import json
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.memory.consolidation import HISTORY as CONSOLIDATION_HISTORY
+from skein.models.memory.records import HISTORY as CONSOLIDATION_HISTORY
 from skein.services.common.pagination import RowCursor
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World, bot, person
@@ -93,7 +93,7 @@ def test_consolidate_request_that_is_not_allowed_is_refused(world: World, admin:
     assert admin.get("/v1/chats/chat_gone/consolidations").status == 404
     assert operator(world, tenant="other").get(HISTORY).status == 404
     assert admin.get(HISTORY, cursor="x").status == 400
-    beside = RowCursor(of="consolidations", after="MSG#000000000009").encode()
+    beside = RowCursor(of="owned", after="MSG#000000000009").encode()
     assert admin.get(HISTORY, cursor=beside).status == 400
     world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     assert admin.post(NOW, {}).status == 409

@@ -20,8 +20,7 @@ from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Item, Key, Put, Update
 from skein.models.directory.profile_change import ProfileSource
-from skein.models.memory.consolidation import ConsolidationRecord
-from skein.models.memory.reflection import ReflectionRecord
+from skein.models.memory.records import ConsolidationRecord, ReflectionRecord
 from skein.models.outbox.jobs import RecallJob
 from skein.models.summaries.summary import Summary
 from skein.models.workspace.document import Document, DocumentReach, Folder

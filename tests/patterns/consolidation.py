@@ -132,4 +132,4 @@ def _history(meter: Meter) -> None:
     world = spoken(hours=7)
     consolidate(world)
     with meter(world):
-        world.app.consolidation_requests.history(TENANT, "chat_1")
+        world.app.background_records.of_chat(TENANT, "chat_1")

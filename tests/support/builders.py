@@ -25,8 +25,8 @@ from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
 from skein.models.directory.user import User
-from skein.models.memory.consolidation import ConsolidationRecord
 from skein.models.memory.memory import Memory
+from skein.models.memory.records import ConsolidationRecord
 from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import (
     ConsolidationJob,

@@ -41,7 +41,7 @@ from skein.services.live.connections import LiveConnections
 from skein.services.live.pushes import Pushes
 from skein.services.live.tickets import LiveTickets
 from skein.services.memory.consolidation import ConsolidationTask
-from skein.services.memory.history import ConsolidationRequests, ReflectionViews
+from skein.services.memory.history import BackgroundRecords, ConsolidationRequests
 from skein.services.memory.memories import Memories
 from skein.services.memory.reflection import ReflectionTask
 from skein.services.outbox.background_scanner import BackgroundScanner
@@ -131,7 +131,7 @@ class AllServices(App):
     recall_rebuilds: RecallRebuilds
     recall_worker: RecallWorker
     reflection: ReflectionTask
-    reflection_views: ReflectionViews
+    background_records: BackgroundRecords
     remembered_tokens: RememberedTokens
     replays: Replays
     run_views: RunViews

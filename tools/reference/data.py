@@ -16,7 +16,7 @@ from skein.models.config import overrides
 from skein.models.delivery import delivery
 from skein.models.directory import address_index, agent, line, name_index, user, webhook_service
 from skein.models.live import connection
-from skein.models.memory import consolidation, memory, reflection
+from skein.models.memory import memory, records
 from skein.models.outbox import due
 from skein.models.planning import goal, plan
 from skein.models.privacy import audit, erasure, registered_erasure
@@ -182,8 +182,8 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         ),
         "`Consolidation`": Row(Consolidation.key_of(TENANT, CHAT), Consolidation),
         "`ConsolidationRecord`": Row(
-            consolidation.ConsolidationRecord.key_of(TENANT, CHAT, "{record}"),
-            consolidation.ConsolidationRecord,
+            records.ConsolidationRecord.key_of(TENANT, CHAT, "{record}"),
+            records.ConsolidationRecord,
         ),
     },
     "Runs": {
@@ -223,8 +223,8 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "journal entry": Row(_memory_key("journal"), memory.Memory),
         "memory that has ended": Row(_memory_key("core", status="superseded"), memory.Memory),
         "`ReflectionRecord`": Row(
-            reflection.ReflectionRecord.key_of(TENANT, AGENT, None, "{record}"),
-            reflection.ReflectionRecord,
+            records.ReflectionRecord.key_of(TENANT, AGENT, None, "{record}"),
+            records.ReflectionRecord,
         ),
         "document": Row(_named_document(OWN_FOLDER.key("plan.md")), document.Document),
         "pinned documents": Row(OWN_FOLDER.pins_key, document.PinnedDocuments),

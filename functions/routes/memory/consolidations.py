@@ -24,7 +24,7 @@ def list_consolidations(
     chat_id: ChatId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> ConsolidationPage:
     """The list includes failures. Records are stored for 90 days and contain no memories."""
-    page = services().consolidation_requests.history(
+    page = services().background_records.of_chat(
         router.caller.tenant, chat_id, limit=limit, cursor=cursor
     )
     return ConsolidationPage.of(page)

@@ -21,5 +21,5 @@ def list_reflections(
 ) -> ReflectionPage:
     """The list includes failures. Records are kept for 90 days."""
     reach = in_scope(router.caller, agent_id, user_id, chat_id)
-    page = services().reflection_views.list(reach, limit=limit, cursor=cursor)
+    page = services().background_records.of_agent(reach, limit=limit, cursor=cursor)
     return ReflectionPage.of(page)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from skein.services.directory.users import Users
     from skein.services.inbound.service_webhooks import WebhookServices
     from skein.services.live.tickets import LiveTickets
-    from skein.services.memory.history import ConsolidationRequests, ReflectionViews
+    from skein.services.memory.history import BackgroundRecords, ConsolidationRequests
     from skein.services.memory.memories import Memories
     from skein.services.outbox.backlogs import Backlogs
     from skein.services.outbox.dispatch import Dispatch
@@ -109,7 +109,7 @@ class ApiServices:
 
     @property
     def consolidation_requests(self) -> ConsolidationRequests:
-        """The service by which operators request and view consolidations."""
+        """The service by which operators request consolidations."""
         from skein.services.memory.history import ConsolidationRequests
 
         return self.app.get(ConsolidationRequests)
@@ -290,11 +290,11 @@ class ApiServices:
         return self.app.get(Replays)
 
     @property
-    def reflection_views(self) -> ReflectionViews:
-        """The service by which operators view reflections."""
-        from skein.services.memory.history import ReflectionViews
+    def background_records(self) -> BackgroundRecords:
+        """The service by which operators view consolidations and reflections."""
+        from skein.services.memory.history import BackgroundRecords
 
-        return self.app.get(ReflectionViews)
+        return self.app.get(BackgroundRecords)
 
     @property
     def manual_trigger(self) -> ManualTrigger:

@@ -89,7 +89,7 @@ def test_a_list_takes_no_other_lists_cursor() -> None:
         ChatsCursor.decode(of_users)
 
 
-@pytest.mark.parametrize("name", ["owned", "runs", "consolidations"])
+@pytest.mark.parametrize("name", ["owned", "runs", "erasures"])
 def test_a_cursor_of_one_list_is_no_cursor_of_another(name: ListName) -> None:
     text = RowCursor(of=name, after="a").encode()
     assert RowCursor.key_in(text, name) == "a"

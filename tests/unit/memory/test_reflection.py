@@ -13,7 +13,7 @@ from skein.models.common.ownership import Owner, Reach
 from skein.models.common.provenance import NO_AUTHORS, Authors, MadeFrom
 from skein.models.common.storage import Put
 from skein.models.memory.memory import JOURNAL_DAYS, Memory, MemoryKind
-from skein.models.memory.reflection import ReflectionRecord
+from skein.models.memory.records import ReflectionRecord
 from skein.models.outbox.jobs import ReflectionJob
 from skein.settings import Settings
 from tests.support.builders import TENANT, World
@@ -83,7 +83,7 @@ def core(world: World, scope: str | None = None) -> list[str]:
 
 def records(world: World, scope: str | None = None) -> tuple[ReflectionRecord, ...]:
     reach = Reach(tenant=TENANT, agent_id="agt_a", scopes=(scope,))
-    return world.app.reflection_views.list(reach).items
+    return world.app.background_records.of_agent(reach).items
 
 
 def reflect(world: World, scope: str | None = None) -> None:

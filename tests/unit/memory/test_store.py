@@ -11,8 +11,8 @@ from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Page, Put, Query
-from skein.models.memory.consolidation import KeptCounts
 from skein.models.memory.memory import JOURNAL_DAYS, Memory
+from skein.models.memory.records import KeptCounts
 from skein.services.common.text_search import EmbeddingCache
 from skein.services.memory import store as remembering
 from skein.services.memory.search import MemorySearch

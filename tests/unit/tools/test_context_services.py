@@ -43,7 +43,7 @@ NOT_FOR_TOOLS = {
     "preview": "operators look at prompts",
     "rate_limiter": "it limits what people post",
     "reason_views": "operators ask why there is no answer",
-    "reflection_views": "operators look at reflections",
+    "background_records": "operators look at consolidations and reflections",
     "replays": "operators repeat a prompt with edits",
     "run_views": "it shows operators runs; an agent reads own_runs",
     "setting_sources": "operators see where each setting comes from",

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from skein.models.api.base import Id, IdOfAgent, IdOfChat, Page, Resource
 from skein.models.common.base import Instant
-from skein.models.memory.consolidation import ConsolidationRecord
+from skein.models.memory.records import ConsolidationRecord
 from skein.models.runs.completion import TokenUsage
 
 

@@ -1,7 +1,6 @@
 """Define memories and records of consolidation and reflection."""
 
 __all__ = [
-    "consolidation",
     "memory",
-    "reflection",
+    "records",
 ]

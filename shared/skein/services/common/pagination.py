@@ -226,12 +226,14 @@ def list_partition(
     *,
     limit: int,
     cursor: str | None,
+    newest_first: bool = False,
 ) -> Listing[Shown]:
     """List a page of a partition's items, by sort key prefix and sort key.
 
     Args:
         sections: The prefixes of the sort keys, in the order of the list.
         read: Parses an item; returns None for an item that may not be shown.
+        newest_first: Whether to read each section from its highest sort key down.
 
     Raises:
         Invalid: The cursor does not belong to this list.
@@ -247,8 +249,16 @@ def list_partition(
     for prefix in left:
         if len(items) > limit:
             break
-        first = after if after is not None and after.startswith(prefix) else prefix
-        page = table.query(Query(partition, first=first, last=f"{prefix}~", limit=limit + 2))
+        bound = after if after is not None and after.startswith(prefix) else None
+        first, last_of = (prefix, bound) if newest_first else (bound or prefix, None)
+        query = Query(
+            partition,
+            first=first,
+            last=last_of or f"{prefix}~",
+            limit=limit + 2,
+            newest_first=newest_first,
+        )
+        page = table.query(query)
         items.extend(item for item in page.items if item["sk"] != after)
     things = [(item["sk"], thing) for item in items[:limit] if (thing := read(item)) is not None]
     page_of = fitting(thing for _, thing in things)

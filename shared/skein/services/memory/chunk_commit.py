@@ -25,8 +25,8 @@ from skein.models.common.storage import (
     all_of,
 )
 from skein.models.directory.user import User
-from skein.models.memory.consolidation import ConsolidationRecord, KeptCounts
 from skein.models.memory.memory import Memory
+from skein.models.memory.records import ConsolidationRecord, KeptCounts
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.background.engine import Failure, Overtaken, TooMuch

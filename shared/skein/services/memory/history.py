@@ -1,28 +1,30 @@
 """Operators' view of consolidation and reflection: request a consolidation, list the records."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from typing import TypeVar
 
-from skein.errors import Conflict, Invalid
+from skein.errors import Conflict
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.base import Value, rfc3339
 from skein.models.common.ownership import Reach
-from skein.models.common.storage import Is, Item, Query, Update
-from skein.models.memory.consolidation import ConsolidationRecord
-from skein.models.memory.reflection import HISTORY_DAYS, REFLECTED, ReflectionRecord
+from skein.models.common.storage import Is, Item, Update
+from skein.models.memory.records import (
+    CONSOLIDATED,
+    REFLECTED,
+    BackgroundRecord,
+    ConsolidationRecord,
+    ReflectionRecord,
+)
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_chat, read_snapshot
 from skein.services.common.optimistic import optimistic
-from skein.services.common.pagination import (
-    DEFAULT_PAGE,
-    FOREIGN,
-    Listing,
-    RowCursor,
-    list_partition,
-)
+from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
 from skein.services.memory.consolidation_schedule import wanted
 from skein.services.outbox.dispatch import Dispatch
+
+Record = TypeVar("Record", bound=BackgroundRecord)
 
 
 class RequestedConsolidation(Value):
@@ -40,7 +42,7 @@ class RequestedConsolidation(Value):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolidationRequests:
-    """Requests and records of the consolidation of chats."""
+    """Requests of operators to consolidate chats."""
 
     table: Table
     clock: Clock
@@ -77,49 +79,38 @@ class ConsolidationRequests:
             )
         return RequestedConsolidation(chat_id=chat_id, to_seq=chat.last_seq, agents=agents)
 
-    def history(
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackgroundRecords:
+    """Records of the last 90 days of background work on memories."""
+
+    table: Table
+    clock: Clock
+
+    def of_chat(
         self, tenant: str, chat_id: str, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[ConsolidationRecord]:
-        """List a chat's consolidation records of the last 90 days, by page, newest first.
+        """List the consolidations of a chat, by page, newest first.
 
         Raises:
             NotFound: The chat does not exist.
             Invalid: The cursor does not belong to this list.
         """
         chat = read_chat(self.table, tenant, chat_id)
-        first = ConsolidationRecord.key_of(tenant, chat_id, "").sk
-        after = RowCursor.key_in(cursor, "consolidations")
-        if after is not None and not after.startswith(first):
-            raise Invalid(FOREIGN)  # the partition also holds messages, runs and more
-        page = self.table.query(
-            Query(
-                chat.key.pk,
-                first=first,
-                last=after or f"{first}~",
-                limit=limit + 2,
-                newest_first=True,
-            )
+        return list_partition(
+            self.table,
+            chat.key.pk,
+            [CONSOLIDATED],
+            self._kept(ConsolidationRecord),
+            limit=limit,
+            cursor=cursor,
+            newest_first=True,
         )
-        items = [item for item in page.items if item["sk"] != after]
-        records = [ConsolidationRecord.from_item(item) for item in items[:limit]]
-        now = self.clock.now()
-        shown = tuple(record for record in records if record.expires_at > now)
-        last = records[-1].key.sk if len(items) > limit else None
-        following = RowCursor(of="consolidations", after=last) if last else None
-        return Listing(shown, following.encode() if following else None)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReflectionViews:
-    """Records of the agents' reflections."""
-
-    table: Table
-    clock: Clock
-
-    def list(
+    def of_agent(
         self, reach: Reach, *, limit: int = DEFAULT_PAGE, cursor: str | None = None
     ) -> Listing[ReflectionRecord]:
-        """List a partition's reflection records of the last 90 days, by page, oldest first.
+        """List the reflections of an agent's partition, by page, oldest first.
 
         Args:
             reach: The agent and the partition; only the first scope is used.
@@ -128,12 +119,17 @@ class ReflectionViews:
         Raises:
             Invalid: The cursor does not belong to this list.
         """
-        since = self.clock.now() - timedelta(days=HISTORY_DAYS)
-
-        def read(item: Item) -> ReflectionRecord | None:
-            record = ReflectionRecord.from_item(item)
-            return record if record.at > since else None
-
+        read = self._kept(ReflectionRecord)
         return list_partition(
             self.table, reach.partition, [REFLECTED], read, limit=limit, cursor=cursor
         )
+
+    def _kept(self, kind: type[Record]) -> Callable[[Item], Record | None]:
+        """Return a function that parses a record; None for one that has expired."""
+        now = self.clock.now()
+
+        def read(item: Item) -> Record | None:
+            record = kind.from_item(item)
+            return record if record.expires_at > now else None
+
+        return read

@@ -20,7 +20,7 @@ from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Is, Missing, Put, Update, Write, all_of
 from skein.models.directory.agent import Agent
 from skein.models.memory.memory import REFLECTION_LEAD, Memory
-from skein.models.memory.reflection import ReflectionRecord
+from skein.models.memory.records import ReflectionRecord
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ReflectionJob
 from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage

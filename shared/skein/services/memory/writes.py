@@ -13,8 +13,8 @@ from typing import NamedTuple
 from skein.models.common.audience import may_change
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Missing, Put, Update, Write
-from skein.models.memory.consolidation import KeptCounts
 from skein.models.memory.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind
+from skein.models.memory.records import KeptCounts
 from skein.ports import Ids
 from skein.services.items.store import replaced
 

@@ -31,7 +31,7 @@ from skein.models.common.storage import (
 )
 from skein.models.directory.agent import PERMITS
 from skein.models.memory.memory import Memory
-from skein.models.memory.reflection import REFLECTED
+from skein.models.memory.records import REFLECTED
 from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.models.privacy.erasure import ErasedChat

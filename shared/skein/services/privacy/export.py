@@ -30,7 +30,7 @@ from skein.models.common.storage import Item, Key, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.user import User
 from skein.models.memory.memory import Memory
-from skein.models.memory.reflection import REFLECTED
+from skein.models.memory.records import REFLECTED
 from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
 from skein.models.workspace.thread import ACTIVE_THREAD, Thread
 from skein.ports import Clock, Table

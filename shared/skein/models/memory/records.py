@@ -1,0 +1,113 @@
+"""Records of background work on memories, for operators: consolidations and reflections."""
+
+from datetime import datetime, timedelta
+
+from skein.models.chats.chat import chat_partition
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.runs.completion import TokenUsage
+
+HISTORY = timedelta(days=90)  # how long records are kept
+CONSOLIDATED = SortKeyPrefix("CONSOLIDATED#")
+REFLECTED = SortKeyPrefix("REFLECTED#")
+
+
+class BackgroundRecord(Stored):
+    """The record of one question of a background task, without anybody's words.
+
+    Attributes:
+        usage: The tokens of the question, and of earlier ones that led to it.
+        failure: Why the question led to nothing; None if it succeeded.
+    """
+
+    tenant: Tenant
+    agent_id: Identifier
+    id: Identifier
+    usage: TokenUsage = TokenUsage()
+    failure: str | None = None
+    at: Instant
+
+    @property
+    def expires_at(self) -> datetime:
+        """When the record expires."""
+        return self.at + HISTORY
+
+    def to_item(self) -> Item:
+        """Return the record as table attributes; the record expires."""
+        return self.attributes() | {"expires_at": int(self.expires_at.timestamp())}
+
+
+class KeptCounts(Value):
+    """Counts of the memories that a chunk gave.
+
+    Attributes:
+        core: How many core memories were stored.
+        journal: How many journal entries were stored.
+        superseded: How many older memories were superseded.
+        doubles: How many memories were not stored, because the agent already had the same one.
+        profile: How many fields of the person's profile were set.
+    """
+
+    core: int = 0
+    journal: int = 0
+    superseded: int = 0
+    doubles: int = 0
+    profile: int = 0
+
+
+class ConsolidationRecord(BackgroundRecord):
+    """The record of consolidating one chunk of a chat for one agent.
+
+    Attributes:
+        id: `con_<ulid>`.
+        from_seq: The first message of the chunk.
+        to_seq: The last message of the chunk.
+        messages: How many people's and agents' messages the chunk held.
+        passed_over: Whether the model was not asked, because nobody who was present for the chunk
+            is still in the chat.
+    """
+
+    chat_id: Identifier
+    from_seq: int
+    to_seq: int
+    messages: int
+    kept: KeptCounts = KeptCounts()
+    passed_over: bool = False
+
+    @staticmethod
+    def key_of(tenant: str, chat_id: str, record_id: str) -> Key:
+        """Return the key of a record; keys sort by time."""
+        return Key(chat_partition(tenant, chat_id), f"{CONSOLIDATED}{record_id}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this record."""
+        return self.key_of(self.tenant, self.chat_id, self.id)
+
+
+class ReflectionRecord(BackgroundRecord):
+    """The record of one model call that decided about journal entries.
+
+    The record holds the ids of the memories, not their text.
+
+    Attributes:
+        id: `ref_<ulid>`.
+        scope: The scope of the journal entries; see `owned_partition`.
+        considered: The ids of the journal entries that the model was asked about.
+        promoted: The ids of the core memories that were made from some of them.
+    """
+
+    scope: str | None = None
+    considered: tuple[Identifier, ...]
+    promoted: tuple[Identifier, ...] = ()
+
+    @staticmethod
+    def key_of(tenant: str, agent_id: str, scope: str | None, record_id: str) -> Key:
+        """Return the key of a record; keys sort by time."""
+        return Key(owned_partition(tenant, agent_id, scope), f"{REFLECTED}{record_id}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this record."""
+        return self.key_of(self.tenant, self.agent_id, self.scope, self.id)
