@@ -1,15 +1,17 @@
 """The one door by which messages enter chats."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from pydantic import ValidationError
 
 from skein.errors import Conflict, ExtraWriteFailed, NotFound, Unprocessable
 from skein.models.common.address import Route, sms_route
-from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Check, Exists, Key, Update
+from skein.models.common.storage import Check, Exists, Key, Update, Write
 from skein.models.outbox.jobs import DeliveryJob, RunJob, UpkeepJob
 from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
@@ -209,6 +211,29 @@ def test_no_text_leaves_a_group_or_reaches_someone_who_opted_out() -> None:
     world.post("START", HUSAM, chat_id="chat_2", kind="keyword", route=ADDRESS, opted_out=False)
     world.post("Hi again!", bot(), chat_id="chat_2")
     assert len(world.deliveries("chat_2")) == 1
+
+
+@pytest.mark.parametrize(("word", "stopped"), [("STOP", True), ("START", False)])
+def test_keyword_counts_although_the_carrier_reports_an_opt_out_meanwhile(
+    word: str, *, stopped: bool
+) -> None:
+    world = World()
+    world.chat(HUSAM, bot(), kind="direct", visibility="private", route=ADDRESS)
+    reported = {"opt_outs": {"sms": rfc3339(NOON - timedelta(minutes=1))}}
+    key = world.membership(HUSAM).key
+    transact = world.table.transact
+
+    def late(writes: Sequence[Write]) -> None:
+        world.table.transact = transact  # type: ignore[method-assign]
+        world.table.write(Update(key, set=reported))
+        transact(writes)
+
+    world.table.transact = late  # type: ignore[method-assign]
+    posted = world.post(word, HUSAM, kind="keyword", route=ADDRESS, opted_out=stopped)
+    retried_at = posted.message.created_at
+    assert retried_at > NOON
+    assert world.membership(HUSAM).opt_outs == ({"sms": retried_at} if stopped else {})
+    assert world.texts() == [word]
 
 
 def test_an_agents_message_at_the_end_of_a_chain_is_stored_and_wakes_nobody() -> None:
