@@ -84,7 +84,7 @@ def test_long_list_shows_the_items_that_fit_and_the_number_of_others(
     texts: list[str], limit: int
 ) -> None:
     lines = [f"  - {json.dumps(text)}" for text in texts]
-    section = listing("GOALS", lines, limit, tokens(), priority=1)
+    section = listing("GOALS", lines, limit, tokens())
     assert section.tokens == tokens().count(f"{section.text}\n\n")
     head, *shown = section.text.split("\n")
     assert head == "GOALS:"

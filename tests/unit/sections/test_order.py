@@ -9,13 +9,16 @@ from types import ModuleType
 from skein.agent import sections
 from skein.agent.prompt.reading import SectionItems
 from skein.agent.prompt.section import Section, SectionInput
-from skein.agent.sections.order import ITEMS, STABLE, VOLATILE
+from skein.agent.sections.order import GIVE_WAY, ITEMS, STABLE, VOLATILE
 from skein.agent.sections.recalled import RecalledMessages
+from skein.models.api.inspection import PROVENANCES
+from skein.models.runs.step import HISTORY
 
 MODULES = [
     import_module(f"{sections.__name__}.{module.name}")
     for module in iter_modules(sections.__path__)
 ]
+WHOLE = {"INSTRUCTIONS", "ACTIVE CHAT", "CONVERSATION", "TODAY", "NOW", HISTORY}
 OWN_CALLS = {
     RecalledMessages
 }  # the reader makes them itself, because their calls run beside others
@@ -40,6 +43,13 @@ def test_each_section_is_in_the_order_of_the_prompt_once() -> None:
     missing = {str(each) for each in written if each not in placed}
     assert not missing, f"add {missing} to STABLE or VOLATILE of skein/agent/sections/order.py"
     assert len(placed) == len(set(placed)) == len(written)
+
+
+def test_each_section_gives_way_or_stays_whole() -> None:
+    """The history gives way first, and the builder cuts it."""
+    given_way = [name for names in GIVE_WAY for name in names]
+    assert len(given_way) == len(set(given_way))
+    assert {*given_way, *WHOLE} == PROVENANCES.keys(), "place the section in GIVE_WAY or in WHOLE"
 
 
 def test_items_of_each_section_are_read() -> None:

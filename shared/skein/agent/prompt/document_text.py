@@ -16,7 +16,6 @@ from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted
 
 DOCUMENTS_SHARE = 3  # documents take at most a third of the prompt
-DOCUMENTS_GIVE_WAY = 0  # documents are shortened first; see `Section.priority`
 SHOWN_CHARACTERS = 10_000  # of one document, in a prompt or in one tool result
 STEPS = (5_000, 2_500, 1_200, 600, 300, 100, 0)  # characters per document when room is short
 
@@ -110,7 +109,7 @@ def documents_section(
             size = counter.count(text + SEPARATOR)
             if size <= tokens:
                 break
-        return Section(name, text, size, DOCUMENTS_GIVE_WAY, shorter, entries=entries)
+        return Section(name, text, size, shorter, entries=entries)
 
     documents = (each.document for each in shown if each.document is not None)
     entries = tuple(EntryProvenance.of_item(name, "document", each.id, each) for each in documents)

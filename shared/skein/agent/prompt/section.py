@@ -16,7 +16,6 @@ from skein.models.runs.run import PromptMark, Run
 from skein.ports import TokenCounter
 
 SEPARATOR = "\n\n"
-FIXED = 100  # the priority of sections that are never shortened
 LIST_SHARE = 5  # a list takes at most a fifth of the prompt's tokens
 SUMMARY_SHARE = 3  # a summary takes at most a third of the history's limit
 
@@ -115,7 +114,6 @@ class Section:
         name: The name in capitals, as in the text.
         text: The whole section, including its name.
         tokens: The exact size, including the blank line after the section.
-        priority: Sections with the lowest priority are shortened first when a prompt is too long.
         shorter: Renders the section again in at most so many tokens, or in as few as possible.
         marks: Marks on the run about how the section came about, for operators.
         entries: Where the entries of the section come from, for operators.
@@ -124,7 +122,6 @@ class Section:
     name: str
     text: str
     tokens: int
-    priority: int = FIXED
     shorter: Callable[[int], "Section"] | None = field(default=None, compare=False)
     marks: tuple[PromptMark, ...] = ()
     entries: tuple[EntryProvenance, ...] = ()
@@ -154,7 +151,6 @@ def around(
     frame: Frame,
     counter: TokenCounter,
     *,
-    priority: int,
     least: int = 0,
     gap: str = " ",
 ) -> Section:
@@ -163,7 +159,6 @@ def around(
     Args:
         text: The text that may be cut.
         frame: Renders the whole section around the text.
-        priority: See `Section`.
         least: The tokens that the section keeps when it is shortened.
         gap: What separates the mark of a cut from the text.
     """
@@ -173,14 +168,12 @@ def around(
 
     def shorter(tokens: int) -> Section:
         shown = shortened(text, ended, max(tokens, least), counter, gap=gap)
-        return Section(name, frame(shown), counter.count(ended(shown)), priority, shorter)
+        return Section(name, frame(shown), counter.count(ended(shown)), shorter)
 
-    return Section(name, frame(text), counter.count(ended(text)), priority, shorter)
+    return Section(name, frame(text), counter.count(ended(text)), shorter)
 
 
-def listing(
-    name: str, lines: Sequence[str], limit: int, counter: TokenCounter, *, priority: int
-) -> Section:
+def listing(name: str, lines: Sequence[str], limit: int, counter: TokenCounter) -> Section:
     """Make a section of as many lines as fit.
 
     A last line states the number of lines that were left out.
@@ -190,11 +183,10 @@ def listing(
 
     Args:
         lines: The lines without line breaks, most important first.
-        priority: See `Section`.
     """
 
     def shorter(tokens: int) -> Section:
-        return listing(name, lines, tokens, counter, priority=priority)
+        return listing(name, lines, tokens, counter)
 
     shown: list[str] = [f"{name}:"]
     size = counter.count(f"{name}:\n")
@@ -209,7 +201,7 @@ def listing(
             break
         shown.append(line)
         size += needed
-    return Section(name, "\n".join(shown), size, priority, shorter)
+    return Section(name, "\n".join(shown), size, shorter)
 
 
 def _more(missing: int) -> str:
@@ -221,19 +213,3 @@ def closing(section: Section, counter: TokenCounter) -> Section:
     last = section.text.rsplit("\n", 1)[-1]
     surplus = counter.count(last + SEPARATOR) - counter.count(last)
     return replace(section, tokens=section.tokens - surplus)
-
-
-def arranged(sections: Sequence[Section], tokens_left: int) -> list[Section]:
-    """Shorten sections until all of them fit into `tokens_left` tokens, and keep their order.
-
-    Sections with the lowest priority are shortened first, each as far as needed or possible.
-    """
-    size = sum(section.tokens for section in sections)
-    kept = list(sections)
-    for position in sorted(range(len(kept)), key=lambda position: kept[position].priority):
-        if size <= tokens_left:
-            break
-        whole = kept[position]
-        kept[position] = whole.within(max(whole.tokens - (size - tokens_left), 0))
-        size += kept[position].tokens - whole.tokens
-    return kept

@@ -13,7 +13,6 @@ from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted
 
 UTC = "UTC"
-IDENTITY_GIVES_WAY = 6  # see `Section.priority`
 ENTER_CHAT = "enter_chat"
 
 
@@ -30,7 +29,7 @@ def identity_of(agent: Agent, counter: TokenCounter) -> Section:
         return f"{head}\n\n{words}" if words else head
 
     words = agent.system_prompt.strip()
-    return around("IDENTITY", words, frame, counter, priority=IDENTITY_GIVES_WAY)
+    return around("IDENTITY", words, frame, counter)
 
 
 def active_chat(given: SectionInput) -> Section | None:

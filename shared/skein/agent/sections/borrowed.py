@@ -23,7 +23,6 @@ from skein.prompts import render
 from skein.services.common.quoting import quoted
 
 BORROWED_SHARE = 3  # borrowed context takes at most a third of the prompt
-BORROWED_GIVES_WAY = 4  # see `Section.priority`
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def borrowed_context(given: SectionInput) -> Section | None:
         head = ["BORROWED CONTEXT:", source, f"  {render('borrowed_note')}"]
         text = "\n".join([*head, *more, *quotes[oldest:]])
         size = counter.count(text + SEPARATOR)
-        return Section("BORROWED CONTEXT", text, size, BORROWED_GIVES_WAY, shorter, entries=entries)
+        return Section("BORROWED CONTEXT", text, size, shorter, entries=entries)
 
     def shorter(tokens: int) -> Section:
         fitting = (made for n in range(len(quotes)) if (made := without(n)).tokens <= tokens)

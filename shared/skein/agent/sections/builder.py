@@ -21,7 +21,6 @@ from skein.agent.prompt.section import (
     Section,
     SectionInput,
     arguments_of,
-    arranged,
     closing,
 )
 from skein.agent.sections.history import (
@@ -33,7 +32,7 @@ from skein.agent.sections.history import (
     summed_up,
     timeline,
 )
-from skein.agent.sections.order import STABLE, VOLATILE
+from skein.agent.sections.order import GIVE_WAY, STABLE, VOLATILE
 from skein.agent.sections.participants import names_in
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.provenance import MAX_ENTRIES
@@ -95,7 +94,7 @@ class PromptBuilder:
         summary = _size_of(stable, "CONVERSATION SUMMARY")
         limit = reading.config.effective.max_context_tokens - summary - around
         least = min(total(entries), tokens_left // HISTORY_SHARE, limit) + around
-        parts = arranged([*stable, *volatile], tokens_left - least)
+        parts = _arranged([*stable, *volatile], tokens_left - least)
         left = tokens_left - around - sum(part.tokens for part in parts)
         block = window_of(reading.chat, self.settings) // 2 if reading.chat else 1
         shown = fit(entries, max(min(limit, left), 0), self.tokens, block=block)
@@ -162,6 +161,24 @@ def _rendered(
         if current_seq(given.run, reading.chat) is None:
             names.add("TRIGGER")
     return [part for part in rendered if part.name in names]
+
+
+def _arranged(sections: Sequence[Section], tokens_left: int) -> list[Section]:
+    """Shorten sections until all of them fit into `tokens_left` tokens, and keep their order.
+
+    `GIVE_WAY` says which sections are shortened first, each as far as needed or possible.
+    """
+    ranks = {name: rank for rank, names in enumerate(GIVE_WAY) for name in names}
+    size = sum(section.tokens for section in sections)
+    kept = list(sections)
+    shortened = (index for index, part in enumerate(kept) if part.name in ranks)
+    for position in sorted(shortened, key=lambda index: ranks[kept[index].name]):
+        if size <= tokens_left:
+            break
+        whole = kept[position]
+        kept[position] = whole.within(max(whole.tokens - (size - tokens_left), 0))
+        size += kept[position].tokens - whole.tokens
+    return kept
 
 
 def _size_of(parts: Sequence[Section], name: str) -> int:

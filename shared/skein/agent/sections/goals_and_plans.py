@@ -15,8 +15,6 @@ from skein.models.planning.goal import Goal
 from skein.models.planning.plan import Plan
 from skein.services.common.quoting import minute_of, quoted, quoted_id
 
-PLANS_GIVE_WAY, GOALS_GIVE_WAY = 2, 4  # see `Section.priority`
-
 
 @dataclass(frozen=True, slots=True)
 class Goals(SectionItems):
@@ -64,7 +62,7 @@ def goals(given: SectionInput) -> Section | None:
         for goal in given.reading.of(Goals).goals
     ]
     limit, counter = given.list_limit, given.counter
-    return listing("GOALS", lines, limit, counter, priority=GOALS_GIVE_WAY) if lines else None
+    return listing("GOALS", lines, limit, counter) if lines else None
 
 
 def plans(given: SectionInput) -> Section | None:
@@ -76,7 +74,7 @@ def plans(given: SectionInput) -> Section | None:
         if (at := plan.next_at) is not None
     ]
     limit, counter = given.list_limit, given.counter
-    return listing("PLANS", lines, limit, counter, priority=PLANS_GIVE_WAY) if lines else None
+    return listing("PLANS", lines, limit, counter) if lines else None
 
 
 def _kind_of(plan: Plan, at: datetime) -> str:

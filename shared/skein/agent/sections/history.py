@@ -33,7 +33,6 @@ from skein.settings import Settings
 SHOWN_KINDS = frozenset({"text", "deleted"})
 MAX_ASKED = 20  # messages to answer, if they are of an earlier session
 MAX_UNCOUNTED_DAYS = 3  # day lines that a cut can add: of the beginning, the trigger and the end
-SUMMARY_GIVES_WAY = 4  # see `Section.priority`
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +175,7 @@ def conversation_summary(given: SectionInput) -> Section | None:
     def frame(words: str) -> str:
         return f"CONVERSATION SUMMARY (earlier messages):\n  {quoted(words)}"
 
-    text, counter, priority = before.text, given.counter, SUMMARY_GIVES_WAY
-    section = around("CONVERSATION SUMMARY", text, frame, counter, priority=priority)
+    section = around("CONVERSATION SUMMARY", before.text, frame, given.counter)
     return section.within(given.summary_limit)
 
 

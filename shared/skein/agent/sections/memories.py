@@ -25,7 +25,6 @@ from skein.services.memory.shown import (
 )
 
 CORE_SHARE = 3  # core memories take at most a third of the prompt
-JOURNAL_GIVES_WAY, CORE_GIVES_WAY = 4, 5  # see `Section.priority`
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +57,14 @@ def core_memories(given: SectionInput) -> Section | None:
     limit = min(CORE_MEMORY_TOKENS, given.tokens_left // CORE_SHARE)
     core = given.reading.of(Memories).of_kind("core")
     over: PromptMark = "core_memories_over_budget"
-    return _remembered("CORE MEMORIES", core, limit, given.counter, CORE_GIVES_WAY, (over,))
+    return _remembered("CORE MEMORIES", core, limit, given.counter, (over,))
 
 
 def journal(given: SectionInput) -> Section | None:
     """Render the journal entries; None if there are none."""
     limit = min(JOURNAL_TOKENS, given.list_limit)
     entries = given.reading.of(Memories).of_kind("journal")
-    return _remembered("JOURNAL", entries, limit, given.counter, JOURNAL_GIVES_WAY, ())
+    return _remembered("JOURNAL", entries, limit, given.counter, ())
 
 
 def _remembered(
@@ -73,7 +72,6 @@ def _remembered(
     memories: Sequence[Memory],
     limit: int,
     counter: TokenCounter,
-    priority: int,
     over: tuple[PromptMark, ...],
 ) -> Section | None:
     """Make a section of memories. Each line is counted separately, as in `listing`.
@@ -92,7 +90,7 @@ def _remembered(
         size = sum(counter.count(f"{line}\n") for line in lines[:-1])
         size += counter.count(lines[-1] + SEPARATOR)
         entries = tuple(EntryProvenance.of_item(name, "memory", one.id, one) for one in ordered)
-        return Section(name, "\n".join(lines), size, priority, within, marks, entries)
+        return Section(name, "\n".join(lines), size, within, marks, entries)
 
     def within(tokens: int) -> Section:
         whole = section(memories, dated=dated)

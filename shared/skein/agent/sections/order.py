@@ -1,4 +1,4 @@
-"""The order of the sections in a prompt, and the items that are read for them.
+"""The order of the sections in a prompt, the order of cuts, and the items that are read.
 
 Sections are ordered from stable to volatile, so that consecutive prompts share a long prefix, which
 the provider's prefix cache serves. The history stands between the two parts.
@@ -61,6 +61,19 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     active_runs,
     trigger,
     now,
+)
+# When a prompt is too long, sections are shortened in this order, after the history.
+GIVE_WAY = (
+    ("GLOBAL DOCUMENTS", "ACTIVE THREAD"),
+    ("YOUR CHATS", "OTHER ACTIVE CONVERSATIONS", "RECALLED"),
+    ("PLANS",),
+    ("ACTIVE RUNS",),
+    (
+        *("GOALS", "PENDING THREADS", "SKILLS", "JOURNAL", "USER PROFILE", "PARTICIPANTS"),
+        *("BORROWED CONTEXT", "CONVERSATION SUMMARY", "LAST CONVERSATION"),
+    ),
+    ("CORE MEMORIES", "TRIGGER"),
+    ("IDENTITY",),
 )
 ITEMS: tuple[type[SectionItems], ...] = (
     History,

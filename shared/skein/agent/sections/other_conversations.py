@@ -26,7 +26,6 @@ from skein.services.common.quoting import quoted
 ACTIVE_FOR = timedelta(hours=6)
 MAX_CONVERSATIONS = 10
 MAX_OF_PERSON = 3  # newest other chats of a direct chat's person, shown at any age
-OTHERS_GIVE_WAY, LAST_GIVES_WAY = 1, 4  # see `Section.priority`
 BORROW = "borrow_context"
 
 
@@ -116,8 +115,7 @@ def last_session(given: SectionInput) -> Section | None:
     def frame(words: str) -> str:
         return f"{head}:\n  {quoted(words)}"
 
-    text, counter, priority = last.summary.text, given.counter, LAST_GIVES_WAY
-    section = around("LAST CONVERSATION", text, frame, counter, priority=priority)
+    section = around("LAST CONVERSATION", last.summary.text, frame, given.counter)
     return section.within(given.summary_limit)
 
 
@@ -134,5 +132,4 @@ def other_conversations(given: SectionInput) -> Section | None:
         return None
     if given.offers(BORROW):
         lines.insert(0, f"  {render('borrowing_hint')}")
-    limit, priority = given.list_limit, OTHERS_GIVE_WAY
-    return listing("OTHER ACTIVE CONVERSATIONS", lines, limit, given.counter, priority=priority)
+    return listing("OTHER ACTIVE CONVERSATIONS", lines, given.list_limit, given.counter)

@@ -26,7 +26,6 @@ from skein.agent.sections.trigger import ShownTrigger
 from skein.agent.sections.your_chats import YourChats
 from skein.models.chats.names import plain_name
 
-PARTICIPANTS_GIVE_WAY = 4  # see `Section.priority`
 PAIR = 2  # a person and an agent
 USER_ID = "user_id"
 
@@ -50,7 +49,7 @@ def participants(given: SectionInput) -> Section | None:
         more = f"{EACH}and {len(members) - kept} more" if kept < len(members) else ""
         text = f"PARTICIPANTS:\n  {entries}{more}"
         size = counter.count(text + SEPARATOR)
-        return Section("PARTICIPANTS", text, size, PARTICIPANTS_GIVE_WAY, shorter)
+        return Section("PARTICIPANTS", text, size, shorter)
 
     def shorter(tokens: int) -> Section:
         whole = rendered(len(members), full_names=True)

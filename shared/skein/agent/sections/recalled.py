@@ -38,7 +38,6 @@ MAX_QUERY = 2_000  # characters of the query
 SHARE_OF_TIME = 0.8  # of the time limit of a reading
 UTC = ZoneInfo("UTC")
 RECALLED_SHARE = 4  # recalled messages take at most a quarter of the prompt
-RECALLED_GIVES_WAY = 1  # see `Section.priority`
 
 logger = logging.getLogger(__name__)
 
@@ -238,7 +237,7 @@ def recalled(given: SectionInput) -> Section | None:
         size = counter.count(text + SEPARATOR)
         shown = sorted(kept, key=lambda entry: (entry.message.created_at, entry.message.seq))
         found = tuple(map(_provenance, shown))
-        return Section("RECALLED", text, size, RECALLED_GIVES_WAY, shorter, entries=found)
+        return Section("RECALLED", text, size, shorter, entries=found)
 
     def shorter(tokens: int) -> Section:
         return within(tokens - counter.count(head + SEPARATOR))

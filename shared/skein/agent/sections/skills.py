@@ -28,7 +28,6 @@ from skein.services.workspace.skill_selection import (
 )
 
 SKILL_TOKENS = 4_000  # a skill is never cut
-SKILLS_GIVE_WAY = 4  # see `Section.priority`
 READ_SKILL = "read_skill"
 
 
@@ -94,7 +93,7 @@ def skills(given: SectionInput) -> Section | None:
                 shown.append(skill)
                 text = longer
         size = counter.count(text + SEPARATOR)
-        return Section("SKILLS", text, size, SKILLS_GIVE_WAY, shorter)
+        return Section("SKILLS", text, size, shorter)
 
     return shorter(min(SKILL_TOKENS, given.list_limit))
 

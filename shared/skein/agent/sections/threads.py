@@ -25,7 +25,6 @@ from skein.ports import TokenCounter
 from skein.services.common.quoting import quoted, quoted_id
 from skein.services.workspace.thread_changes import document_in, document_keys
 
-PENDING_GIVE_WAY = 4  # see `Section.priority`
 PENDING_TOKENS = 60  # the limit of a pending thread's line
 MAX_PART = 200  # the most characters of each text in that line
 MIN_PART = 8  # with fewer characters per text, the line shows no text
@@ -142,7 +141,7 @@ def pending_threads(given: SectionInput) -> Section | None:
     if not threads:
         return None
     lines = [pending_line(thread, counter) for thread in threads]
-    return listing("PENDING THREADS", lines, limit, counter, priority=PENDING_GIVE_WAY)
+    return listing("PENDING THREADS", lines, limit, counter)
 
 
 def pending_line(thread: Thread, counter: TokenCounter) -> str:

@@ -27,7 +27,6 @@ from skein.models.runs.trigger import PlanTrigger
 from skein.services.common.quoting import quoted
 from skein.services.runs.wakeups import mentions
 
-TRIGGER_GIVES_WAY = 5  # see `Section.priority`
 TRIGGER_SHARE = 8  # the trigger keeps at least an eighth of the prompt
 PAYLOAD_SHARE = 4  # a trigger with a webhook's payload takes at most a quarter
 HIDDEN = {
@@ -90,7 +89,7 @@ def trigger(given: SectionInput) -> Section | None:
         The section; None in a direct chat in roles if the last message of the history started the
         run and there is no more to say.
     """
-    chat, counter, priority = given.reading.chat, given.counter, TRIGGER_GIVES_WAY
+    chat, counter = given.reading.chat, given.counter
     least, shown = given.tokens_left // TRIGGER_SHARE, given.shown
     found = given.reading.of(ShownTrigger)
     message = found.message if found.may_be_shown else None
@@ -119,9 +118,9 @@ def trigger(given: SectionInput) -> Section | None:
         return "\n".join(["TRIGGER:", *(f"  {line}" for line in (*lines, *content))])
 
     if service is None:
-        return around("TRIGGER", text, frame, counter, priority=priority, least=least)
+        return around("TRIGGER", text, frame, counter, least=least)
     # The mark of a cut has a line of its own, without a bar, so that no payload can imitate it.
-    section = around("TRIGGER", text, frame, counter, priority=priority, least=least, gap="\n  ")
+    section = around("TRIGGER", text, frame, counter, least=least, gap="\n  ")
     return section.within(given.tokens_left // PAYLOAD_SHARE)
 
 

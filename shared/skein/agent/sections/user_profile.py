@@ -14,7 +14,6 @@ from skein.services.common.quoting import quoted, quoted_id, quoted_json
 NOTING = "update_profile"
 MAX_VALUE = 1_000  # characters of one value; a longer value is cut to leave room for others
 CUT = " [...]"
-PROFILE_GIVES_WAY = 4  # see `Section.priority`
 
 
 def user_profile(given: SectionInput) -> Section | None:
@@ -38,8 +37,7 @@ def user_profile(given: SectionInput) -> Section | None:
     if may_update:
         names = ", ".join(map(quoted_id, agent.profile_fields))
         lines.insert(0, f"  {render('profile_hint', {'fields': names})}")
-    limit, priority = given.list_limit, PROFILE_GIVES_WAY
-    return listing("USER PROFILE", lines, limit, given.counter, priority=priority)
+    return listing("USER PROFILE", lines, given.list_limit, given.counter)
 
 
 def _shown(value: Any) -> str:

@@ -23,7 +23,6 @@ from skein.services.common.quoting import quoted, quoted_id
 
 SHOWN_CHATS = 20
 NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
-CHATS_GIVE_WAY, RUNS_GIVE_WAY = 1, 3  # see `Section.priority`
 CHAT_ID = "chat_id"
 
 
@@ -159,7 +158,7 @@ def _your_chats(given: SectionInput) -> Section | None:
         lines.append(f"  - {name}{members}")
     if all(line.endswith(" [ACTIVE]") for line in lines):
         return None
-    return listing("YOUR CHATS", lines, given.list_limit, given.counter, priority=CHATS_GIVE_WAY)
+    return listing("YOUR CHATS", lines, given.list_limit, given.counter)
 
 
 def active_runs(given: SectionInput) -> Section | None:
@@ -178,7 +177,7 @@ def active_runs(given: SectionInput) -> Section | None:
         lines.append(f"  - {state}{whom}{where}{name}")
     if not lines:
         return None
-    return listing("ACTIVE RUNS", lines, given.list_limit, given.counter, priority=RUNS_GIVE_WAY)
+    return listing("ACTIVE RUNS", lines, given.list_limit, given.counter)
 
 
 def _in_roster(member: NamedMember, names: Names) -> str:
