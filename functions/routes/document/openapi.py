@@ -17,7 +17,6 @@ import admin_api
 import mobile_api
 import skein
 from routes.app import STATUSES, Api
-from routes.document.examples import ERROR_EXAMPLES, EXAMPLES
 from routes.document.field_texts import describe_fields
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 
@@ -166,6 +165,28 @@ STARTED_RUNS = {
 }
 
 
+def _error(code: str, message: str, **details: Any) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, "details": details}}
+
+
+ERROR_EXAMPLES: dict[str, dict[str, Any]] = {
+    "400": _error("invalid", "the body is not valid JSON"),
+    "401": {"message": "Unauthorized"},
+    "403": _error("forbidden", "this call needs the scope 'admin'"),
+    "404": _error("not_found", "no such chat"),
+    "409": _error("conflict", "the chat is being discarded"),
+    "413": _error("too_large", "the body is larger than 262,144 bytes"),
+    "422": _error(
+        "unprocessable",
+        "some values are invalid",
+        reasons=[{"where": ["body", "text"], "why": "Field required"}],
+    ),
+    "429": _error("rate_limited", "too many messages", retry_after_seconds=12),
+    "500": _error("internal", "An internal error occurred."),
+    "503": _error("unavailable", "The request failed temporarily. Try again."),
+}
+
+
 @cache
 def document() -> dict[str, Any]:
     """Generate the OpenAPI document, once per container.
@@ -218,7 +239,9 @@ def _described(api: Api) -> dict[str, Any]:
             elif NOT_MODIFIED in operation["responses"]:
                 operation.setdefault("parameters", []).append(IF_NONE_MATCH)
                 operation["responses"]["200"]["headers"] = {"ETag": ETAG}
-            _add_examples(operation)
+            _add_examples(operation, described["components"]["schemas"])
+    for schema in described["components"]["schemas"].values():
+        schema.pop("example", None)
     for name in POWERTOOLS_SCHEMAS:
         described["components"]["schemas"].pop(name, None)
     described["components"]["schemas"]["GatewayErrorEnvelope"] = GATEWAY_ERROR
@@ -278,17 +301,13 @@ def _error_responses() -> Iterator[tuple[str, dict[str, Any]]]:
         yield name, response
 
 
-def _add_examples(operation: dict[str, Any]) -> None:
-    """Add an operation's examples of a request and of a response, if there are any."""
-    example = EXAMPLES.get(operation["operationId"])
-    if example is None:
-        return
-    if example.request is not None:
-        operation["requestBody"]["content"]["application/json"]["example"] = example.request
-    if example.response is not None:
-        status = next(status for status in operation["responses"] if status.startswith("2"))
-        content = operation["responses"][status]["content"]["application/json"]
-        content["example"] = example.response
+def _add_examples(operation: dict[str, Any], schemas: Mapping[str, Any]) -> None:
+    """Add the examples of a request's and of a response's model, if these have any."""
+    for part in (operation.get("requestBody", {}), *operation["responses"].values()):
+        content = part.get("content", {}).get(JSON, {})
+        name = content.get("schema", {}).get("$ref", "").rpartition("/")[2]
+        if "example" in schemas.get(name, {}):
+            content["example"] = schemas[name]["example"]
 
 
 def _add_webhook(document: dict[str, Any]) -> None:

@@ -22,6 +22,8 @@ from pydantic_core import CoreSchema
 from skein.models.common.base import Instant, Name, PartialModel
 from skein.models.common.json_types import NUMBER
 
+EXAMPLE_AGENT = "agt_01M804VMPX3DA30HZM0KD2DW9E"
+EXAMPLE_TIME = "2026-11-21T22:54:08.412Z"
 MAX_SEQ = 999_999_999_998
 
 Seq = Annotated[int, Field(ge=0, le=MAX_SEQ), NUMBER]

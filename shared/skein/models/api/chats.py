@@ -3,11 +3,14 @@
 from typing import Annotated, Any, Self
 
 from pydantic import (
+    ConfigDict,
     Field,
     model_validator,
 )
 
 from skein.models.api.base import (
+    EXAMPLE_AGENT,
+    EXAMPLE_TIME,
     MAX_SEQ,
     ChangeRequest,
     CreatedAt,
@@ -50,6 +53,17 @@ class MemberRequest(Request):
 class NewChat(ChatFields, Request):
     """A new chat. The caller becomes a member and need not be listed."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "kind": "group",
+                "title": "Morning run",
+                "members": [{"kind": "agent", "id": EXAMPLE_AGENT}],
+                "client_id": "5f0c",
+            }
+        }
+    )
+
     client_id: Annotated[
         str | None,
         Field(
@@ -74,9 +88,17 @@ class NewChat(ChatFields, Request):
 class ChatChange(ChatFields, ChangeRequest):
     """Changes to a chat. Omitted fields stay; null removes `title` and `consolidate` only."""
 
+    model_config = ConfigDict(json_schema_extra={"example": {"title": "Evening run"}})
+
 
 class NewChatMessage(Request):
     """A new message."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {"text": "Should I stretch before I run?", "client_id": "8a41"}
+        }
+    )
 
     text: Annotated[str, Field(min_length=1, max_length=MAX_TEXT, description="The text.")]
     client_id: Annotated[
@@ -96,6 +118,8 @@ class NewChatMessage(Request):
 
 class ReadReceipt(Request):
     """The newest message that the caller has read."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"seq": 2}})
 
     seq: Annotated[
         Seq, Field(description="The `seq` of the newest message that the caller has read.")
@@ -293,9 +317,34 @@ class MessageResource(Resource):
 class MessagePage(Page[MessageResource]):
     """A page of messages, oldest first."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "items": [
+                    {
+                        "id": "msg_01M8052A0RRXM7989ADR524XMF",
+                        "chat_id": "chat_01M806VB1EXYCSVB1T1S3JF1YZ",
+                        "seq": 2,
+                        "kind": "text",
+                        "text": "Yes. Walk for five minutes first, then stretch.",
+                        "sender": {"kind": "agent", "id": EXAMPLE_AGENT, "name": "Coach"},
+                        "client_id": "8a41",
+                        "reply_to": None,
+                        "media": [],
+                        "run_id": None,
+                        "created_at": EXAMPLE_TIME,
+                    }
+                ],
+                "next_cursor": None,
+            }
+        }
+    )
+
 
 class TranscriptPage(MessagePage):
     """A page of a chat's messages as an operator reads them, with the chat's title and members."""
+
+    model_config = ConfigDict(json_schema_extra=None)  # the example is no transcript
 
     title: Annotated[str | None, Field(description="The title; null without one.")]
     kind: Annotated[ChatKind, Field(description="The kind of item.")]

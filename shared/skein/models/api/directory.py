@@ -3,9 +3,10 @@
 from functools import cache
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints
 
 from skein.models.api.base import (
+    EXAMPLE_AGENT,
     ChangeRequest,
     CreatedAt,
     Id,
@@ -51,6 +52,17 @@ Overridden = Annotated[
 class NewAgent(AgentFields, NamedModel, Request):
     """A new agent."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "name": "Coach",
+                "system_prompt": "You are a running coach. Be short and encouraging.",
+                "description": "Helps people to run regularly.",
+                "listed": True,
+            }
+        }
+    )
+
     enabled_tools: Annotated[ToolNames, Field(description="The tools that the agent may call.")] = (
         DEFAULT_TOOLS
     )
@@ -64,6 +76,8 @@ class AgentChange(AgentFields, ChangeRequest):
     `max_prompt_tokens`, `max_concurrent_runs` and `description`. Null leaves the other fields
     unchanged.
     """
+
+    model_config = ConfigDict(json_schema_extra={"example": {"reply_mode": "text"}})
 
     name: OptionalName = None
     enabled_tools: Annotated[ToolNames, Field(description="The tools that the agent may call.")] = (
@@ -181,6 +195,10 @@ class AgentPage(Page[AgentResource]):
 class NewUser(UserFields, NamedModel, Request):
     """A new user."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"name": "Husam", "phones": ["+15005550100"]}}
+    )
+
     id: Annotated[
         EntityId | None,
         Field(description="The `sub` of the user's token; null: Skein generates an id."),
@@ -214,6 +232,10 @@ class OwnChange(OwnFields, ChangeRequest):
 
     Null leaves `name` and `strangers_may_add` unchanged.
     """
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"name": "Husam", "time_zone": "Europe/Berlin"}}
+    )
 
     name: OptionalName = None
 
@@ -330,6 +352,10 @@ class DirectChatPage(Page[DirectChatResource]):
 
 class NewLine(Request):
     """A new line: a phone number that belongs to an agent."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"phone": "+15005550006", "agent_id": EXAMPLE_AGENT}}
+    )
 
     phone: Annotated[
         Phone, Field(description="A phone number in E.164 form, such as +15005550100.")

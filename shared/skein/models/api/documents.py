@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from skein.models.api.base import CreatedAt, Page, Request, Resource
 from skein.models.common.base import Instant
@@ -119,6 +119,12 @@ class SkillBody(SkillFields, Request):
 
 class NewSkill(SkillBody):
     """A new skill of the tenant."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {"name": "stretching", "text": "# Stretching\nHold each stretch."}
+        }
+    )
 
     name: Annotated[SkillName, Field(description="Replaces the shipped skill with the same name.")]
 

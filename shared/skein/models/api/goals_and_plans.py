@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from skein.models.api.base import ChangeRequest, CreatedAt, EndedAt, Id, Page, Request, Resource
 from skein.models.common.base import EntityId, Instant
@@ -16,6 +16,10 @@ SaidTime = Annotated[str, Field(min_length=1, max_length=200)]
 
 class NewGoal(GoalFields, Request):
     """A new goal of an agent."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"text": "Ann runs ten kilometers in May."}}
+    )
 
     text: GoalText
 
@@ -45,6 +49,17 @@ class GoalPage(Page[GoalResource]):
 
 class NewPlan(PlanFields, Request):
     """A new plan of an agent, with exactly one of `run_after`, `scheduled_at` and `cron`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "name": "long run",
+                "instruction": "Ask how the long run went.",
+                "cron": "0 18 * * SUN",
+                "time_zone": "Europe/Berlin",
+            }
+        }
+    )
 
     run_after: Annotated[SaidTime | None, Field(description="A delay, for example `2 hours`.")] = (
         None

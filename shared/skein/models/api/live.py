@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from skein.models.api.base import Request, Resource
+from skein.models.api.base import EXAMPLE_TIME, Request, Resource
 from skein.models.api.chats import ChatResource, MemberResource, MessageResource
 from skein.models.common.base import EntityId, Instant
 from skein.models.common.reason import Reason
@@ -58,6 +58,16 @@ FILTERED = frozenset({Reason.ANSWER_FILTERED})
 
 class TicketResource(Resource):
     """A ticket for one connection to the live channel."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "url": "wss://live.example/v1",
+                "ticket": "tkt_01M8052A0RRXM7989ADR524XMF",
+                "expires_at": EXAMPLE_TIME,
+            }
+        }
+    )
 
     url: Annotated[str, Field(description="Connect to this URL, with the query `ticket`.")]
     ticket: Annotated[str, Field(description="A secret that opens one connection.")]

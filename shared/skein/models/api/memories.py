@@ -2,7 +2,7 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from skein.models.api.base import CreatedAt, Id, Page, Request, Resource
 from skein.models.common.base import Instant
@@ -11,6 +11,10 @@ from skein.models.memory.memory import MadeBy, Memory, MemoryFields, MemoryText
 
 class NewMemory(MemoryFields, Request):
     """A new open memory, which the agent may disclose to everyone in the tenant."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"kind": "core", "text": "Ann trains for a race in May."}}
+    )
 
 
 class MemoryReplacement(Request):

@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from skein.models.api.base import (
+    EXAMPLE_AGENT,
     ChangeRequest,
     CreatedAt,
     Id,
@@ -19,6 +20,10 @@ from skein.models.directory.webhook_service import AgentIds
 
 class NewService(NamedModel, Request):
     """A new webhook service."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"name": "shop", "agent_ids": [EXAMPLE_AGENT]}}
+    )
 
     agent_ids: AgentIds
 
