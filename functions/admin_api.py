@@ -4,40 +4,36 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from routes.agents import agents, lines, services, skills
 from routes.app import Api
-from routes.chats import transcripts
-from routes.memory import consolidations, memories, recall, reflections
-from routes.operations import audit, pauses, reasons, runs, settings, system, usage
-from routes.people import privacy, users
-from routes.workspace import documents, goals_and_plans, threads
+from routes.router import routers_in
 from skein.logs import logged
 
-api = Api(scope="admin").including(
-    agents.router.routes,
-    audit.router.routes,
-    consolidations.router.routes,
-    documents.of_agent.routes,
-    documents.of_chat.routes,
-    goals_and_plans.goals.routes,
-    goals_and_plans.plans.routes,
-    lines.router.routes,
-    memories.router.routes,
-    pauses.router.routes,
-    privacy.router.routes,
-    reasons.router.routes,
-    recall.router.routes,
-    reflections.router.routes,
-    runs.router.routes,
-    services.router.routes,
-    settings.router.routes,
-    skills.router.routes,
-    system.router.routes,
-    threads.router.routes,
-    transcripts.router.routes,
-    usage.router.routes,
-    users.router.routes,
-)
+MODULES = {
+    "agents.agents": ("/v1/agents",),
+    "operations.audit": ("/v1/audit",),
+    "memory.consolidations": ("/v1/chats/*/consolidate", "/v1/chats/*/consolidations"),
+    "workspace.documents": ("/v1/agents/*/documents", "/v1/chats/*/documents"),
+    "workspace.goals_and_plans": ("/v1/agents/*/goals", "/v1/agents/*/plans"),
+    "agents.lines": ("/v1/lines",),
+    "memory.memories": ("/v1/agents/*/memories",),
+    "operations.pauses": ("/v1/pauses",),
+    "people.privacy": ("/v1/erasures", "/v1/users/*"),
+    "operations.reasons": ("/v1/chats/*/messages",),
+    "memory.recall": ("/v1/agents/*/recall", "/v1/chats/*/recall", "/v1/recall"),
+    "memory.reflections": ("/v1/agents/*/reflections",),
+    "operations.runs": ("/v1/agents/*/runs", "/v1/runs"),
+    "operations.prompts": ("/v1/agents/*/context", "/v1/runs/*/replay"),
+    "agents.services": ("/v1/services",),
+    "operations.settings": ("/v1/settings",),
+    "agents.skills": ("/v1/skills",),
+    "operations.system": ("/v1/system",),
+    "workspace.threads": ("/v1/agents/*/threads", "/v1/chats/*/agents"),
+    "chats.transcripts": ("/v1/transcripts",),
+    "operations.usage": ("/v1/usage",),
+    "people.users": ("/v1/users",),
+}
+
+api = Api(scope="admin", modules=MODULES, routers_in=routers_in)
 
 
 @logged

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
 from skein.bootstrap.scan_handlers import for_due_items
 from skein.models.outbox.due import DueKind
@@ -17,4 +17,4 @@ KINDS: tuple[DueKind, ...] = ("consolidation",)
 @for_due_items
 def handler(until: datetime, shards: Sequence[int]) -> int:
     """Queue the due consolidations of some shards."""
-    return app().get(BackgroundScanner).run(KINDS, until=until, shards=shards)
+    return service(BackgroundScanner).run(KINDS, until=until, shards=shards)

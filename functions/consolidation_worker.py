@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import ConsolidationJob
@@ -15,4 +15,4 @@ load_adapters()
 @for_jobs(ConsolidationJob)
 def handler(job: ConsolidationJob, deadline: datetime) -> None:
     """Make memories from the chat of a job until the function's deadline."""
-    app().get(BackgroundEngine).run(app().get(ConsolidationTask), job, deadline=deadline)
+    service(BackgroundEngine).run(service(ConsolidationTask), job, deadline=deadline)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import ErasureJob
@@ -14,4 +14,4 @@ load_adapters("sockets")
 @for_jobs(ErasureJob)
 def handler(job: ErasureJob, deadline: datetime) -> None:
     """Continue the erasure of a job until the function's deadline."""
-    app().get(Eraser).continue_erasure(job, deadline=deadline)
+    service(Eraser).continue_erasure(job, deadline=deadline)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
 from skein.logs import logged
 from skein.services.feed.feed import Feed
@@ -19,4 +19,4 @@ load_adapters()
 @logged
 def handler(event: dict[str, Any], context: LambdaContext) -> "PartialItemFailureResponse":
     """Send the jobs that follow from each change."""
-    return process(event, app().get(Feed).forward)
+    return process(event, service(Feed).forward)

@@ -4,7 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
 from skein.errors import SkeinError
 from skein.http import error_response
@@ -22,7 +22,7 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     ticket = str((event.get("queryStringParameters") or {}).get("ticket") or "")
     connection_id = str(event["requestContext"]["connectionId"])
     try:
-        app().get(LiveConnections).connect(ticket, connection_id)
+        service(LiveConnections).connect(ticket, connection_id)
     except SkeinError as error:
         return error_response(error)
     return CONNECTED

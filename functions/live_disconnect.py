@@ -4,7 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
 from skein.logs import logged
 from skein.services.live.connections import LiveConnections
@@ -17,5 +17,5 @@ FORGOTTEN = {"statusCode": 200}
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Forget a connection; the gateway may repeat the event, or never send it."""
-    app().get(LiveConnections).disconnect(str(event["requestContext"]["connectionId"]))
+    service(LiveConnections).disconnect(str(event["requestContext"]["connectionId"]))
     return FORGOTTEN

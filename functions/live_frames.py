@@ -4,7 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
 from skein.errors import SkeinError
 from skein.http import error_response
@@ -21,7 +21,7 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Handle one frame; answers go out as frames of their own."""
     connection_id = str(event["requestContext"]["connectionId"])
     try:
-        app().get(ClientFrames).receive(connection_id, event.get("body") or "")
+        service(ClientFrames).receive(connection_id, event.get("body") or "")
     except SkeinError as error:
         return error_response(error)
     return RECEIVED

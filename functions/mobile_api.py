@@ -4,22 +4,21 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from routes.agents import agent_directory
 from routes.app import Api
-from routes.chats import chats, live, messages
-from routes.operations import health
-from routes.people import me
+from routes.router import routers_in
 from skein.logs import logged
 
-api = Api(scope="chat", public=frozenset({"/healthz"})).including(
-    health.router.routes,
-    me.router.routes,
-    agent_directory.router.routes,
-    chats.router.routes,
-    chats.members.routes,
-    messages.router.routes,
-    live.router.routes,
-)
+MODULES = {
+    "operations.health": ("/healthz",),
+    "people.me": ("/v1/me",),
+    "chats.message_search": ("/v1/me/messages",),
+    "agents.agent_directory": ("/v1/agents/directory",),
+    "chats.chats": ("/v1/chats",),
+    "chats.messages": ("/v1/chats/*/messages", "/v1/chats/*/read", "/v1/chats/*/runs"),
+    "chats.live": ("/v1/live",),
+}
+
+api = Api(scope="chat", modules=MODULES, routers_in=routers_in, public=frozenset({"/healthz"}))
 
 
 @logged

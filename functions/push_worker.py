@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import PushJob
@@ -14,4 +14,4 @@ load_adapters("sockets")
 @for_jobs(PushJob)
 def handler(job: PushJob, _deadline: datetime) -> None:
     """Send the frames of a job to the people who may see them."""
-    app().get(Pushes).push(job)
+    service(Pushes).push(job)

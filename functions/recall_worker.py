@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import RecallJob
@@ -14,4 +14,4 @@ load_adapters("embeddings")
 @for_jobs(RecallJob)
 def handler(job: RecallJob, deadline: datetime) -> None:
     """Bring the index of a job's messages up to date."""
-    app().get(RecallWorker).take(job, deadline=deadline)
+    service(RecallWorker).take(job, deadline=deadline)

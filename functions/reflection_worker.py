@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import ReflectionJob
@@ -15,4 +15,4 @@ load_adapters()
 @for_jobs(ReflectionJob)
 def handler(job: ReflectionJob, deadline: datetime) -> None:
     """Reflect on the partition of a job until the function's deadline."""
-    app().get(BackgroundEngine).run(app().get(ReflectionTask), job, deadline=deadline)
+    service(BackgroundEngine).run(service(ReflectionTask), job, deadline=deadline)

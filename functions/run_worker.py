@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from skein.agent.turn import Turns
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import RunJob
@@ -14,4 +14,4 @@ load_adapters("model", "tokens", "secrets")
 @for_jobs(RunJob)
 def handler(job: RunJob, deadline: datetime) -> None:
     """Start or resume the run of a job."""
-    app().get(Turns).take(job, deadline=deadline)
+    service(Turns).take(job, deadline=deadline)

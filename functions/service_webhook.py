@@ -6,7 +6,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import app, service
 from skein.bootstrap.ports import load_adapters
 from skein.errors import Invalid, SkeinError, TooLarge
 from skein.http import JSON_HEADERS, webhook_error_response
@@ -25,14 +25,10 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Accept a service's webhook and return the ids of its runs, which start asynchronously."""
     webhook = Webhook.of(event)
     try:
-        run_ids = (
-            app()
-            .get(WebhookServices)
-            .receive(
-                webhook.parameters["service_id"],
-                body_of(webhook),
-                webhook.headers.get("x-skein-signature", ""),
-            )
+        run_ids = service(WebhookServices).receive(
+            webhook.parameters["service_id"],
+            body_of(webhook),
+            webhook.headers.get("x-skein-signature", ""),
         )
     except SkeinError as error:
         return webhook_error_response(error, app().ports.metrics)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import DeliveryJob
@@ -14,4 +14,4 @@ load_adapters("sms", "secrets")
 @for_jobs(DeliveryJob)
 def handler(job: DeliveryJob, deadline: datetime) -> None:
     """Continue the delivery of a job."""
-    app().get(SmsSender).deliver(job, deadline=deadline)
+    service(SmsSender).deliver(job, deadline=deadline)

@@ -4,7 +4,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skein.bootstrap import app
+from skein.bootstrap import app, service
 from skein.bootstrap.ports import load_adapters
 from skein.errors import SkeinError
 from skein.http import webhook_error_response
@@ -27,7 +27,7 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
         form = signed_form(webhook, app().ports.verifier, app().ports.settings.public_base_url)
         report = status_report(webhook, form)
         if report is not None:
-            app().get(SmsSender).report(report)
+            service(SmsSender).report(report)
     except SkeinError as error:
         named = named_in(form, line="From")
         return webhook_error_response(error, app().ports.metrics, named)

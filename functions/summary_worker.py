@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import SummaryJob
@@ -15,4 +15,4 @@ load_adapters()
 @for_jobs(SummaryJob)
 def handler(job: SummaryJob, deadline: datetime) -> None:
     """Renew the summary of a job, if the summary is behind and its cooldown is over."""
-    app().get(BackgroundEngine).run(app().get(SummaryTasks).of(job), job, deadline=deadline)
+    service(BackgroundEngine).run(service(SummaryTasks).of(job), job, deadline=deadline)

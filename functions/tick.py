@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
 from skein.bootstrap.scan_handlers import for_due_items
 from skein.models.outbox.due import DueKind
@@ -17,9 +17,9 @@ load_adapters()
 @for_due_items
 def handler(until: datetime, shards: Sequence[int]) -> int:
     """Dispatch the due items of some shards."""
-    return app().get(Tick).run(firing(), until=until, shards=shards)
+    return service(Tick).run(firing(), until=until, shards=shards)
 
 
 def firing() -> Mapping[DueKind, Fire]:
     """Return the function of each kind of due items that fires."""
-    return {"plan": app().get(Firing).fire, "merge": app().get(PhoneLinks).continue_merge}
+    return {"plan": service(Firing).fire, "merge": service(PhoneLinks).continue_merge}

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from skein.bootstrap import app
+from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import UpkeepJob
@@ -14,4 +14,4 @@ load_adapters()
 @for_jobs(UpkeepJob)
 def handler(job: UpkeepJob, _deadline: datetime) -> None:
     """Update the derived records of a job's chat."""
-    app().get(Upkeep).keep(job)
+    service(Upkeep).keep(job)

@@ -18,6 +18,8 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any, cast
 
+import admin_api
+import mobile_api
 from bench.load.containers import Setup
 from bench.load.storm import ShakenPort, Storm
 from local.environment import LocalSecrets
@@ -27,9 +29,7 @@ from local.template import Function, Template
 from local.timing.clock import TurnableClock
 from skein import bootstrap
 from skein.adapters.tokens import Tokens
-from skein.bootstrap.api import ApiServices
-from skein.bootstrap.ports import ADAPTERS, Ports, load_adapters
-from skein.bootstrap.wiring import App
+from skein.bootstrap.ports import ADAPTERS, load_adapters
 from skein.ports import Queues, Table
 from skein.settings import Settings
 
@@ -92,12 +92,10 @@ def serve(host: Connection, known: Mapping[str, Function], storm: Storm) -> None
 
 
 def load_services() -> None:
-    """Import all adapters and the services of the APIs, which are otherwise imported when used."""
+    """Import all adapters and the routes of the APIs, which are otherwise imported when used."""
     load_adapters(*ADAPTERS)
-    services = ApiServices(App(Ports(Settings(), **dict.fromkeys(ADAPTERS))))
-    for name, value in vars(ApiServices).items():
-        if isinstance(value, property):
-            getattr(services, name)
+    for api in (admin_api.api, mobile_api.api):
+        _ = api.routes
 
 
 def breed(path: str) -> None:

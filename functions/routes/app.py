@@ -10,12 +10,11 @@ import json
 import re
 import threading
 from base64 import b64decode
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import UTC, date, datetime
-from functools import cached_property
 from hashlib import sha256
 from inspect import Parameter, signature
-from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar, get_args
+from typing import Annotated, Any, Literal, NoReturn, TypeVar, get_args
 
 import pydantic_core
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response, content_types
@@ -157,12 +156,24 @@ class Principal(Value):
 class Api(APIGatewayHttpResolver):
     """HTTP API of one function, whose routes all require the same scope.
 
+    A request imports the modules that may have its route, with the services that they use. So a
+    cold start loads what the request needs.
+
     Args:
         scope: The scope that a token must contain.
+        modules: The modules of routes, each with the starts of its routes' paths; `*` is any id.
+        routers_in: Imports a module of routes and returns its routers.
         public: Paths that need no token.
     """
 
-    def __init__(self, *, scope: Scope, public: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        *,
+        scope: Scope,
+        modules: Mapping[str, Sequence[str]],
+        routers_in: Callable[[str], Iterable[APIGatewayHttpRouter]],
+        public: frozenset[str] = frozenset(),
+    ) -> None:
         super().__init__(
             enable_validation=True,
             response_validation_error_http_code=500,
@@ -171,6 +182,9 @@ class Api(APIGatewayHttpResolver):
         )
         self.scope = scope
         self.public = public
+        self.modules = modules
+        self._routers_in = routers_in
+        self._not_loaded = set(modules)
         self._parameters: dict[tuple[str, str], Mapping[str, Parameter]] = {}
         self.exception_handler(NotFoundError)(_no_such_route)
         self.exception_handler(RequestValidationError)(_unfit)
@@ -181,7 +195,9 @@ class Api(APIGatewayHttpResolver):
         """Handle one API Gateway event; errors become error responses."""
         with _one_at_a_time:
             try:
-                if event.get("rawPath") not in self.public:
+                path = str(event.get("rawPath"))
+                self._load(self.modules_of(path))
+                if path not in self.public:
                     self.context["principal"] = self._admit(event, context)
                 return super().resolve({**event, **_readable_body(event)}, context)
             except SkeinError as error:
@@ -193,6 +209,21 @@ class Api(APIGatewayHttpResolver):
         """The caller of the current request."""
         principal: Principal = self.context["principal"]
         return principal
+
+    @property
+    def routes(self) -> list[Any]:
+        """All routes; their modules are imported now."""
+        self._load(self.modules)
+        return [*self._static_routes, *self._dynamic_routes]
+
+    def modules_of(self, path: str) -> list[str]:
+        """Return the modules that may have the route of a path."""
+        parts = path.split("/")
+        return [
+            module
+            for module, starts in self.modules.items()
+            if any(_starts(parts, start.split("/")) for start in starts)
+        ]
 
     def route(self, rule: str, method: Any, *args: Any, **kwargs: Any) -> Callable[[Route], Route]:
         """Register a route that refuses unknown query parameters; keep its rule and parameters."""
@@ -230,21 +261,21 @@ class Api(APIGatewayHttpResolver):
     def _parameters_of(self, method: str, path: str) -> Mapping[str, Parameter]:
         return self._parameters[method, path.replace("{", "<").replace("}", ">")]
 
-    def including(self, *routers: APIGatewayHttpRouter) -> Self:
-        """Add the routes of `routers` and return this API."""
-        for router in routers:
-            self.include_router(router)
-        return self
+    def _load(self, modules: Iterable[str]) -> None:
+        """Import modules and add their routes, unless that is done."""
+        for name in [each for each in modules if each in self._not_loaded]:
+            for router in self._routers_in(name):
+                self.include_router(router)
+            self._not_loaded.remove(name)
 
     def _admit(self, event: Mapping[str, Any], context: LambdaContext) -> Principal:
         principal = principal_of(event, bootstrap.app().ports.settings)
         if self.scope not in principal.scopes:
-            self._refusals.resolve(dict(event), context)
+            self._refusals().resolve(dict(event), context)
         return principal
 
-    @cached_property
     def _refusals(self) -> APIGatewayHttpResolver:
-        """A resolver of the same routes that raises `Forbidden` for each, and otherwise `NotFound`.
+        """Make a resolver that raises `Forbidden` for each loaded route, and otherwise `NotFound`.
 
         It checks no parameter and reads no body.
         """
@@ -260,6 +291,13 @@ class Api(APIGatewayHttpResolver):
             refusals.route(rule, method)(forbid)
         refusals.exception_handler(NotFoundError)(miss)
         return refusals
+
+
+def _starts(parts: Sequence[str], start: Sequence[str]) -> bool:
+    """Tell whether a path begins with some parts, of which `*` is any part."""
+    return len(parts) >= len(start) and all(
+        wanted in {"*", part} for part, wanted in zip(parts, start, strict=False)
+    )
 
 
 def refuse_unknown_parameters(api: Any, following: Callable[[Any], Response[Any]]) -> Response[Any]:

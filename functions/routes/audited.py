@@ -11,12 +11,12 @@ from typing import Any
 from aws_lambda_powertools.event_handler import Response
 
 from routes.app import with_plus
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.masking import masked
 from skein.models.directory.phone_number import e164
 from skein.models.privacy.audit import AuditKind, AuditVerb
 from skein.models.workspace.document import Document
-from skein.services.privacy.audit_log import AuditedAction
+from skein.services.privacy.audit_log import AuditedAction, AuditLog
 
 Next = Callable[[Any], Response[Any]]
 
@@ -48,7 +48,7 @@ class Audited:
         """Call the route and write an audit entry."""
         answer = following(api)
         principal, request = api.context["principal"], api.request
-        services().audit.add(
+        service(AuditLog).add(
             principal.tenant,
             AuditedAction(
                 who=principal.user_id,

@@ -13,6 +13,7 @@ Each route with an id in its path has the error 404, too.
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from inspect import signature
 from types import UnionType
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, get_origin
@@ -201,3 +202,9 @@ def _responses(
 def no_content() -> Response[None]:
     """Return an empty 204 response."""
     return Response(NO_CONTENT)
+
+
+def routers_in(name: str) -> list[APIGatewayHttpRouter]:
+    """Import a module of routes, such as `chats.messages`, and return its routers."""
+    values = vars(import_module(f"routes.{name}")).values()
+    return list(dict.fromkeys(each.routes for each in values if isinstance(each, ApiRouter)))

@@ -5,10 +5,11 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import AgentId, Principal
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.errors import Unprocessable
 from skein.models.common.base import EntityId
 from skein.models.common.ownership import Owner, Reach
+from skein.services.directory.agents import Agents
 
 OfUser = Annotated[
     EntityId | None,
@@ -31,7 +32,7 @@ def in_scope(
     """
     if user_id is not None and chat_id is not None:
         raise Unprocessable("give user_id or chat_id, not both")
-    return services().agents.reach(caller.tenant, agent_id, user_id=user_id, chat_id=chat_id)
+    return service(Agents).reach(caller.tenant, agent_id, user_id=user_id, chat_id=chat_id)
 
 
 def in_open_scope(caller: Principal, agent_id: AgentId) -> Owner:
@@ -40,5 +41,5 @@ def in_open_scope(caller: Principal, agent_id: AgentId) -> Owner:
     Raises:
         NotFound: The agent does not exist.
     """
-    agent = services().agents.get(caller.tenant, agent_id)
+    agent = service(Agents).get(caller.tenant, agent_id)
     return Owner(tenant=agent.tenant, agent_id=agent.id)

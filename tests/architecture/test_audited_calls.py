@@ -11,7 +11,7 @@ from routes.audited import Audited, Unaudited
 ROUTES = [
     (f"{route.method} {route.openapi_path}", route)
     for api in (mobile_api.api, admin_api.api)
-    for route in [*api._static_routes, *api._dynamic_routes]
+    for route in api.routes
 ]
 
 
@@ -28,7 +28,7 @@ def test_every_call_is_audited_or_says_why_not(name: str, route: Any) -> None:
 
 
 def test_operators_have_no_call_that_leaves_nothing() -> None:
-    routes = [*admin_api.api._static_routes, *admin_api.api._dynamic_routes]
+    routes = admin_api.api.routes
     assert not [
         route.path
         for route in routes

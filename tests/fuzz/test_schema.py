@@ -26,7 +26,7 @@ CONFIG = Path(__file__).with_name("schemathesis.toml")
 CALLS = sorted(
     (str(route.openapi_path), str(route.method).lower())
     for api in (mobile_api.api, admin_api.api)
-    for route in [*api._static_routes, *api._dynamic_routes]
+    for route in api.routes
 )
 # Of a chain of calls: things here are deleted softly (a deleted agent's runs and memories can still
 # be looked at), and 404 may be about another thing than the one that was made.

@@ -20,7 +20,7 @@ WEBHOOK = ("post", "/webhooks/services/{service_id}")
 ROUTES = sorted(
     (str(route.method).lower(), str(route.openapi_path))
     for api in (mobile_api.api, admin_api.api)
-    for route in [*api._static_routes, *api._dynamic_routes]
+    for route in api.routes
 )
 
 
@@ -52,7 +52,7 @@ def test_every_route_is_in_the_document() -> None:
 def test_operations_have_names_of_their_own() -> None:
     names = [operation["operationId"] for operation in operations().values()]
     assert len(set(names)) == len(names)
-    routes = [*mobile_api.api._static_routes, *mobile_api.api._dynamic_routes]
+    routes = mobile_api.api.routes
     assert {route.func.__name__ for route in routes} <= set(names)
 
 

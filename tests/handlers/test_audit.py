@@ -110,7 +110,8 @@ def test_a_persons_number_is_masked(world: World) -> None:
     def link(user_id: str, number: str) -> Response[None]:
         return no_content()
 
-    api = Api(scope="admin").including(router.routes)
+    modules = {"numbers": ("/v1/users",)}
+    api = Api(scope="admin", modules=modules, routers_in=lambda _: [router.routes])
     function = ModuleType("admin_api")  # with this one call
     vars(function)["handler"] = api.resolve
     admin = Client(world, api=function, sub="usr_op", scope="admin", claims={})

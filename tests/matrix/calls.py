@@ -232,7 +232,7 @@ def _fields(route: Any) -> frozenset[str]:
 
 def _routes() -> Iterator[Route]:
     for module in (mobile_api, admin_api):
-        for route in [*module.api._static_routes, *module.api._dynamic_routes]:
+        for route in module.api.routes:
             wanted = route.dependant
             body = wanted.body_params[0].type_.__name__ if wanted.body_params else None
             yield Route(

@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import AgentId, Limit, PageCursor
 from routes.router import ApiRouter, no_content
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.chats import AgentChatPage
 from skein.models.api.directory import (
     AgentChange,
@@ -19,7 +19,12 @@ from skein.models.api.directory import (
 )
 from skein.models.common.base import EntityId
 from skein.models.directory.agent import LAST_VERSION, Agent
+from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.directory.agents import Agents
+from skein.services.directory.model_warnings import ModelWarnings
+from skein.services.directory.users import Users
+from skein.services.runs.tool_warnings import ToolWarnings
 
 router = ApiRouter("agents", "agent")
 
@@ -33,21 +38,21 @@ WithUser = Annotated[
 @router.post("/v1/agents", "Create an agent")
 def create_agent(new: NewAgent) -> AgentDetail:
     """Omitted fields have their defaults. A model that the provider does not list is a warning."""
-    return _detail(services().agents.create(router.caller.tenant, new))
+    return _detail(service(Agents).create(router.caller.tenant, new))
 
 
 @router.get("/v1/agents", "List agents, oldest first")
 def list_agents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> AgentPage:
     """Deleted agents are omitted."""
-    page = services().agents.list(router.caller.tenant, limit=limit, cursor=cursor)
+    page = service(Agents).list(router.caller.tenant, limit=limit, cursor=cursor)
     return AgentPage.of(page)
 
 
 @router.get("/v1/agents/<agent_id>", "Get an agent")
 def get_agent(agent_id: AgentId) -> AgentDetail:
     """A deleted agent is not found."""
-    agent = services().agents.get(router.caller.tenant, agent_id)
-    detail, unheard = _detail(agent), services().tool_warnings.of(agent)
+    agent = service(Agents).get(router.caller.tenant, agent_id)
+    detail, unheard = _detail(agent), service(ToolWarnings).of(agent)
     if unheard is None:
         return detail
     warning = AgentWarning(code="no_tool_called", message=unheard)
@@ -58,7 +63,7 @@ def get_agent(agent_id: AgentId) -> AgentDetail:
 def change_agent(agent_id: AgentId, change: AgentChange) -> AgentDetail:
     """The agent's next activation uses the new values."""
     caller = router.caller
-    changed = services().agents.change(caller.tenant, agent_id, change, by=caller.user_id)
+    changed = service(Agents).change(caller.tenant, agent_id, change, by=caller.user_id)
     return _detail(changed)
 
 
@@ -67,7 +72,7 @@ def list_versions(
     agent_id: AgentId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> AgentVersionPage:
     """The newest 50 versions are kept, each with all that operators set, and by whom and when."""
-    page = services().agents.versions(router.caller.tenant, agent_id, limit=limit, cursor=cursor)
+    page = service(Agents).versions(router.caller.tenant, agent_id, limit=limit, cursor=cursor)
     return AgentVersionPage.of(page)
 
 
@@ -77,7 +82,7 @@ def list_versions(
 def restore_version(agent_id: AgentId, version: VersionNumber) -> AgentDetail:
     """The restored values become a new version. Repeating the call changes nothing."""
     caller = router.caller
-    agents = services().agents
+    agents = service(Agents)
     return _detail(agents.restore(caller.tenant, agent_id, version, by=caller.user_id))
 
 
@@ -95,10 +100,10 @@ def list_agent_chats(
     short.
     """
     tenant = router.caller.tenant
-    agent = services().agents.get(tenant, agent_id)
+    agent = service(Agents).get(tenant, agent_id)
     if user_id is not None:
-        user_id = services().users.get(tenant, user_id).id
-    page = services().views.agent_chats(
+        user_id = service(Users).get(tenant, user_id).id
+    page = service(ChatViews).agent_chats(
         tenant, agent.id, user_id=user_id, limit=limit, cursor=cursor
     )
     return AgentChatPage.of(page)
@@ -107,9 +112,9 @@ def list_agent_chats(
 @router.delete("/v1/agents/<agent_id>", "Delete an agent")
 def delete_agent(agent_id: AgentId) -> Response[None]:
     """The agent stays in the rosters of its chats, but no longer responds."""
-    services().agents.delete(router.caller.tenant, agent_id)
+    service(Agents).delete(router.caller.tenant, agent_id)
     return no_content()
 
 
 def _detail(agent: Agent) -> AgentDetail:
-    return AgentDetail.with_warnings(agent, services().model_warnings.of(agent))
+    return AgentDetail.with_warnings(agent, service(ModelWarnings).of(agent))

@@ -2,8 +2,9 @@
 
 from routes.app import PhoneNumber
 from routes.crud import Crud, in_tenant
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.directory import LineChange, LinePage, LineResource, NewLine
+from skein.services.directory.lines import Lines
 
 router = Crud(
     "lines",
@@ -11,7 +12,7 @@ router = Crud(
     "/v1/lines/<phone>",
     PhoneNumber,
     parent=in_tenant,
-    service=lambda: services().lines,
+    service=lambda: service(Lines),
     shown=LineResource,
     made="phone",
 )

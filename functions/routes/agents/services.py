@@ -5,7 +5,7 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.crud import Crud, in_tenant
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.services import (
     NewService,
     ServiceChange,
@@ -14,6 +14,7 @@ from skein.models.api.services import (
     ServiceWithSecret,
 )
 from skein.models.common.base import EntityId
+from skein.services.inbound.service_webhooks import WebhookServices
 
 ServiceId = Annotated[EntityId, Path(description="The id of a service.")]
 
@@ -23,7 +24,7 @@ router = Crud(
     "/v1/services/<service_id>",
     ServiceId,
     parent=in_tenant,
-    service=lambda: services().webhook_services,
+    service=lambda: service(WebhookServices),
     shown=ServiceResource,
 )
 
@@ -46,6 +47,4 @@ router.deletes("Delete a service", about="Later webhooks of the service are refu
 @router.post("/v1/services/<service_id>/secret", "Rotate a service's secret", status=200)
 def rotate_secret(service_id: ServiceId) -> ServiceWithSecret:
     """The new secret is shown only once. The old one becomes invalid."""
-    return ServiceWithSecret.of(
-        services().webhook_services.rotate(router.caller.tenant, service_id)
-    )
+    return ServiceWithSecret.of(service(WebhookServices).rotate(router.caller.tenant, service_id))

@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 from routes.app import ChatId, Limit, MemberId, PageCursor
 from routes.audited import CONVERSATION, Unaudited
 from routes.router import ApiRouter, no_content
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.chats import (
     ChatChange,
     ChatPage,
@@ -20,7 +20,8 @@ from skein.models.api.chats import (
     ReadingMember,
 )
 from skein.models.common.base import MemberKind, MemberRef
-from skein.services.chats.views import OwnChat
+from skein.services.chats.administration import ChatAdministration
+from skein.services.chats.views import ChatViews, OwnChat
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter("chats", "chat")
@@ -35,7 +36,7 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
 
     Repeating a `client_id` returns the existing chat in its current state.
     """
-    opened = services().chat_admin.create(router.caller.tenant, router.caller.person, new)
+    opened = service(ChatAdministration).create(router.caller.tenant, router.caller.person, new)
     return ChatResource.of(opened.chat), 201 if opened.created else 200
 
 
@@ -43,7 +44,7 @@ def create_chat(new: NewChat) -> tuple[ChatResource, int]:
 def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPage:
     """Discarded chats are omitted, so a page may be short. The last page has no `next_cursor`."""
     caller = router.caller
-    page = services().views.chats(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
+    page = service(ChatViews).chats(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
     items = tuple(map(_own, page.items))
     return ChatPage(items=items, next_cursor=page.next_cursor)
 
@@ -52,7 +53,7 @@ def list_chats(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ChatPa
 def get_chat(chat_id: ChatId) -> OwnChatResource:
     """A discarded chat is returned too, with `discarded_at`."""
     caller = router.caller
-    return _own(services().views.chat(caller.tenant, caller.user_id, chat_id))
+    return _own(service(ChatViews).chat(caller.tenant, caller.user_id, chat_id))
 
 
 @router.patch("/v1/chats/<chat_id>", "Update a chat", 409)
@@ -60,14 +61,14 @@ def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
     """The title, respond policy and consolidation can change; the visibility cannot."""
     caller = router.caller
     return ChatResource.of(
-        services().chat_admin.change(caller.tenant, chat_id, caller.person.ref, change)
+        service(ChatAdministration).change(caller.tenant, chat_id, caller.person.ref, change)
     )
 
 
 @router.delete("/v1/chats/<chat_id>", "Discard a chat")
 def discard_chat(chat_id: ChatId) -> Response[None]:
     """Nothing can be posted in a discarded chat. Its members can still read the chat."""
-    services().chat_admin.discard(router.caller.tenant, chat_id, router.caller.person.ref)
+    service(ChatAdministration).discard(router.caller.tenant, chat_id, router.caller.person.ref)
     return no_content()
 
 
@@ -81,7 +82,7 @@ def list_members(
 ) -> MemberPage:
     """Agents come before people. A person's mark moves when they post or call `POST .../read`."""
     caller = router.caller
-    page = services().views.members(
+    page = service(ChatViews).members(
         caller.tenant, caller.user_id, chat_id, limit=limit, cursor=cursor
     )
     items = tuple(map(ReadingMember.of_membership, page.items))
@@ -94,7 +95,7 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
     caller = router.caller
     member = MemberRef(kind=kind, id=member_id)
     return ChatResource.of(
-        services().chat_admin.add_member(caller.tenant, chat_id, caller.person, member)
+        service(ChatAdministration).add_member(caller.tenant, chat_id, caller.person, member)
     )
 
 
@@ -102,7 +103,7 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
 def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:
     """A caller may remove themselves. The queued run of a removed agent is canceled."""
     member = MemberRef(kind=kind, id=member_id)
-    services().chat_admin.remove_member(
+    service(ChatAdministration).remove_member(
         router.caller.tenant, chat_id, router.caller.person.ref, member
     )
     return no_content()

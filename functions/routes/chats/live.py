@@ -2,9 +2,10 @@
 
 from routes.audited import Unaudited
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import app, service
 from skein.errors import NotFound
 from skein.models.api.live import TicketResource
+from skein.services.live.tickets import LiveTickets
 
 router = ApiRouter("live", Unaudited("a ticket shows nothing by itself"))
 
@@ -15,11 +16,11 @@ def open_live() -> TicketResource:
 
     The connection ends with the caller's token, and after two hours at most.
     """
-    url = services().ports.settings.live_url
+    url = app().ports.settings.live_url
     if not url:
         raise NotFound("this deployment has no live channel")
     caller = router.caller
-    issued = services().live_tickets.issue(
+    issued = service(LiveTickets).issue(
         caller.tenant, caller.user_id, token_ends_at=caller.token_ends_at
     )
     return TicketResource(url=url, ticket=issued.ticket, expires_at=issued.ends_at)

@@ -5,7 +5,7 @@ from aws_lambda_powertools.event_handler import Response
 from routes.app import After, Before, ChatId, Limit, PageCursor, Seq
 from routes.audited import CONVERSATION, Unaudited
 from routes.router import ApiRouter, no_content
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.chats import (
     MessagePage,
     MessageResource,
@@ -15,8 +15,13 @@ from skein.models.api.chats import (
     RespondNow,
 )
 from skein.models.api.runs import RunPage, RunResource
+from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import NewMessage
+from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.privacy.message_deletion import MessageDeletion
+from skein.services.quotas.rate_limits import RateLimiter
+from skein.services.runs.manual_trigger import ManualTrigger
 
 router = ApiRouter("messages", Unaudited(CONVERSATION))
 
@@ -31,7 +36,7 @@ def list_messages(
 ) -> MessagePage:
     """With `after`, the cursor leads to newer messages, otherwise to older ones."""
     caller = router.caller
-    page = services().views.messages(
+    page = service(ChatViews).messages(
         caller.tenant,
         caller.user_id,
         chat_id,
@@ -49,7 +54,7 @@ def list_messages(
 def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:
     """Repeating a `client_id` returns the existing message (idempotent)."""
     caller = router.caller
-    posted = services().app_messages.post(
+    posted = service(AppMessages).post(
         NewMessage(
             tenant=caller.tenant,
             chat_id=chat_id,
@@ -66,7 +71,7 @@ def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource,
 def delete_message(chat_id: ChatId, seq: Seq) -> Response[None]:
     """The message keeps its `seq`, with the kind `deleted` and an empty text (idempotent)."""
     caller = router.caller
-    services().message_deletion.delete(caller.tenant, caller.person.ref, chat_id, seq)
+    service(MessageDeletion).delete(caller.tenant, caller.person.ref, chat_id, seq)
     return no_content()
 
 
@@ -74,7 +79,7 @@ def delete_message(chat_id: ChatId, seq: Seq) -> Response[None]:
 def mark_read(chat_id: ChatId, receipt: ReadReceipt) -> ReadState:
     """The watermark never moves back, and never past the last message."""
     caller = router.caller
-    own = services().views.read(caller.tenant, caller.user_id, chat_id, receipt.seq)
+    own = service(ChatViews).read(caller.tenant, caller.user_id, chat_id, receipt.seq)
     return ReadState(seen_seq=own.membership.seen_seq, unread=own.unread)
 
 
@@ -85,8 +90,8 @@ def respond_now(chat_id: ChatId, wish: RespondNow) -> RunPage:
     `error`, the reasons and `trigger.traced_to` are empty here: they are for operators.
     """
     caller = router.caller
-    services().rate_limiter.admit(caller.tenant, caller.user_id)
-    run = services().manual_trigger.now(
+    service(RateLimiter).admit(caller.tenant, caller.user_id)
+    run = service(ManualTrigger).now(
         caller.tenant, chat_id, caller.person.ref, agent_id=wish.agent_id
     )
     return RunPage(items=(RunResource.for_members(run),), next_cursor=None)

@@ -6,9 +6,10 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import After, Before, ChatId, Limit, PageCursor
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.chats import ListedChatPage, MemberResource, MessageResource, TranscriptPage
 from skein.models.privacy.audit import MAX_REASON
+from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter("messages", "chat")
@@ -30,7 +31,7 @@ def list_transcripts(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> 
 
     The list has no titles or texts: `GET /v1/transcripts/{chat_id}` returns them for a reason.
     """
-    page = services().views.tenant_chats(router.caller.tenant, limit=limit, cursor=cursor)
+    page = service(ChatViews).tenant_chats(router.caller.tenant, limit=limit, cursor=cursor)
     return ListedChatPage.of(page)
 
 
@@ -51,7 +52,7 @@ def read_transcript(
     Pages work as for members. Reading moves no one's read mark.
     """
     del reason  # the audit entry has it
-    chat, page = services().views.transcript(
+    chat, page = service(ChatViews).transcript(
         router.caller.tenant, chat_id, after=after, before=before, limit=limit, cursor=cursor
     )
     return TranscriptPage(

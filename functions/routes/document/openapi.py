@@ -219,6 +219,7 @@ def document() -> dict[str, Any]:
 
 def _described(api: Api) -> dict[str, Any]:
     """Generate one API's document, with the scope that each operation requires."""
+    _ = api.routes  # imports their modules
     scheme = HTTPBearer(bearerFormat="JWT", description=f"A JWT with the scope `{api.scope}`.")
     text = api.get_openapi_json_schema(
         title=TITLE,

@@ -2,12 +2,13 @@
 
 from routes.app import ChatId, Limit, PageCursor
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.consolidations import (
     ConsolidationPage,
     RequestedResource,
 )
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.memory.history import BackgroundRecords, ConsolidationRequests
 
 router = ApiRouter("chats", "chat")
 
@@ -15,7 +16,7 @@ router = ApiRouter("chats", "chat")
 @router.post("/v1/chats/<chat_id>/consolidate", "Consolidate a chat now", 409, status=202)
 def consolidate_chat(chat_id: ChatId) -> RequestedResource:
     """This works for active chats, and for chats whose consolidation is off."""
-    requested = services().consolidation_requests.request(router.caller.tenant, chat_id)
+    requested = service(ConsolidationRequests).request(router.caller.tenant, chat_id)
     return RequestedResource.model_validate(requested, from_attributes=True)
 
 
@@ -24,7 +25,7 @@ def list_consolidations(
     chat_id: ChatId, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> ConsolidationPage:
     """The list includes failures. Records are stored for 90 days and contain no memories."""
-    page = services().background_records.of_chat(
+    page = service(BackgroundRecords).of_chat(
         router.caller.tenant, chat_id, limit=limit, cursor=cursor
     )
     return ConsolidationPage.of(page)

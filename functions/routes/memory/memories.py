@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from routes.app import AgentId
 from routes.crud import Crud
 from routes.scope import OfChat, OfUser, in_open_scope, in_scope
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.memories import (
     MemoryPage,
     MemoryReplacement,
@@ -20,7 +20,7 @@ from skein.models.api.memories import (
 )
 from skein.models.common.base import EntityId
 from skein.models.memory.memory import MemoryKind
-from skein.services.memory.memories import MemoryState
+from skein.services.memory.memories import Memories, MemoryState
 
 MemoryId = Annotated[EntityId, Path(description="The id of a memory.")]
 OfKind = Annotated[MemoryKind | None, Query(description="Only memories of this kind.")]
@@ -35,7 +35,7 @@ router = Crud(
     "/v1/agents/<agent_id>/memories/<memory_id>",
     MemoryId,
     parent=in_scope,
-    service=lambda: services().memories,
+    service=lambda: service(Memories),
     shown=MemoryResource,
 )
 
@@ -61,7 +61,7 @@ router.deletes(
 def create_memory(agent_id: AgentId, new: NewMemory) -> tuple[MemoryResource, int]:
     """A memory that exists in the same words is not added again."""
     owner = in_open_scope(router.caller, agent_id)
-    added = services().memories.add(
+    added = service(Memories).add(
         owner, new.text, new.kind, made_by="api", constitutional=new.constitutional
     )
     return MemoryResource.of(added.memory), 200 if added.known else 201
@@ -73,7 +73,7 @@ def restore_memory(
 ) -> MemoryResource:
     """Removed and superseded memories can be restored. A journal entry fades when it would have."""
     reach = in_scope(router.caller, agent_id, user_id, chat_id)
-    return MemoryResource.of(services().memories.restore(reach, memory_id))
+    return MemoryResource.of(service(Memories).restore(reach, memory_id))
 
 
 @router.post(
@@ -94,4 +94,4 @@ def supersede_memory(
     To undo it, restore the old memory and remove the new one.
     """
     reach = in_scope(router.caller, agent_id, user_id, chat_id)
-    return MemoryResource.of(services().memories.supersede(reach, memory_id, new.text)), 201
+    return MemoryResource.of(service(Memories).supersede(reach, memory_id, new.text)), 201

@@ -6,9 +6,12 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import AgentId, ChatId
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.agent.recall_preview import RecallPreview
+from skein.bootstrap import service
 from skein.models.api.recall import RebuildResource, RecalledMessage, RecallList
 from skein.models.common.base import EntityId
+from skein.services.config.tenant_settings import TenantSettingsService
+from skein.services.recall.rebuild import RecallRebuilds
 
 router = ApiRouter("recall", "recall")
 
@@ -34,8 +37,8 @@ def recall_messages(
 
     The result may include messages that the prompt shows anyway.
     """
-    services().tenant_settings.check_reading(router.caller.tenant)
-    found = services().recall_preview.find(
+    service(TenantSettingsService).check_reading(router.caller.tenant)
+    found = service(RecallPreview).find(
         router.caller.tenant, agent_id, q, chat_id=chat_id, tokens=tokens
     )
     items = (RecalledMessage.from_parts(one.message, one.text, one.score) for one in found.entries)
@@ -45,7 +48,7 @@ def recall_messages(
 @router.post("/v1/recall/rebuild", "Rebuild the recall index of all chats", status=202)
 def rebuild_recall() -> RebuildResource:
     """Needed after a change of the embeddings' model; until then, recall finds by words only."""
-    return RebuildResource.of(services().recall_rebuilds.request(router.caller.tenant))
+    return RebuildResource.of(service(RecallRebuilds).request(router.caller.tenant))
 
 
 @router.post(
@@ -53,7 +56,7 @@ def rebuild_recall() -> RebuildResource:
 )
 def rebuild_agent_recall(agent_id: AgentId) -> RebuildResource:
     """The job updates the index of the agent's chats. Recall keeps working meanwhile."""
-    rebuilds = services().recall_rebuilds
+    rebuilds = service(RecallRebuilds)
     return RebuildResource.of(rebuilds.request(router.caller.tenant, agent_id=agent_id))
 
 
@@ -62,5 +65,5 @@ def rebuild_agent_recall(agent_id: AgentId) -> RebuildResource:
 )
 def rebuild_chat_recall(chat_id: ChatId) -> RebuildResource:
     """The job updates the indexes of all agents of the chat. Recall keeps working meanwhile."""
-    rebuilds = services().recall_rebuilds
+    rebuilds = service(RecallRebuilds)
     return RebuildResource.of(rebuilds.request(router.caller.tenant, chat_id=chat_id))

@@ -3,9 +3,10 @@
 from routes.app import AgentId, Limit, PageCursor
 from routes.router import ApiRouter
 from routes.scope import OfChat, OfUser, in_scope
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.reflections import ReflectionPage
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.memory.history import BackgroundRecords
 
 router = ApiRouter("memories", "agent")
 
@@ -21,5 +22,5 @@ def list_reflections(
 ) -> ReflectionPage:
     """The list includes failures. Records are kept for 90 days."""
     reach = in_scope(router.caller, agent_id, user_id, chat_id)
-    page = services().background_records.of_agent(reach, limit=limit, cursor=cursor)
+    page = service(BackgroundRecords).of_agent(reach, limit=limit, cursor=cursor)
     return ReflectionPage.of(page)

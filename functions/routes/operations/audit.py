@@ -2,9 +2,10 @@
 
 from routes.app import Day, Limit, PageCursor
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.audit import AuditPage
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.privacy.audit_log import AuditLog
 
 router = ApiRouter("audit", "audit")
 
@@ -14,5 +15,5 @@ def list_audit(
     day: Day = None, limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None
 ) -> AuditPage:
     """Entries contain ids only. This request is audited, too."""
-    page = services().audit.of_day(router.caller.tenant, day=day, limit=limit, cursor=cursor)
+    page = service(AuditLog).of_day(router.caller.tenant, day=day, limit=limit, cursor=cursor)
     return AuditPage.of(page)

@@ -4,9 +4,10 @@ import logging
 
 from routes.audited import Unaudited
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.errors import Transient
 from skein.models.api.base import Health
+from skein.services.config.stack_settings import StackSettingsService
 
 router = ApiRouter("service", Unaudited("the response contains no data of a tenant"))
 
@@ -17,7 +18,7 @@ logger = logging.getLogger(__name__)
 def get_health() -> Health:
     """This reads the stack's pauses. The answer is `ok` even if they cannot be read."""
     try:
-        paused = tuple(sorted(services().stack_settings.pauses().since))
+        paused = tuple(sorted(service(StackSettingsService).pauses().since))
     except Transient:
         logger.warning("failed to read the stack's pauses")
         return Health()

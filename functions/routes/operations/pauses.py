@@ -5,9 +5,10 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.pauses import PausesResource, PauseTimes
 from skein.models.config.pauses import PauseKind
+from skein.services.config.pauses import TenantPauses
 
 router = ApiRouter("settings", "pause")
 
@@ -23,17 +24,17 @@ def get_pauses() -> PausesResource:
 @router.put("/v1/pauses/<kind>", "Pause work of the tenant")
 def begin_pause(kind: Kind) -> PausesResource:
     """Skein still accepts messages. Paused work waits until the pause ends."""
-    services().pauses.switch(router.caller.tenant, kind, on=True)
+    service(TenantPauses).switch(router.caller.tenant, kind, on=True)
     return _shown()
 
 
 @router.delete("/v1/pauses/<kind>", "End a pause of the tenant")
 def end_pause(kind: Kind) -> PausesResource:
     """The work continues within a minute, oldest first. A pause of the stack stays."""
-    services().pauses.switch(router.caller.tenant, kind, on=False)
+    service(TenantPauses).switch(router.caller.tenant, kind, on=False)
     return _shown()
 
 
 def _shown() -> PausesResource:
-    tenants, stacks = services().pauses.get(router.caller.tenant)
+    tenants, stacks = service(TenantPauses).get(router.caller.tenant)
     return PausesResource(tenant=PauseTimes.of(tenants), stack=PauseTimes.of(stacks))

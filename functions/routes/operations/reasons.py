@@ -2,8 +2,9 @@
 
 from routes.app import ChatId, Seq
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.reasons import MessageReasonsResource
+from skein.services.chats.message_reasons import ReasonViews
 
 router = ApiRouter("messages", "message")
 
@@ -13,5 +14,5 @@ router = ApiRouter("messages", "message")
 )
 def get_reasons(chat_id: ChatId, seq: Seq) -> MessageReasonsResource:
     """The response has ids, statuses and reasons, but no text of a message."""
-    found = services().reason_views.of_message(router.caller.tenant, chat_id, seq)
+    found = service(ReasonViews).of_message(router.caller.tenant, chat_id, seq)
     return MessageReasonsResource.of(found)

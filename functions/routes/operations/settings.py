@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.directory import (
     EffectiveSettingPage,
     EffectiveSettingResource,
@@ -14,6 +14,8 @@ from skein.models.api.directory import (
 )
 from skein.models.common.base import EntityId
 from skein.models.config.overrides import Overrides, TenantOverridesChange
+from skein.services.config.sources import SettingSources
+from skein.services.config.tenant_settings import TenantSettingsService
 
 router = ApiRouter("settings", "settings")
 
@@ -24,19 +26,19 @@ OnLine = Annotated[Phone | None, Query(description="A line; omitted: chats in th
 @router.get("/v1/settings", "Get the tenant's settings", model=SettingsResource)
 def get_settings() -> dict[str, Any]:
     """Null means the deployment's setting. Agents and lines may have their own settings."""
-    return _shown(services().tenant_settings.get(router.caller.tenant))
+    return _shown(service(TenantSettingsService).get(router.caller.tenant))
 
 
 @router.patch("/v1/settings", "Update the tenant's settings", model=SettingsResource)
 def change_settings(change: TenantOverridesChange) -> dict[str, Any]:
     """Omitted settings stay unchanged; null resets a setting to the deployment's."""
-    return _shown(services().tenant_settings.change(router.caller.tenant, change))
+    return _shown(service(TenantSettingsService).change(router.caller.tenant, change))
 
 
 @router.get("/v1/settings/effective", "Get the settings in force with their sources", 404)
 def get_effective_settings(agent_id: OfAgent = None, line: OnLine = None) -> EffectiveSettingPage:
     """The values are those of direct chats. Without an agent, they are the tenant's."""
-    found = services().setting_sources.show(router.caller.tenant, agent_id, line)
+    found = service(SettingSources).show(router.caller.tenant, agent_id, line)
     items = tuple(EffectiveSettingResource.from_parts(*each) for each in found)
     return EffectiveSettingPage(items=items, next_cursor=None)
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import app, service
 from skein.models.api.runs import RunResource
 from skein.models.api.system import (
     BacklogResource,
@@ -15,6 +15,10 @@ from skein.models.api.system import (
 from skein.models.api.usage import UsageRowResource
 from skein.models.common.reason import meaning_of
 from skein.models.runs.run import Run
+from skein.services.directory.model_status import ModelStatuses
+from skein.services.outbox.backlogs import Backlogs
+from skein.services.quotas.usage_reports import UsageReports
+from skein.services.runs.current_work import WorkOverviews
 
 router = ApiRouter("service", "system")
 
@@ -22,12 +26,13 @@ router = ApiRouter("service", "system")
 @router.get("/v1/system", "Get the state of the system")
 def get_system() -> SystemResource:
     """The state of the model, and the tenant's current runs, last error and usage today."""
-    tenant, found = router.caller.tenant, services()
-    status, overview = found.model_statuses.current(), found.current_work.of_tenant(tenant)
-    total = found.usage_reports.report(tenant, "tenant").total
+    tenant, ports = router.caller.tenant, app().ports
+    status = service(ModelStatuses).current()
+    overview = service(WorkOverviews).of_tenant(tenant)
+    total = service(UsageReports).report(tenant, "tenant").total
     return SystemResource(
-        now=found.ports.clock.now(),
-        model=ModelStatusResource(name=found.ports.settings.default_model, **status._asdict()),
+        now=ports.clock.now(),
+        model=ModelStatusResource(name=ports.settings.default_model, **status._asdict()),
         runs=tuple(map(RunResource.of, overview.live)),
         last_error=_last_error(overview.troubled) if overview.troubled is not None else None,
         today=UsageRowResource.from_parts(tenant, total.usage, total.money),
@@ -37,10 +42,10 @@ def get_system() -> SystemResource:
 @router.get("/v1/system/backlog", "Get the tenant's waiting work")
 def get_backlog() -> BacklogResource:
     """Counts by kind: due later, due now and overdue. Only work of the tenant is counted."""
-    found = services()
-    rows = (asdict(backlog) for backlog in found.backlogs.of_tenant(router.caller.tenant))
+    backlogs = service(Backlogs).of_tenant(router.caller.tenant)
+    rows = map(asdict, backlogs)
     return BacklogResource(
-        now=found.ports.clock.now(), items=tuple(BacklogRowResource(**row) for row in rows)
+        now=app().ports.clock.now(), items=tuple(BacklogRowResource(**row) for row in rows)
     )
 
 

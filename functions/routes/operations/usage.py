@@ -8,10 +8,11 @@ from pydantic import BeforeValidator
 
 from routes.app import Day, iso_day
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.errors import Unprocessable
 from skein.models.api.usage import UsageReportResource, UsageResource, UsageRowResource
-from skein.services.quotas.usage_reports import UsageBy, UsageReport, UsageRow
+from skein.services.quotas.usage import UsageCounters
+from skein.services.quotas.usage_reports import UsageBy, UsageReport, UsageReports, UsageRow
 
 router = ApiRouter("usage", "usage")
 
@@ -41,10 +42,10 @@ def get_usage(
     """
     tenant = router.caller.tenant
     if by is None and from_ is None and to is None:
-        return UsageResource.of(services().usage.of_day(tenant, day))
+        return UsageResource.of(service(UsageCounters).of_day(tenant, day))
     if day is not None:
         raise Unprocessable("a report takes `from` and `to` instead of `day`")
-    return _report(services().usage_reports.report(tenant, by or "day", first=from_, last=to))
+    return _report(service(UsageReports).report(tenant, by or "day", first=from_, last=to))
 
 
 def _report(report: UsageReport) -> UsageReportResource:

@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.app import Limit, PageCursor, UserId
 from routes.router import ApiRouter
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.chats import MessageResource
 from skein.models.api.directory import UserDetail
 from skein.models.api.privacy import (
@@ -20,6 +20,8 @@ from skein.models.api.privacy import (
 )
 from skein.models.api.usage import PersonUsageResource
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.privacy.erasure_requests import Erasures
+from skein.services.privacy.export import Exports
 
 router = ApiRouter("privacy", "erasure")
 
@@ -30,28 +32,26 @@ ErasureId = Annotated[str, Path(min_length=1, max_length=128, description="The i
 def erase_user(user_id: UserId) -> ErasureResource:
     """The erasure starts at once and takes more than 15 minutes (idempotent)."""
     caller = router.caller
-    return ErasureResource.of(
-        services().erasures.request(caller.tenant, user_id, by=caller.user_id)
-    )
+    return ErasureResource.of(service(Erasures).request(caller.tenant, user_id, by=caller.user_id))
 
 
 @router.get("/v1/erasures", "List the erasures of users, newest first")
 def list_erasures(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ErasurePage:
     """Finished erasures have their reports. A page may be short."""
-    page = services().erasures.list(router.caller.tenant, limit=limit, cursor=cursor)
+    page = service(Erasures).list(router.caller.tenant, limit=limit, cursor=cursor)
     return ErasurePage.of(page)
 
 
 @router.get("/v1/erasures/<erasure_id>", "Get the status and report of an erasure")
 def get_erasure(erasure_id: ErasureId) -> ErasureResource:
     """A finished erasure stays as a record of ids and numbers, without data of the user."""
-    return ErasureResource.of(services().erasures.get(router.caller.tenant, erasure_id))
+    return ErasureResource.of(service(Erasures).get(router.caller.tenant, erasure_id))
 
 
 @router.get("/v1/users/<user_id>/export", "Export a user's data", audit="export")
 def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     """The export comes in pages of one JSON document; a page may be short."""
-    page = services().exports.page(router.caller.tenant, user_id, cursor=cursor)
+    page = service(Exports).page(router.caller.tenant, user_id, cursor=cursor)
     return ExportResource(
         user=UserDetail.detailed(page.user),
         usage=tuple(starmap(PersonUsageResource.from_parts, page.usage.items())),

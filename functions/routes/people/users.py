@@ -8,7 +8,7 @@ from pydantic import BeforeValidator
 
 from routes.app import MAX_NAME, Limit, PageCursor, UserId, with_plus
 from routes.router import ApiRouter, no_content
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.errors import Invalid, Unprocessable
 from skein.models.api.directory import (
     DirectChatPage,
@@ -21,7 +21,11 @@ from skein.models.api.directory import (
     UserResource,
 )
 from skein.models.common.base import EntityId
+from skein.services.account_linking.phone_links import PhoneLinks
+from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN
+from skein.services.directory.people_search import PeopleSearch
+from skein.services.directory.users import Users
 
 router = ApiRouter("users", "user")
 
@@ -48,7 +52,7 @@ SearchedName = Annotated[
 @router.post("/v1/users", "Create a user", 409)
 def create_user(new: NewUser) -> UserDetail:
     """The id is the `sub` of the user's token, if given."""
-    return UserDetail.detailed(services().users.create(router.caller.tenant, new))
+    return UserDetail.detailed(service(Users).create(router.caller.tenant, new))
 
 
 @router.get("/v1/users", "List users by id")
@@ -62,11 +66,11 @@ def list_users(
 
     With `q`, it has the users who are found by name, each once, and pages may be short.
     """
-    tenant, users = router.caller.tenant, services().users
+    tenant, users = router.caller.tenant, service(Users)
     if q is not None and phone is not None:
         raise Unprocessable("search by `q` or by `phone`, not by both")
     if q is not None:
-        hits = services().people_search.find(tenant, q, limit=limit, cursor=cursor)
+        hits = service(PeopleSearch).find(tenant, q, limit=limit, cursor=cursor)
         return UserPage(items=tuple(map(UserResource.of, hits.items)), next_cursor=hits.next_cursor)
     if phone is not None:
         if cursor is not None:
@@ -81,7 +85,7 @@ def list_users(
 @router.get("/v1/users/<user_id>", "Get a user")
 def get_user(user_id: UserId) -> UserDetail:
     """The response has the source of each value that an agent set."""
-    return UserDetail.detailed(services().users.get(router.caller.tenant, user_id))
+    return UserDetail.detailed(service(Users).get(router.caller.tenant, user_id))
 
 
 @router.get("/v1/users/<user_id>/chats", "List a user's direct chats, newest first", audit="chat")
@@ -90,8 +94,8 @@ def list_direct_chats(
 ) -> DirectChatPage:
     """The list has no texts. Discarded chats are omitted, so a page may be short."""
     tenant = router.caller.tenant
-    user = services().users.get(tenant, user_id)
-    page = services().views.direct_chats(tenant, user.id, limit=limit, cursor=cursor)
+    user = service(Users).get(tenant, user_id)
+    page = service(ChatViews).direct_chats(tenant, user.id, limit=limit, cursor=cursor)
     items = tuple(DirectChatResource.from_parts(own.chat, own.membership) for own in page.items)
     return DirectChatPage(items=items, next_cursor=page.next_cursor)
 
@@ -99,7 +103,7 @@ def list_direct_chats(
 @router.patch("/v1/users/<user_id>", "Update a user", 409)
 def change_user(user_id: UserId, change: UserChange) -> UserDetail:
     """Numbers that are omitted from `phones` are unlinked."""
-    return UserDetail.detailed(services().users.change(router.caller.tenant, user_id, change))
+    return UserDetail.detailed(service(Users).change(router.caller.tenant, user_id, change))
 
 
 @router.post(
@@ -112,7 +116,7 @@ def change_user(user_id: UserId, change: UserChange) -> UserDetail:
 def undo_profile_change(user_id: UserId, profile_change_id: ProfileChangeId) -> UserDetail:
     """Restores the previous value. Consolidation does not set the undone value again."""
     tenant = router.caller.tenant
-    return UserDetail.detailed(services().users.undo(tenant, user_id, profile_change_id))
+    return UserDetail.detailed(service(Users).undo(tenant, user_id, profile_change_id))
 
 
 @router.put(
@@ -120,7 +124,7 @@ def undo_profile_change(user_id: UserId, profile_change_id: ProfileChangeId) -> 
 )
 def link_number(user_id: UserId, phone: OwnNumber) -> UserDetail:
     """A caller with this number is merged into the user, with all chats."""
-    return UserDetail.detailed(services().phone_links.link(router.caller.tenant, user_id, phone))
+    return UserDetail.detailed(service(PhoneLinks).link(router.caller.tenant, user_id, phone))
 
 
 @router.delete(
@@ -128,5 +132,5 @@ def link_number(user_id: UserId, phone: OwnNumber) -> UserDetail:
 )
 def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
     """The user keeps their chats. The next SMS from the number creates a new caller."""
-    services().phone_links.unlink(router.caller.tenant, user_id, phone)
+    service(PhoneLinks).unlink(router.caller.tenant, user_id, phone)
     return no_content()

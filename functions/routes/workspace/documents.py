@@ -12,7 +12,7 @@ from pydantic import StringConstraints
 from routes.app import AgentId, ChatId, Limit, PageCursor, Principal
 from routes.crud import Crud
 from routes.scope import OfChat, OfUser, in_scope
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.errors import Invalid
 from skein.models.api.documents import (
     DocumentChange,
@@ -25,6 +25,8 @@ from skein.models.api.documents import (
 from skein.models.workspace.document import Document, DocumentReach, Folder
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.workspace.document_edits import Revision
+from skein.services.workspace.document_search import DocumentSearch
+from skein.services.workspace.documents import Documents
 
 DocumentId = Annotated[
     str,
@@ -46,7 +48,7 @@ class FolderDocuments:
 
     def create(self, folder: Folder, new: NewDocument) -> Document:
         """Create a document; see `Documents.write`."""
-        services().documents.write(
+        service(Documents).write(
             DocumentReach(folders=(folder,)),
             new.name,
             new.text,
@@ -59,17 +61,17 @@ class FolderDocuments:
 
     def get(self, folder: Folder, document_id: str) -> Document:
         """Return a document by id or name."""
-        return services().documents.get(DocumentReach(folders=(folder,)), document_id)
+        return service(Documents).get(DocumentReach(folders=(folder,)), document_id)
 
     def change(self, folder: Folder, document_id: str, change: DocumentChange) -> Document:
         """Edit a document; see `Documents.revise`."""
         revision = Revision(**change.model_dump())
-        services().documents.revise(DocumentReach(folders=(folder,)), document_id, revision)
+        service(Documents).revise(DocumentReach(folders=(folder,)), document_id, revision)
         return self.get(folder, document_id)
 
     def delete(self, folder: Folder, document_id: str) -> None:
         """Delete a document."""
-        services().documents.delete(DocumentReach(folders=(folder,)), document_id)
+        service(Documents).delete(DocumentReach(folders=(folder,)), document_id)
 
 
 def _of_agent(
@@ -84,7 +86,7 @@ def _open_of_agent(caller: Principal, agent_id: AgentId) -> Folder:
 
 
 def _of_chat(caller: Principal, chat_id: ChatId) -> Folder:
-    return services().documents.of_chat(caller.tenant, chat_id)
+    return service(Documents).of_chat(caller.tenant, chat_id)
 
 
 of_agent = Crud(
@@ -189,16 +191,16 @@ def replace_document_of_chat(
 
 def _list(folder: Folder, q: str | None, limit: int, cursor: str | None) -> DocumentPage:
     if q is None:
-        return DocumentPage.of(services().documents.list(folder, limit=limit, cursor=cursor))
+        return DocumentPage.of(service(Documents).list(folder, limit=limit, cursor=cursor))
     if cursor is not None:
         raise Invalid("a search has only one page")
-    found = services().document_search.search(DocumentReach(folders=(folder,)), q, limit=limit)
+    found = service(DocumentSearch).search(DocumentReach(folders=(folder,)), q, limit=limit)
     heads = (DocumentHead.of(each.document) for each in found.items)
     return DocumentPage(items=tuple(heads), next_cursor=None)
 
 
 def _replace(folder: Folder, document_id: str, new: DocumentText) -> DocumentResource:
-    services().documents.write(
+    service(Documents).write(
         DocumentReach(folders=(folder,)),
         document_id,
         new.text,

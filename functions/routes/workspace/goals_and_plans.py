@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from routes.app import AgentId
 from routes.crud import Crud
 from routes.scope import in_open_scope, in_scope
-from skein.bootstrap.api import services
+from skein.bootstrap import service
 from skein.models.api.goals_and_plans import (
     GoalChange,
     GoalPage,
@@ -24,6 +24,9 @@ from skein.models.api.goals_and_plans import (
 from skein.models.common.base import EntityId
 from skein.models.planning.goal import GoalStatus
 from skein.models.planning.plan import PlanStatus
+from skein.services.directory.agents import Agents
+from skein.services.planning.goals import Goals
+from skein.services.planning.plans import Plans
 
 GoalId = Annotated[EntityId, Path(description="The id of a goal.")]
 PlanId = Annotated[EntityId, Path(description="The id of a plan.")]
@@ -36,7 +39,7 @@ goals = Crud(
     "/v1/agents/<agent_id>/goals/<goal_id>",
     GoalId,
     parent=in_scope,
-    service=lambda: services().goals,
+    service=lambda: service(Goals),
     shown=GoalResource,
 )
 plans = Crud(
@@ -45,7 +48,7 @@ plans = Crud(
     "/v1/agents/<agent_id>/plans/<plan_id>",
     PlanId,
     parent=in_scope,
-    service=lambda: services().plans,
+    service=lambda: service(Plans),
     shown=PlanResource,
 )
 
@@ -90,8 +93,8 @@ def create_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     `user_id` or `chat_id`. A plan without a chat is open, and so are its runs. A plan of the same
     name in the same scope is replaced. An agent has at most 100 active plans.
     """
-    agent = services().agents.get(plans.caller.tenant, agent_id)
-    owner = services().plans.owner(agent, chat_id=new.chat_id, user_id=new.user_id)
+    agent = service(Agents).get(plans.caller.tenant, agent_id)
+    owner = service(Plans).owner(agent, chat_id=new.chat_id, user_id=new.user_id)
     values = new.model_dump(exclude={"chat_id", "user_id"})
-    values["time_zone"] = new.time_zone or services().plans.time_zone(owner, agent)
-    return PlanResource.of(services().plans.set(owner, **values))
+    values["time_zone"] = new.time_zone or service(Plans).time_zone(owner, agent)
+    return PlanResource.of(service(Plans).set(owner, **values))

@@ -8,7 +8,8 @@ from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from routes.app import AgentId, ChatId, Limit, PageCursor
 from routes.router import ApiRouter, no_content
 from routes.scope import OfChat, OfUser, in_open_scope, in_scope
-from skein.bootstrap.api import services
+from skein.agent.training_export import TrainingExport
+from skein.bootstrap import service
 from skein.models.api.threads import (
     AgentInChatResource,
     NewThread,
@@ -21,6 +22,8 @@ from skein.models.api.threads import (
 from skein.models.common.base import EntityId
 from skein.models.workspace.thread import ThreadStatus
 from skein.services.common.pagination import DEFAULT_PAGE
+from skein.services.workspace.pinning import Pins
+from skein.services.workspace.threads import Threads
 
 router = ApiRouter("threads", "thread")
 
@@ -34,7 +37,7 @@ ThreadsOf = Annotated[ThreadStatus | None, Query(description="Only threads with 
 def create_thread(agent_id: AgentId, new: NewThread) -> ThreadResource:
     """The thread does not become active. At most `SKEIN_MAX_OPEN_THREADS` may be open."""
     owner = in_open_scope(router.caller, agent_id)
-    return ThreadResource.of(services().threads.create(owner, new.model_dump()), None)
+    return ThreadResource.of(service(Threads).create(owner, new.model_dump()), None)
 
 
 @router.get("/v1/agents/<agent_id>/threads", "List an agent's threads, open first")
@@ -49,8 +52,8 @@ def list_threads(
 ) -> ThreadPage:
     """Lists threads of the open scope unless a user or a chat is given."""
     reach = in_scope(router.caller, agent_id, user_id, chat_id)
-    page = services().threads.list(reach, status=status, limit=limit, cursor=cursor)
-    active = services().threads.active_id(reach)
+    page = service(Threads).list(reach, status=status, limit=limit, cursor=cursor)
+    active = service(Threads).active_id(reach)
     items = tuple(ThreadResource.of(thread, active) for thread in page.items)
     return ThreadPage(items=items, next_cursor=page.next_cursor)
 
@@ -62,7 +65,7 @@ def get_thread(
     """Open and ended threads are found."""
     reach = in_scope(router.caller, agent_id, user_id, chat_id)
     return ThreadResource.of(
-        services().threads.get(reach, thread_id), services().threads.active_id(reach)
+        service(Threads).get(reach, thread_id), service(Threads).active_id(reach)
     )
 
 
@@ -76,8 +79,8 @@ def change_thread(
 ) -> ThreadResource:
     """An ended thread cannot be changed."""
     reach = in_scope(router.caller, agent_id, user_id, chat_id)
-    thread = services().threads.revise(reach, thread_id, change.given)
-    return ThreadResource.of(thread, services().threads.active_id(reach))
+    thread = service(Threads).revise(reach, thread_id, change.given)
+    return ThreadResource.of(thread, service(Threads).active_id(reach))
 
 
 @router.delete("/v1/agents/<agent_id>/threads/<thread_id>", "Delete a thread")
@@ -85,7 +88,7 @@ def delete_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[None]:
     """Deletes the thread permanently. Its documents stay."""
-    services().threads.delete(in_scope(router.caller, agent_id, user_id, chat_id), thread_id)
+    service(Threads).delete(in_scope(router.caller, agent_id, user_id, chat_id), thread_id)
     return no_content()
 
 
@@ -101,15 +104,15 @@ def export_thread(
     agent_id: AgentId, thread_id: ThreadId, user_id: OfUser = None, chat_id: OfChat = None
 ) -> Response[str]:
     """One line of JSON with `messages` and `tools`, in the format of fine-tuning APIs."""
-    thread = services().threads.get(in_scope(router.caller, agent_id, user_id, chat_id), thread_id)
-    return Response(200, JSON_LINES, f"{services().training_export.unit(thread)}\n")
+    thread = service(Threads).get(in_scope(router.caller, agent_id, user_id, chat_id), thread_id)
+    return Response(200, JSON_LINES, f"{service(TrainingExport).unit(thread)}\n")
 
 
 @router.put("/v1/chats/<chat_id>/agents/<agent_id>", "Pin an agent's thread to a chat", 409)
 def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInChatResource:
     """Runs that are triggered in the chat begin with this thread."""
     wanted = pinning.pinned_thread_id
-    membership = services().pins.pin(router.caller.tenant, chat_id, agent_id, wanted)
+    membership = service(Pins).pin(router.caller.tenant, chat_id, agent_id, wanted)
     return AgentInChatResource.of(membership)
 
 
@@ -118,6 +121,4 @@ def pin_thread(chat_id: ChatId, agent_id: AgentId, pinning: Pinning) -> AgentInC
 )
 def get_agent_in_chat(chat_id: ChatId, agent_id: AgentId) -> AgentInChatResource:
     """Shows the SEEN watermark, the agent summary and the pinned thread."""
-    return AgentInChatResource.of(
-        services().pins.membership(router.caller.tenant, chat_id, agent_id)
-    )
+    return AgentInChatResource.of(service(Pins).membership(router.caller.tenant, chat_id, agent_id))

@@ -1,17 +1,20 @@
 """The composition root: the only place where services meet adapters.
 
 `ports.py` holds the adapters. `wiring.py` builds each service from the type hints of the service's
-constructor. A function gets its service with `app().get(Turns)`. A test, or the local stack, passes
+constructor. A function gets its service with `service(Turns)`. A test, or the local stack, passes
 its own adapters: `build_app(settings, model=..., clock=...)`.
 """
 
 import os
 from threading import Lock
+from typing import TypeVar
 
 from skein import tracing
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.wiring import App
 from skein.settings import Settings
+
+T = TypeVar("T")
 
 
 def build_app(settings: Settings, **overrides: object) -> App:
@@ -41,6 +44,11 @@ def app() -> App:
                 _Container.app = build_app(Settings.from_environment(os.environ))
                 tracing.use(_Container.app.ports.tracer)
     return _Container.app
+
+
+def service(kind: type[T]) -> T:
+    """Return a service of the container's app; see `App.get`."""
+    return app().get(kind)
 
 
 def in_use() -> bool:

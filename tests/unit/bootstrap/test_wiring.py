@@ -1,7 +1,5 @@
 """Services are built from the type hints of their constructors."""
 
-import ast
-import importlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +17,8 @@ from skein.settings import Settings
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON
+from tests.support.function_services import FUNCTIONS, services_in
 
-ROOT = Path(__file__).resolve().parents[3]
-FUNCTIONS = ROOT / "functions"
 THREADS = 8
 
 
@@ -168,21 +165,6 @@ def test_each_port_has_a_type_of_its_own() -> None:
     assert sorted(port_types().values()) == sorted(
         ADAPTERS.keys() - {"tracer"} | {"settings", "query_embeddings", "text_embeddings"}
     )
-
-
-def services_in(path: Path) -> list[type]:
-    """Return the classes that a module of functions gets from its app."""
-    tree = ast.parse(path.read_text())
-    names = {
-        call.args[0].id
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call)
-        and ast.unparse(call.func) in {"app().get", "get"}
-        and isinstance(call.args[0], ast.Name)
-    }
-    name = ".".join(path.relative_to(FUNCTIONS).with_suffix("").parts)
-    module = importlib.import_module(name) if names else None
-    return [getattr(module, name) for name in sorted(names)]
 
 
 MODULES = [

@@ -6,53 +6,51 @@ from pathlib import Path
 import pytest
 
 from skein.agent.tools import MODULES
-from skein.bootstrap.api import ApiServices
 from skein.bootstrap.ports import ADAPTERS, Ports
 from skein.bootstrap.wiring import App
 from skein.settings import Settings
+from tests.support.function_services import FUNCTIONS, services_in
 
 # Services of the API that tools do not get, and why.
 NOT_FOR_TOOLS = {
-    "live_tickets": "people open the live channel",
-    "message_search": "people search the messages of their chats",
-    "recall_preview": "operators see what recall finds; a tool has recall itself",
-    "recall_rebuilds": "operators rebuild the index of recall",
-    "agents": "a reading has the agent, and its chats name the others",
-    "lines": "operators connect agents with numbers",
-    "usage": "the turn counts what a run uses",
-    "users": "a reading has the person, and profiles changes them",
-    "backlogs": "operators count the waiting work of their tenant",
-    "message_deletion": "people delete their own messages",
-    "dispatch": "services send the jobs of their own commits",
-    "renaming": "agents and users call it",
-    "audit": "it records what operators and people do",
-    "app_messages": "agents post with chats",
-    "chat_admin": "people and operators change chats",
-    "views": "it shows a person their chats; an agent reads own_chats",
-    "consolidation_requests": "operators request consolidations",
-    "current_work": "operators look at the agents that are at work",
-    "erasures": "operators request erasures",
-    "exports": "operators request exports",
-    "manual_trigger": "people trigger agents by hand",
-    "model_statuses": "operators ask whether a model answers",
-    "model_warnings": "operators read warnings about an agent's model",
-    "pauses": "operators pause work",
-    "people_search": "operators search for people by name",
-    "phone_links": "people prove that a phone number is theirs",
-    "pins": "operators pin threads",
-    "preview": "operators look at prompts",
-    "rate_limiter": "it limits what people post",
-    "reason_views": "operators ask why there is no answer",
-    "background_records": "operators look at consolidations and reflections",
-    "replays": "operators repeat a prompt with edits",
-    "run_views": "it shows operators runs; an agent reads own_runs",
-    "setting_sources": "operators see where each setting comes from",
-    "stack_settings": "operators see the stack's own settings",
-    "tenant_settings": "operators change settings; a run's are in call.reading.config",
-    "tool_warnings": "operators read warnings about an agent's tools",
-    "training_export": "operators export training units",
-    "usage_reports": "operators read reports of usage",
-    "webhook_services": "its records hold secrets",
+    "LiveTickets": "people open the live channel",
+    "MessageSearch": "people search the messages of their chats",
+    "RecallPreview": "operators see what recall finds; a tool has recall itself",
+    "RecallRebuilds": "operators rebuild the index of recall",
+    "Agents": "a reading has the agent, and its chats name the others",
+    "Lines": "operators connect agents with numbers",
+    "UsageCounters": "the turn counts what a run uses",
+    "Users": "a reading has the person, and profiles changes them",
+    "Backlogs": "operators count the waiting work of their tenant",
+    "MessageDeletion": "people delete their own messages",
+    "AuditLog": "it records what operators and people do",
+    "AppMessages": "agents post with chats",
+    "ChatAdministration": "people and operators change chats",
+    "ChatViews": "it shows a person their chats; an agent reads own_chats",
+    "ConsolidationRequests": "operators request consolidations",
+    "WorkOverviews": "operators look at the agents that are at work",
+    "Erasures": "operators request erasures",
+    "Exports": "operators request exports",
+    "ManualTrigger": "people trigger agents by hand",
+    "ModelStatuses": "operators ask whether a model answers",
+    "ModelWarnings": "operators read warnings about an agent's model",
+    "TenantPauses": "operators pause work",
+    "PeopleSearch": "operators search for people by name",
+    "PhoneLinks": "people prove that a phone number is theirs",
+    "Pins": "operators pin threads",
+    "Preview": "operators look at prompts",
+    "RateLimiter": "it limits what people post",
+    "ReasonViews": "operators ask why there is no answer",
+    "BackgroundRecords": "operators look at consolidations and reflections",
+    "Replays": "operators repeat a prompt with edits",
+    "RunViews": "it shows operators runs; an agent reads own_runs",
+    "SettingSources": "operators see where each setting comes from",
+    "StackSettingsService": "operators see the stack's own settings",
+    "TenantSettingsService": "operators change settings; a run's are in call.reading.config",
+    "ToolWarnings": "operators read warnings about an agent's tools",
+    "TrainingExport": "operators export training units",
+    "UsageReports": "operators read reports of usage",
+    "WebhookServices": "its records hold secrets",
 }
 
 
@@ -74,12 +72,9 @@ def test_service_of_tools_can_be_built(kind: type) -> None:
 
 
 def test_services_of_the_api_are_for_tools_or_named_with_a_reason() -> None:
-    of_api = {
-        name: value.fget.__annotations__["return"]
-        for name, value in vars(ApiServices).items()
-        if isinstance(value, property) and name != "ports"
-    }
-    for_tools = {name for name, kind in of_api.items() if kind in services_of_tools()}
-    missing = of_api.keys() - for_tools - NOT_FOR_TOOLS.keys()
+    routes = (FUNCTIONS / "routes").rglob("*.py")
+    of_api = {kind.__name__ for path in routes for kind in services_in(path)}
+    for_tools = of_api & services_of_tools().keys()
+    missing = of_api - for_tools - NOT_FOR_TOOLS.keys()
     assert not missing, "let a tool call it, or add it to NOT_FOR_TOOLS with a reason"
-    assert NOT_FOR_TOOLS.keys() <= of_api.keys() - for_tools
+    assert NOT_FOR_TOOLS.keys() <= of_api - for_tools

@@ -1,0 +1,65 @@
+"""Routes that preview and replay prompts, for operators."""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Query
+
+from routes.app import AgentId, RunId
+from routes.audited import Audited
+from routes.router import ApiRouter
+from skein.agent.preview import Preview
+from skein.agent.replay import Replays
+from skein.bootstrap import service
+from skein.models.api.inspection import PromptResource, ReplayEdit, ReplayResource
+from skein.models.api.runs import ContextResource
+from skein.models.common.base import EntityId
+from skein.services.config.tenant_settings import TenantSettingsService
+
+router = ApiRouter("runs", "run")
+
+InChat = Annotated[
+    EntityId | None, Query(description="A chat of the agent; omitted: a prompt without a chat.")
+]
+
+
+@router.get("/v1/agents/<agent_id>/context", "Preview an agent's prompt", audit="context")
+def preview_prompt(agent_id: AgentId, chat_id: InChat = None) -> ContextResource:
+    """The preview equals the prompt of a run that is started now. Nothing is sent or changed."""
+    if chat_id is not None:
+        service(TenantSettingsService).check_reading(router.caller.tenant)
+    return ContextResource.of(service(Preview).show(router.caller.tenant, agent_id, chat_id))
+
+
+@router.post(
+    "/v1/runs/<run_id>/replay",
+    "Replay a run's prompt with edits",
+    409,
+    status=200,
+    audit=Audited("create", "replay"),
+)
+def replay_run(run_id: RunId, edit: ReplayEdit) -> ReplayResource:
+    """Skein asks the model once. No tool is called. Only the audit entry and the usage are stored.
+
+    The tokens count against the tenant's budget. Erased and expired runs cannot be replayed.
+    """
+    caller = router.caller
+    replay = service(Replays).replay(
+        caller.tenant,
+        run_id,
+        operator=caller.user_id,
+        system_prompt=edit.system_prompt,
+        sections=edit.sections,
+    )
+    answer = replay.answer
+    return ReplayResource(
+        run_id=run_id,
+        model=answer.model,
+        text=answer.text,
+        tool_calls=answer.tool_calls,
+        fault=answer.fault,
+        prompt=PromptResource.from_parts(replay.prompt, answer.usage),
+        usage=answer.usage,
+        money=replay.money,
+        started_at=replay.started_at,
+        ended_at=replay.ended_at,
+    )
