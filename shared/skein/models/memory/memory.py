@@ -52,7 +52,6 @@ class Memory(MemoryFields, AgentItem):
         fades_at: When a journal entry fades; None for core memories.
         superseded_by: The memory that replaced this one.
         status: `live`, also for a journal entry that has faded; `removed` or `superseded`.
-        promoted_from: The journal entry from which reflection made this memory.
         considered: Whether reflection has decided about this journal entry. Reflection does not
             consider it again, even if an operator restores it.
     """
@@ -68,7 +67,6 @@ class Memory(MemoryFields, AgentItem):
     made_by: MadeBy
     fades_at: Instant | None = None
     superseded_by: Identifier | None = None
-    promoted_from: Identifier | None = None
     considered: bool = False
     status: MemoryStatus = "live"
 
@@ -91,6 +89,11 @@ class Memory(MemoryFields, AgentItem):
             *(f"{Memory.PREFIX}{rank}" for rank in (ranks if live else faded)),
             *(f"{Memory.PREFIX.ended}{rank}" for rank in (ranks if ended else ())),
         )
+
+    @property
+    def promoted_from(self) -> str | None:
+        """The journal entry from which reflection made this memory, its only named item."""
+        return next(iter(self.made_from.items), None) if self.made_by == "reflection" else None
 
     @property
     def by_operator(self) -> bool:

@@ -188,7 +188,6 @@ class Memories(OwnedStore[Memory]):
                 "made_by": "api",
                 "created_at": self.clock.now(),
                 "version": 1,
-                "promoted_from": None,
             }
             try:
                 new = Memory.model_validate({**dict(old), **changes})

@@ -270,7 +270,6 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
                 "kind": "core",
                 "made_by": "reflection",
                 "fades_at": None,
-                "promoted_from": memory.id,
                 "authors": authors,
                 "made_from": memory.made_from.naming([memory.id]),
                 "created_at": self.clock.now(),

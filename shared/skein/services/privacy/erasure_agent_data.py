@@ -152,12 +152,12 @@ class KeptEraser:
 
         Each transaction here includes `change`, which invalidates caches.
         """
-        gone = {item.get("id") for item in going} - {None}
         keys = {item["sk"] for item in going}
-        for item in items:
-            replaced_by = item.get("superseded_by")
-            if item["sk"] not in keys and replaced_by in gone and item["status"] == "superseded":
-                memory = Memory.from_item(item)
+        gone = {thing.id for item in going if (thing := made_in(item))}
+        for memory in (made_in(item) for item in items if item["sk"] not in keys):
+            if not isinstance(memory, Memory) or memory.status != "superseded":
+                continue
+            if memory.superseded_by in gone:
                 self._table.transact([*replaced(memory, memory.restored()), change])
         for item in going:
             if Document.PREFIX.holds(item):
