@@ -195,7 +195,7 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
     showing = {
         name
         for name, tree in _modules().items()
-        if name.startswith("agent/")
+        if _is_in(name, "agent", "interface", "sections", "tools")
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in SUMMARIES
         if ast.unparse(node) != "document.pinned"  # whether prompts always show the document

@@ -200,7 +200,7 @@ def logged_fields() -> set[str]:
 
 
 def test_each_section_of_a_prompt_has_a_provenance() -> None:
-    folder = ROOT / "shared" / "skein" / "agent"
+    folder = ROOT / "shared" / "skein"
     makers = (
         "Section",
         "around",
