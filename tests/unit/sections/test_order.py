@@ -4,7 +4,8 @@ import inspect
 from collections.abc import Iterator
 from importlib import import_module
 from pkgutil import iter_modules
-from types import ModuleType
+from types import FunctionType, ModuleType
+from typing import TypeGuard
 
 from skein.agent import sections
 from skein.agent.prompt.reading import SectionItems
@@ -30,17 +31,15 @@ def _own(module: ModuleType) -> Iterator[object]:
             yield each
 
 
-def _is_section(each: object) -> bool:
-    if not inspect.isfunction(each):
-        return False
-    made = inspect.get_annotations(each)
+def _is_section(each: object) -> TypeGuard[FunctionType]:
+    made = inspect.get_annotations(each) if inspect.isfunction(each) else {}
     return made.pop("return", None) in {Section, Section | None} and made == {"given": SectionInput}
 
 
 def test_each_section_is_in_the_order_of_the_prompt_once() -> None:
     written = [each for module in MODULES for each in _own(module) if _is_section(each)]
     placed = [*STABLE, *VOLATILE]
-    missing = {str(each) for each in written if each not in placed}
+    missing = {each.__name__ for each in written if each not in placed}
     assert not missing, f"add {missing} to STABLE or VOLATILE of skein/agent/sections/order.py"
     assert len(placed) == len(set(placed)) == len(written)
 
@@ -59,7 +58,7 @@ def test_items_of_each_section_are_read() -> None:
         for each in _own(module)
         if inspect.isclass(each) and issubclass(each, SectionItems)
     }
-    missing = kinds - {*ITEMS, *OWN_CALLS}
+    missing = {kind.__name__ for kind in kinds - {*ITEMS, *OWN_CALLS}}
     assert not missing, f"add {missing} to ITEMS of skein/agent/sections/order.py"
     assert kinds == {*ITEMS, *OWN_CALLS}
 
