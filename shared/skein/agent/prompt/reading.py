@@ -210,7 +210,7 @@ class Reading:
 
     def of(self, kind: type[ItemsT]) -> ItemsT:
         """Return the items of one kind; empty ones if there are none of this kind."""
-        return next((each for each in self.items if isinstance(each, kind)), kind())
+        return next((each for each in self.items if type(each) is kind), kind())
 
     def having(self, items: SectionItems) -> "Reading":
         """Return the reading with other items of one kind."""

@@ -162,8 +162,10 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
     roster = home.roster if reading.chat is home else ()
     agents = [each for each in roster if each.kind == "agent" and each.ref != names.agent]
     asked = [each for each in agents if _names(message, each)]
-    own_seqs = {one.seq for one in reading.of(History).messages if one.sender.ref == names.agent}
-    replied = message.reply_to in own_seqs
+    replied = any(
+        one.seq == message.reply_to and one.sender.ref == names.agent
+        for one in reading.of(History).messages
+    )
     if replied:
         sentence += f" in reply to your msg:{message.reply_to}"
     if home.kind == "group" and _names(message, reading.agent.as_member):
