@@ -57,7 +57,7 @@ MOST = {
     "console": 60,
     "consolidation_finder": 62,
     "consolidation_worker": 95,
-    "erasure_worker": 114,
+    "erasure_worker": 119,
     "feed": 54,
     "live_connect": 90,
     "live_disconnect": 90,
@@ -73,8 +73,8 @@ MOST = {
     "sms_status": 75,
     "sms_webhook": 95,
     "summary_worker": 80,
-    "tick": 96,
-    "upkeep_worker": 76,
+    "tick": 99,
+    "upkeep_worker": 79,
 }
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
