@@ -1,22 +1,20 @@
 """Handler of the table's stream, which turns changes into jobs."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
+from skein.invocations import FailedItems
 from skein.logs import logged
 from skein.services.feed.feed import Feed
 from skein.stream_events import process
-
-if TYPE_CHECKING:  # this package of powertools is large
-    from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 
 load_adapters()
 
 
 @logged
-def handler(event: dict[str, Any], context: LambdaContext) -> "PartialItemFailureResponse":
+def handler(event: dict[str, Any], context: LambdaContext) -> FailedItems:
     """Send the jobs that follow from each change."""
     return process(event, service(Feed).forward)

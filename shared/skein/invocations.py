@@ -1,10 +1,23 @@
-"""Deadlines of Lambda invocations."""
+"""Deadlines of Lambda invocations, and what they answer for a batch."""
 
 from datetime import datetime, timedelta
+from typing import TypedDict
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.ports import Clock
+
+
+class FailedItem(TypedDict):
+    """A message of a queue, or a record of a stream, that is to be delivered again."""
+
+    itemIdentifier: str
+
+
+class FailedItems(TypedDict):
+    """The answer of a function to a batch; Lambda delivers the failed items again."""
+
+    batchItemFailures: list[FailedItem]
 
 
 def deadline_of(context: LambdaContext, clock: Clock) -> datetime:

@@ -4,15 +4,13 @@ import base64
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skein.adapters.dynamodb.attributes import unmarshal_item
+from skein.invocations import FailedItems
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key
 from skein.models.outbox.changes import ItemChange
-
-if TYPE_CHECKING:  # this package of powertools is large
-    from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 
 TTL = {"type": "Service", "principalId": "dynamodb.amazonaws.com"}
 
@@ -21,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 def process(
     event: Mapping[str, Any], forward: Callable[[Sequence[ItemChange]], Collection[int]]
-) -> "PartialItemFailureResponse":
+) -> FailedItems:
     """Forward a batch of changes, and report the first record that failed.
 
     Lambda retries the batch from that record on. A malformed record fails, too: after its retries,

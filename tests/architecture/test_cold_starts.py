@@ -19,10 +19,6 @@ WITHOUT_AWS = {"console"}
 LIVE = {"live_connect", "live_disconnect", "live_frames", "push_worker"}
 OFTEN = WEBHOOKS | {"admin_api", "mobile_api", "run_worker"}  # the others are tried more rarely
 WAITED_FOR = {"run_worker", "sms_delivery"}  # and what they call has a large library
-BATCHES = WAITED_FOR | {
-    f"{name}_worker"
-    for name in ("consolidation", "erasure", "push", "recall", "reflection", "summary", "upkeep")
-}
 
 # Who may load what is heavy or none of their business, and who surely does.
 LOADED_BY = {
@@ -37,7 +33,7 @@ LOADED_BY = {
     "gsm0338": {"api_docs", "sms_delivery", "sms_status"},
     "phonenumbers": APIS | {"consolidation_worker", "run_worker", "sms_webhook", "tick"},
     "aws_lambda_powertools.event_handler": APIS,
-    "aws_lambda_powertools.utilities.data_classes": APIS | BATCHES,
+    "aws_lambda_powertools.utilities.data_classes": APIS,
     "skein.models.api.base": APIS | LIVE | {"erasure_worker"},
     "skein.agent.turn": {"run_worker"},
     "skein.agent.sections.builder": {"api_docs", "run_worker"},  # the document needs all routes
@@ -56,9 +52,9 @@ MOST = {
     "api_docs": 300,
     "console": 60,
     "consolidation_finder": 62,
-    "consolidation_worker": 95,
+    "consolidation_worker": 102,
     "erasure_worker": 119,
-    "feed": 54,
+    "feed": 58,
     "live_connect": 90,
     "live_disconnect": 90,
     "live_frames": 90,

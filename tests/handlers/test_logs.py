@@ -219,8 +219,7 @@ def test_failed_job_logs_the_ids_of_its_work(stage: Stage, monkeypatch: pytest.M
         world.run_ready()
     [failed] = stage.told("job failed")
     assert failed["run_id"] == job.job.run_id  # type: ignore[attr-defined]
-    [why] = stage.told("Record processing exception")
-    assert "Unavailable: the table is gone" in why["exception"]
+    assert "Unavailable: the table is gone" in failed["exception"]
 
 
 # ---------------------------------------------------------------------- nothing that was written

@@ -6,14 +6,13 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar, get_args
 
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
-
 from local.events import Event
 from local.permissions import PermittedQueues, PermittedTable
 from local.template import REGISTER
 from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
+from skein.invocations import FailedItems
 from skein.models.chats.chat import Chat, Membership, Message, chat_partition
 from skein.models.common.address import Route, sms_address
 from skein.models.common.agent_item import AgentItem
@@ -262,7 +261,7 @@ class World:
             played += 1
         return played
 
-    def _forward(self, event: Event) -> PartialItemFailureResponse:
+    def _forward(self, event: Event) -> FailedItems:
         return stream_events.process(event, self.app.feed.forward)
 
     def drain(self, *, rounds: int = 200) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
-from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import app
-from skein.invocations import deadline_of
+from skein.invocations import FailedItems, deadline_of
 from skein.logs import Handler, logged
 from skein.models.outbox.jobs import Job
 from skein.sqs_events import process
@@ -18,14 +17,14 @@ J = TypeVar("J", bound=Job)
 
 def for_jobs(
     job_type: type[J],
-) -> Callable[[Callable[[J, datetime], None]], Handler[PartialItemFailureResponse]]:
+) -> Callable[[Callable[[J, datetime], None]], Handler[FailedItems]]:
     """Make a function of a job and the invocation's deadline the handler of a queue."""
 
-    def decorated(take: Callable[[J, datetime], None]) -> Handler[PartialItemFailureResponse]:
+    def decorated(take: Callable[[J, datetime], None]) -> Handler[FailedItems]:
         @logged
-        def handler(event: dict[str, Any], context: LambdaContext) -> PartialItemFailureResponse:
+        def handler(event: dict[str, Any], context: LambdaContext) -> FailedItems:
             deadline = deadline_of(context, app().ports.clock)
-            return process(event, context, job_type, lambda job: take(job, deadline))
+            return process(event, job_type, lambda job: take(job, deadline))
 
         return handler
 

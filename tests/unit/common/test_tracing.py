@@ -5,18 +5,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-import run_worker
 from skein import tracing
 from skein.adapters.aws.sqs import SqsQueues
 from skein.correlation import correlated, follow
 from skein.models.outbox.jobs import RunJob
 from skein.sqs_events import process
 from skein.tracing import Span, trace_id_of, x_ray_id
-from tests.support.api_client import Context, recorded
+from tests.support.api_client import recorded
 from tests.support.builders import TENANT
 
 if TYPE_CHECKING:
-    from aws_lambda_powertools.utilities.typing import LambdaContext
     from mypy_boto3_sqs import SQSClient
 
 WORK = "request-1"
@@ -143,7 +141,5 @@ def test_worker_continues_the_trace_of_its_message(recorder: Recorder) -> None:
         with correlated(WORK):
             assert job.run_id
 
-    assert process(event, cast("LambdaContext", Context(run_worker)), RunJob, handle) == {
-        "batchItemFailures": []
-    }
+    assert process(event, RunJob, handle) == {"batchItemFailures": []}
     assert recorder.spans[0].parent_id == "00000000000000aa"
