@@ -48,6 +48,7 @@ from skein.models.runs.run import Run
 from skein.ports import Clock
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
+from skein.services.recall.search import late_joining
 from skein.services.runs.claim import PrefetchedItems
 from skein.settings import Settings
 
@@ -130,7 +131,7 @@ class Reader:
                 pool.submit(copy_context().run, self._related, run.tenant, member, rows)
                 for member in members
             ]
-            query = self.recall.first_query(chat) if recalls else None
+            query = late_joining(chat) if recalls else None
             joined = pool.submit(copy_context().run, self.table.query, query) if query else None
         first = _FirstRound(
             newest.result(),

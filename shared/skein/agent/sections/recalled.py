@@ -21,7 +21,7 @@ from skein.models.chats.chat import Chat
 from skein.models.common.audience import may_show
 from skein.models.common.ownership import scopes_at
 from skein.models.common.provenance import Authors
-from skein.models.common.storage import Item, Key, Query
+from skein.models.common.storage import Item, Key
 from skein.models.directory.agent import Agent
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import Run
@@ -30,7 +30,7 @@ from skein.prompts import render
 from skein.services.config.resolution import effective_in
 from skein.services.recall.candidates import RecallRequest, with_private_from
 from skein.services.recall.layout import RecalledEntry, fitting, recalled_lines
-from skein.services.recall.search import OngoingRecall, Recall, late_joining
+from skein.services.recall.search import OngoingRecall, Recall
 from skein.settings import Settings
 
 MAX_NEW = 3  # newest messages of people that make the query
@@ -102,10 +102,6 @@ class PromptRecall:
     metrics: Metrics
     settings: Settings
 
-    def first_query(self, chat: Chat | None) -> Query | None:
-        """Return a query for the first round; None if everybody was always present."""
-        return late_joining(chat)
-
     def start(
         self,
         read: SectionReads,
@@ -118,7 +114,7 @@ class PromptRecall:
         Args:
             read: What the first round has read.
             prefetched: The items that were read with the run.
-            first: The result of `first_query`; None if there was no such query.
+            first: The result of the query `late_joining`; None if there was no such query.
             pool: The pool in which the calls run.
         """
         text, run, chat = query_of(read), read.run, read.chat
