@@ -13,6 +13,7 @@ from aws_lambda_powertools.event_handler import Response
 
 from routes.app import Limit, PageCursor, Principal
 from routes.router import ApiRouter, Method, no_content
+from skein import bootstrap
 from skein.models.api.base import Page, Request, Resource
 from skein.models.privacy.audit import AuditKind
 from skein.services.common.pagination import DEFAULT_PAGE, Listing
@@ -70,7 +71,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         path: The path of one resource. It ends with the parameter of the resource's id.
         id_type: The annotation of this parameter.
         parent: Returns the parent, from the caller and from further parameters.
-        service: Returns the service, which has the methods for the routes.
+        service: The class of the service, which has the methods for the routes.
         shown: The responses' model, which `of` builds from the service's result.
         suffix: The end of the functions' names, if two parents have resources of one kind.
         made: The field of a response that contains the id of a created resource.
@@ -84,7 +85,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         id_type: Any,
         *,
         parent: Callable[..., Parent],
-        service: Callable[[], Service_co],
+        service: type[Service_co],
         shown: type[Resource],
         suffix: str = "",
         made: str = "id",
@@ -96,7 +97,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         self._plural = f"{self._collection.rpartition('/')[2]}{suffix}"
         self._id = _parameter(id_name.strip("<>"), id_type)
         self._parent = parent
-        self._service = service
+        self._service: Callable[[], Service_co] = lambda: bootstrap.service(service)
         self._shown = shown
 
     def creates(
@@ -185,11 +186,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         about: str,
         verb: str = "delete",
     ) -> None:
-        """Add the route that deletes a resource; see `creates`.
-
-        Args:
-            verb: The verb in the function's name.
-        """
+        """Add the route that deletes a resource, whose name begins with `verb`; see `creates`."""
 
         def delete(parent: Parent, item_id: str) -> Response[None]:
             self._service().delete(parent, item_id)

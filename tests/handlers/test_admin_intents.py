@@ -8,7 +8,7 @@ from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
 from skein.models.directory.agent import Agent
-from tests.support.api_client import Client, everything, operator
+from tests.support.api_client import Client, operator
 from tests.support.builders import NOON, TENANT, World, bot, live, person
 
 GOALS = "/v1/agents/agt_a/goals"
@@ -41,36 +41,15 @@ def admin(world: World) -> Client:
 # ---------------------------------------------------------------------- goals
 
 
-def test_a_goal_from_its_beginning_to_its_end(admin: Client) -> None:
-    made = admin.post(GOALS, {"text": " Finish Q4 "})
-    assert made.status == 201
-    assert made.body == {
-        "id": made.body["id"],
-        "text": "Finish Q4",
-        "priority": 2,
-        "long_term": False,
-        "status": "active",
-        "source_chat_id": None,
-        "source_run_id": None,
-        "created_at": "2026-02-18T12:00:00.000Z",
-        "ended_at": None,
-    }
-    path = f"{GOALS}/{made.body['id']}"
-    assert admin.get(path).body == made.body
-    assert admin.get(GOALS).body == {"items": [made.body], "next_cursor": None}
-    changed = admin.patch(path, {"priority": 1, "text": "Finish Q1", "long_term": True})
-    assert changed.body == made.body | {"priority": 1, "text": "Finish Q1", "long_term": True}
-    ended = admin.patch(path, {"status": "completed"})
-    assert ended.body == changed.body | {
-        "status": "completed",
-        "ended_at": "2026-02-18T12:00:00.000Z",
-    }
+def test_goals_are_listed_by_their_status(admin: Client) -> None:
+    path = f"{GOALS}/{admin.post(GOALS, {'text': 'Finish Q4'}).body['id']}"
+    ended = admin.patch(path, {"status": "completed"}).body
+    assert (ended["status"], ended["ended_at"]) == ("completed", "2026-02-18T12:00:00.000Z")
     assert admin.get(GOALS, status="active").body["items"] == []
-    assert admin.get(GOALS, status="completed").body["items"] == [ended.body]
-    assert admin.get(GOALS).body["items"] == [ended.body]
+    assert admin.get(GOALS, status="completed").body["items"] == [ended]
+    assert admin.get(GOALS).body["items"] == [ended]
     assert admin.delete(path).status == 204
     assert [admin.get(path).status, admin.delete(path).status] == [404, 404]
-    assert admin.get(GOALS).body["items"] == []
 
 
 def test_goals_that_operators_make_are_open(world: World, admin: Client) -> None:
@@ -79,56 +58,15 @@ def test_goals_that_operators_make_are_open(world: World, admin: Client) -> None
     assert goal.audience.open
 
 
-@pytest.mark.parametrize("limit", [1, 3, 100])
-def test_lists_page_through_everything_once(admin: Client, limit: int) -> None:
-    goals = [admin.post(GOALS, {"text": f"Goal {n}"}).body["id"] for n in range(7)]
-    plans = [
-        admin.post(PLANS, {"name": f"Plan {n}", "instruction": "x", "run_after": "1 day"}).body[
-            "id"
-        ]
-        for n in range(7)
-    ]
-    assert [goal["id"] for goal in admin.all_pages(GOALS, limit=limit)] == goals
-    assert sorted(plan["id"] for plan in admin.all_pages(PLANS, limit=limit)) == sorted(plans)
-
-
 # ---------------------------------------------------------------------- plans
 
 
-def test_a_plan_from_its_beginning_to_its_end(admin: Client) -> None:
-    made = admin.post(
-        PLANS, {"name": "Daily Report", "instruction": "Post the numbers", "cron": "0 9 * * *"}
-    )
-    assert made.status == 201
-    assert made.body == {
-        "id": made.body["id"],
-        "name": "Daily Report",
-        "instruction": "Post the numbers",
-        "run_after": None,
-        "scheduled_at": None,
-        "cron": "0 9 * * *",
-        "time_zone": "Europe/Berlin",
-        "next_at": "2026-02-19T08:00:00.000Z",
-        "deferred_from": None,
-        "status": "active",
-        "source_chat_id": None,
-        "source_run_id": None,
-        "reason": None,
-        "meaning": None,
-        "created_at": "2026-02-18T12:00:00.000Z",
-        "ended_at": None,
-    }
-    path = f"{PLANS}/{made.body['id']}"
-    assert admin.get(path).body == made.body
-    assert admin.get(PLANS, status="active").body["items"] == [made.body]
+def test_plans_are_listed_by_their_status(admin: Client) -> None:
+    plan = admin.post(PLANS, {"name": "Report", "instruction": "A", "cron": "0 9 * * *"}).body
+    assert admin.get(PLANS, status="active").body["items"] == [plan]
+    path = f"{PLANS}/{plan['id']}"
     assert [admin.delete(path).status, admin.delete(path).status] == [204, 204]
-    over = made.body | {
-        "status": "canceled",
-        "next_at": None,
-        "ended_at": "2026-02-18T12:00:00.000Z",
-    }
-    assert admin.get(path).body == over
-    assert admin.get(PLANS, status="canceled").body["items"] == [over]
+    assert admin.get(PLANS, status="canceled").body["items"] == [admin.get(path).body]
 
 
 @pytest.mark.parametrize(
@@ -319,44 +257,3 @@ def test_list_of_an_unknown_person_or_chat_is_404(world: World, admin: Client, k
 def test_a_person_and_a_chat_at_once_are_422(admin: Client) -> None:
     for path in (GOALS, PLANS):
         assert admin.get(path, user_id="usr_ann", chat_id="chat_1").status == 422
-
-
-# ---------------------------------------------------------------------- what does not fit
-
-
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        (GOALS, {}),
-        (GOALS, {"text": " "}),
-        (GOALS, {"text": "x" * 1_001}),
-        (GOALS, {"text": "a", "priority": 0}),
-        (GOALS, {"text": "a", "priority": 6}),
-        (GOALS, {"text": "a", "status": "completed"}),
-        (PLANS, {"name": "a", "instruction": "b"}),
-        (PLANS, {"name": "a", "run_after": "1 day"}),
-        (PLANS, {"name": "a", "instruction": "b", "run_after": "1 day", "cron": "0 9 * * *"}),
-        (PLANS, {"name": "a", "instruction": "b", "run_after": "a while"}),
-        (PLANS, {"name": "a", "instruction": "b", "scheduled_at": "2020-01-01T00:00:00Z"}),
-        (PLANS, {"name": "a", "instruction": "b", "cron": "every day"}),
-        (PLANS, {"name": "a", "instruction": "b", "run_after": "1 day", "time_zone": "Mars"}),
-        (PLANS, {"name": "", "instruction": "b", "run_after": "1 day"}),
-        (PLANS, {"name": "a" * 101, "instruction": "b", "run_after": "1 day"}),
-        (PLANS, {"name": "a", "instruction": "b" * 4_001, "run_after": "1 day"}),
-        (PLANS, {"name": "a", "instruction": "b", "run_after": 5}),
-    ],
-)
-def test_values_that_do_not_fit_are_422_and_store_nothing(
-    world: World, admin: Client, path: str, body: dict[str, Any]
-) -> None:
-    before = everything(world)
-    answer = admin.post(path, body)
-    assert (answer.status, answer.code) == (422, "unprocessable")
-    assert everything(world) == before
-
-
-@pytest.mark.parametrize("path", [GOALS, PLANS])
-@pytest.mark.parametrize("cursor", ["x", "e30", "eyJvZiI6Im93bmVkIiwiYWZ0ZXIiOiJNRVRBIn0", "é"])
-def test_forged_cursors_are_400(admin: Client, path: str, cursor: str) -> None:
-    answer = admin.get(path, cursor=cursor)
-    assert (answer.status, answer.code) == (400, "invalid")

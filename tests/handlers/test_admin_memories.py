@@ -9,7 +9,7 @@ from skein.models.common.base import rfc3339
 from skein.models.common.provenance import MadeFrom
 from skein.models.memory.memory import JOURNAL_DAYS
 from tests.handlers.test_admin_intents import ANN, TEAM
-from tests.support.api_client import Client, everything, operator
+from tests.support.api_client import Client, operator
 from tests.support.builders import NOON, World, bot, person
 
 MEMORIES = "/v1/agents/agt_a/memories"
@@ -29,36 +29,19 @@ def admin(world: World) -> Client:
     return operator(world)
 
 
-def test_a_memory_from_its_beginning_to_its_end_and_back(world: World, admin: Client) -> None:
-    made = admin.post(MEMORIES, {"kind": "core", "text": " Ann likes tea "})
-    assert made.status == 201
-    assert made.body == {
-        "id": made.body["id"],
-        "kind": "core",
-        "text": "Ann likes tea",
-        "created_at": "2026-02-18T12:00:00.000Z",
-        "expires_at": None,
-        "source": {"chat_id": None, "from_seq": None, "to_seq": None, "run_id": None},
-        "made_by": "api",
-        "constitutional": False,
-        "superseded_by": None,
-        "promoted_from": None,
-        "deleted_at": None,
-    }
-    path = f"{MEMORIES}/{made.body['id']}"
-    assert admin.get(path).body == made.body
-    assert admin.get(MEMORIES).body == {"items": [made.body], "next_cursor": None}
+def test_a_removed_memory_is_restored(world: World, admin: Client) -> None:
+    made = admin.post(MEMORIES, {"kind": "core", "text": "Ann likes tea"}).body
+    path = f"{MEMORIES}/{made['id']}"
     world.clock.advance(60)
-    assert admin.delete(path).status == 204
-    assert admin.delete(path).status == 204
-    gone = made.body | {"deleted_at": "2026-02-18T12:01:00.000Z"}
+    assert [admin.delete(path).status, admin.delete(path).status] == [204, 204]
+    gone = made | {"deleted_at": "2026-02-18T12:01:00.000Z"}
     assert admin.get(path).body == gone
     assert admin.get(MEMORIES, state="live").body["items"] == []
     assert admin.get(MEMORIES, state="ended").body["items"] == [gone]
-    back = admin.post(f"{path}/restore", {})
-    assert (back.status, back.body) == (200, made.body)
-    assert admin.post(f"{path}/restore", {}).body == made.body
-    assert admin.get(MEMORIES, state="live").body["items"] == [made.body]
+    for _ in range(2):
+        back = admin.post(f"{path}/restore", {})
+        assert (back.status, back.body) == (200, made)
+    assert admin.get(MEMORIES, state="live").body["items"] == [made]
 
 
 def test_post_existing_memory_returns_it(admin: Client) -> None:
@@ -120,28 +103,6 @@ def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin
     restore = admin.call("POST", f"{one}/restore", {}, query={"user_id": "usr_ann"})
     assert restore.body == anns
     assert admin.get(MEMORIES, user_id="usr_ann", chat_id="chat_team").status == 422
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        {},
-        {"kind": "core"},
-        {"text": "a"},
-        {"kind": "core", "text": " "},
-        {"kind": "core", "text": "x" * 10_001},
-        {"kind": "diary", "text": "a"},
-        {"kind": "journal", "text": "a", "constitutional": True},
-        {"kind": "core", "text": "a", "made_by": "reflection"},
-    ],
-)
-def test_values_that_do_not_fit_are_422_and_store_nothing(
-    world: World, admin: Client, body: dict[str, Any]
-) -> None:
-    before = everything(world)
-    answer = admin.post(MEMORIES, body)
-    assert (answer.status, answer.code) == (422, "unprocessable")
-    assert everything(world) == before
 
 
 def test_memory_that_is_not_there_is_404_and_a_list_with_a_wrong_query_is_refused(

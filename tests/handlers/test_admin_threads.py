@@ -47,43 +47,15 @@ def begin(admin: Client, concern: str = "The Q4 report", **fields: Any) -> Any:
     return made.body
 
 
-def test_a_thread_from_its_beginning_to_its_end(admin: Client) -> None:
+def test_an_ended_thread_is_listed_by_its_status_and_cannot_be_changed(admin: Client) -> None:
     made = begin(admin, goal="Everybody agrees")
-    assert made == {
-        "id": made["id"],
-        "concern": "The Q4 report",
-        "goal": "Everybody agrees",
-        "deliverable": None,
-        "kind": "exploratory",
-        "documents": [],
-        "mode": None,
-        "skill_tags": [],
-        "bound_skills": [],
-        "priority": 2,
-        "approach": None,
-        "progress": None,
-        "blocking": None,
-        "status": "open",
-        "active": False,
-        "evidence": None,
-        "learned": None,
-        "chat_ids": [],
-        "source_chat_id": None,
-        "started_at": "2026-02-18T12:00:00.000Z",
-        "completed_at": None,
-        "archived_at": None,
-    }
     path = f"{THREADS}/{made['id']}"
-    assert admin.get(path).body == made
-    changed = admin.patch(path, {"progress": "Half", "goal": None, "active": True})
-    assert changed.body == made | {"progress": "Half", "goal": None, "active": True}
-    assert admin.get(THREADS).body == {"items": [changed.body], "next_cursor": None}
-    ended = admin.patch(path, {"status": "completed", "evidence": "Signed"})
-    expected = {"status": "completed", "evidence": "Signed", "active": False}
+    admin.patch(path, {"active": True})
+    ended = admin.patch(path, {"status": "completed", "evidence": "Signed"}).body
     at = {"completed_at": "2026-02-18T12:00:00.000Z"}
-    assert ended.body == changed.body | expected | at
+    assert ended == made | {"status": "completed", "evidence": "Signed", "active": False} | at
     assert admin.get(THREADS, status="open").body["items"] == []
-    assert admin.get(THREADS, status="completed").body["items"] == [ended.body]
+    assert admin.get(THREADS, status="completed").body["items"] == [ended]
     assert admin.patch(path, {"progress": "More"}).status == 409
     assert admin.delete(path).status == 204
     assert [admin.get(path).status, admin.delete(path).status] == [404, 404]
@@ -99,15 +71,11 @@ def test_a_fourth_open_thread_is_refused(admin: Client) -> None:
 @pytest.mark.parametrize(
     ("body", "status"),
     [
-        ({}, 422),
-        ({"concern": ""}, 422),
-        ({"concern": "x", "priority": 9}, 422),
-        ({"concern": "x", "documents": ["a\nb"]}, 422),
         ({"concern": "x", "documents": ["nowhere.md"]}, 404),
         ({"concern": "x", "bound_skills": ["cooking"]}, 404),
     ],
 )
-def test_malformed_input_is_refused(admin: Client, body: Any, status: int) -> None:
+def test_unknown_documents_and_skills_are_refused(admin: Client, body: Any, status: int) -> None:
     assert admin.post(THREADS, body).status == status
     assert admin.get(THREADS).body["items"] == []
 

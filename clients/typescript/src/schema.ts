@@ -973,26 +973,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/agents/{agent_id}/context": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Preview an agent's prompt
-         * @description The preview equals the prompt of a run that is started now. Nothing is sent or changed.
-         */
-        get: operations["preview_prompt"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/runs/{run_id}": {
         parameters: {
             query?: never;
@@ -1005,6 +985,26 @@ export interface paths {
          * @description The run includes its newest prompt, section by section, and all steps.
          */
         get: operations["get_run"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agents/{agent_id}/context": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview an agent's prompt
+         * @description The preview equals the prompt of a run that is started now. Nothing is sent or changed.
+         */
+        get: operations["preview_prompt"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1698,20 +1698,12 @@ export interface components {
          * @description A chat.
          */
         ChatResource: {
-            /** @description 1 to 200 characters; null: the chat has no title. */
-            title: string | null;
-            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
-            respond: components["schemas"]["RespondMode"];
-            /** @description Whether agents consolidate the chat into memories; null inherits the value of the agent, the line or the tenant. */
-            consolidate: boolean | null;
             /** @description The id, an opaque text. */
             id: string;
-            /** @description The kind of item. */
+            /** @description Whether the chat is a direct or a group chat. */
             kind: components["schemas"]["ChatKind"];
             /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
-            /** @description The chat summary; null if the chat has none. */
-            summary: string | null;
             /** @description The `seq` of the newest message; 0 without one. */
             last_seq: number;
             /**
@@ -1731,6 +1723,14 @@ export interface components {
              * @description When the chat was discarded; null if it was not.
              */
             discarded_at: string | null;
+            /** @description 1 to 200 characters; null: the chat has no title. */
+            title: string | null;
+            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
+            respond: components["schemas"]["RespondMode"];
+            /** @description Whether agents consolidate the chat into memories; null inherits the value of the agent, the line or the tenant. */
+            consolidate: boolean | null;
+            /** @description The chat summary; null if the chat has none. */
+            summary: string | null;
         };
         /**
          * DirectoryPage
@@ -2061,20 +2061,12 @@ export interface components {
          * @description A chat as the caller sees it.
          */
         OwnChatResource: {
-            /** @description 1 to 200 characters; null: the chat has no title. */
-            title: string | null;
-            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
-            respond: components["schemas"]["RespondMode"];
-            /** @description Whether agents consolidate the chat into memories; null inherits the value of the agent, the line or the tenant. */
-            consolidate: boolean | null;
             /** @description The id, an opaque text. */
             id: string;
-            /** @description The kind of item. */
+            /** @description Whether the chat is a direct or a group chat. */
             kind: components["schemas"]["ChatKind"];
             /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
-            /** @description The chat summary; null if the chat has none. */
-            summary: string | null;
             /** @description The `seq` of the newest message; 0 without one. */
             last_seq: number;
             /**
@@ -2094,6 +2086,14 @@ export interface components {
              * @description When the chat was discarded; null if it was not.
              */
             discarded_at: string | null;
+            /** @description 1 to 200 characters; null: the chat has no title. */
+            title: string | null;
+            /** @description Which messages agents answer: `every` one, those that `mention` them, or none. */
+            respond: components["schemas"]["RespondMode"];
+            /** @description Whether agents consolidate the chat into memories; null inherits the value of the agent, the line or the tenant. */
+            consolidate: boolean | null;
+            /** @description The chat summary; null if the chat has none. */
+            summary: string | null;
             /** @description Number of messages after the last one that the caller has read. */
             unread: number;
             /** @description The newest message; null in an empty chat. */
@@ -2547,7 +2547,7 @@ export interface components {
         AgentChatResource: {
             /** @description The id, an opaque text. */
             id: string;
-            /** @description The kind of item. */
+            /** @description Whether the chat is a direct or a group chat. */
             kind: components["schemas"]["ChatKind"];
             /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
@@ -3359,7 +3359,7 @@ export interface components {
         ListedChatResource: {
             /** @description The id, an opaque text. */
             id: string;
-            /** @description The kind of item. */
+            /** @description Whether the chat is a direct or a group chat. */
             kind: components["schemas"]["ChatKind"];
             /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
@@ -4253,7 +4253,7 @@ export interface components {
              * @description The time of the system; a local clock can be ahead.
              */
             now: string;
-            /** @description Whether the model's provider answers. */
+            /** @description The state of the model's provider. */
             model: components["schemas"]["ModelStatusResource"];
             /** @description Runs that have not ended, newest first; at most 100. */
             runs: components["schemas"]["RunResource"][];
@@ -5302,21 +5302,21 @@ export interface operations {
                      * @example {
                      *       "items": [
                      *         {
-                     *           "id": "msg_01M8052A0RRXM7989ADR524XMF",
                      *           "chat_id": "chat_01M806VB1EXYCSVB1T1S3JF1YZ",
-                     *           "seq": 2,
+                     *           "client_id": "8a41",
+                     *           "created_at": "2026-11-21T22:54:08.412Z",
+                     *           "id": "msg_01M8052A0RRXM7989ADR524XMF",
                      *           "kind": "text",
-                     *           "text": "Yes. Walk for five minutes first, then stretch.",
+                     *           "media": [],
+                     *           "reply_to": null,
+                     *           "run_id": null,
                      *           "sender": {
-                     *             "kind": "agent",
                      *             "id": "agt_01M804VMPX3DA30HZM0KD2DW9E",
+                     *             "kind": "agent",
                      *             "name": "Coach"
                      *           },
-                     *           "client_id": "8a41",
-                     *           "reply_to": null,
-                     *           "media": [],
-                     *           "run_id": null,
-                     *           "created_at": "2026-11-21T22:54:08.412Z"
+                     *           "seq": 2,
+                     *           "text": "Yes. Walk for five minutes first, then stretch."
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -5356,8 +5356,8 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "text": "Should I stretch before I run?",
-                 *       "client_id": "8a41"
+                 *       "client_id": "8a41",
+                 *       "text": "Should I stretch before I run?"
                  *     }
                  */
                 "application/json": components["schemas"]["NewChatMessage"];
@@ -5719,15 +5719,15 @@ export interface operations {
             content: {
                 /**
                  * @example {
+                 *       "client_id": "5f0c",
                  *       "kind": "group",
-                 *       "title": "Morning run",
                  *       "members": [
                  *         {
-                 *           "kind": "agent",
-                 *           "id": "agt_01M804VMPX3DA30HZM0KD2DW9E"
+                 *           "id": "agt_01M804VMPX3DA30HZM0KD2DW9E",
+                 *           "kind": "agent"
                  *         }
                  *       ],
-                 *       "client_id": "5f0c"
+                 *       "title": "Morning run"
                  *     }
                  */
                 "application/json": components["schemas"]["NewChat"];
@@ -5781,9 +5781,9 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "url": "wss://live.example/v1",
+                     *       "expires_at": "2026-11-21T22:54:08.412Z",
                      *       "ticket": "tkt_01M8052A0RRXM7989ADR524XMF",
-                     *       "expires_at": "2026-11-21T22:54:08.412Z"
+                     *       "url": "wss://live.example/v1"
                      *     }
                      */
                     "application/json": components["schemas"]["TicketResource"];
@@ -6872,9 +6872,9 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "long run",
-                 *       "instruction": "Ask how the long run went.",
                  *       "cron": "0 18 * * SUN",
+                 *       "instruction": "Ask how the long run went.",
+                 *       "name": "long run",
                  *       "time_zone": "Europe/Berlin"
                  *     }
                  */
@@ -7790,6 +7790,36 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    get_run: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunResource"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     preview_prompt: {
         parameters: {
             query?: {
@@ -7812,36 +7842,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ContextResource"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Unprocessable"];
-            429: components["responses"]["TooManyRequests"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    get_run: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description The id of a run. */
-                run_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RunResource"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -8684,10 +8684,10 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "Coach",
-                 *       "system_prompt": "You are a running coach. Be short and encouraging.",
                  *       "description": "Helps people to run regularly.",
-                 *       "listed": true
+                 *       "listed": true,
+                 *       "name": "Coach",
+                 *       "system_prompt": "You are a running coach. Be short and encouraging."
                  *     }
                  */
                 "application/json": components["schemas"]["NewAgent"];
@@ -8814,8 +8814,8 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "phone": "+15005550006",
-                 *       "agent_id": "agt_01M804VMPX3DA30HZM0KD2DW9E"
+                 *       "agent_id": "agt_01M804VMPX3DA30HZM0KD2DW9E",
+                 *       "phone": "+15005550006"
                  *     }
                  */
                 "application/json": components["schemas"]["NewLine"];
@@ -8995,10 +8995,10 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "name": "shop",
                  *       "agent_ids": [
                  *         "agt_01M804VMPX3DA30HZM0KD2DW9E"
-                 *       ]
+                 *       ],
+                 *       "name": "shop"
                  *     }
                  */
                 "application/json": components["schemas"]["NewService"];

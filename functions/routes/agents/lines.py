@@ -2,7 +2,6 @@
 
 from routes.app import PhoneNumber
 from routes.crud import Crud, in_tenant
-from skein.bootstrap import service
 from skein.models.api.directory import LineChange, LinePage, LineResource, NewLine
 from skein.services.directory.lines import Lines
 
@@ -12,7 +11,7 @@ router = Crud(
     "/v1/lines/<phone>",
     PhoneNumber,
     parent=in_tenant,
-    service=lambda: service(Lines),
+    service=Lines,
     shown=LineResource,
     made="phone",
 )

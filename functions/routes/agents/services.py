@@ -24,7 +24,7 @@ router = Crud(
     "/v1/services/<service_id>",
     ServiceId,
     parent=in_tenant,
-    service=lambda: service(WebhookServices),
+    service=WebhookServices,
     shown=ServiceResource,
 )
 

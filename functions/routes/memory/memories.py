@@ -35,7 +35,7 @@ router = Crud(
     "/v1/agents/<agent_id>/memories/<memory_id>",
     MemoryId,
     parent=in_scope,
-    service=lambda: service(Memories),
+    service=Memories,
     shown=MemoryResource,
 )
 

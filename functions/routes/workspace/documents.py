@@ -4,6 +4,7 @@ Documents that operators create for an agent are open. To reach documents that a
 private chats, a request names the person or the chat.
 """
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
@@ -43,12 +44,15 @@ SearchText = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
 class FolderDocuments:
     """The documents of one folder, as operators write them."""
 
+    documents: Documents
+
     def create(self, folder: Folder, new: NewDocument) -> Document:
         """Create a document; see `Documents.write`."""
-        service(Documents).write(
+        self.documents.write(
             DocumentReach(folders=(folder,)),
             new.name,
             new.text,
@@ -61,17 +65,17 @@ class FolderDocuments:
 
     def get(self, folder: Folder, document_id: str) -> Document:
         """Return a document by id or name."""
-        return service(Documents).get(DocumentReach(folders=(folder,)), document_id)
+        return self.documents.get(DocumentReach(folders=(folder,)), document_id)
 
     def change(self, folder: Folder, document_id: str, change: DocumentChange) -> Document:
         """Edit a document; see `Documents.revise`."""
         revision = Revision(**change.model_dump())
-        service(Documents).revise(DocumentReach(folders=(folder,)), document_id, revision)
+        self.documents.revise(DocumentReach(folders=(folder,)), document_id, revision)
         return self.get(folder, document_id)
 
     def delete(self, folder: Folder, document_id: str) -> None:
         """Delete a document."""
-        service(Documents).delete(DocumentReach(folders=(folder,)), document_id)
+        self.documents.delete(DocumentReach(folders=(folder,)), document_id)
 
 
 def _of_agent(
@@ -208,4 +212,4 @@ def _replace(folder: Folder, document_id: str, new: DocumentText) -> DocumentRes
         pinned=new.pinned,
         version=new.version,
     )
-    return DocumentResource.of(FolderDocuments().get(folder, document_id))
+    return DocumentResource.of(service(FolderDocuments).get(folder, document_id))

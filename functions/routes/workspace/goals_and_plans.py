@@ -39,7 +39,7 @@ goals = Crud(
     "/v1/agents/<agent_id>/goals/<goal_id>",
     GoalId,
     parent=in_scope,
-    service=lambda: service(Goals),
+    service=Goals,
     shown=GoalResource,
 )
 plans = Crud(
@@ -48,7 +48,7 @@ plans = Crud(
     "/v1/agents/<agent_id>/plans/<plan_id>",
     PlanId,
     parent=in_scope,
-    service=lambda: service(Plans),
+    service=Plans,
     shown=PlanResource,
 )
 

@@ -1756,18 +1756,18 @@ class ChatResource(TypedDict):
     A chat.
     """
 
-    title: str | None
-    respond: RespondMode
-    consolidate: bool | None
     id: str
     kind: ChatKind
     visibility: Visibility
-    summary: str | None
     last_seq: int
     last_message_at: str | None
     members: list[MemberResource]
     created_at: str
     discarded_at: str | None
+    title: str | None
+    respond: RespondMode
+    consolidate: bool | None
+    summary: str | None
 
 
 class FoundMessages(TypedDict):
@@ -1812,18 +1812,18 @@ class OwnChatResource(TypedDict):
     A chat as the caller sees it.
     """
 
-    title: str | None
-    respond: RespondMode
-    consolidate: bool | None
     id: str
     kind: ChatKind
     visibility: Visibility
-    summary: str | None
     last_seq: int
     last_message_at: str | None
     members: list[MemberResource]
     created_at: str
     discarded_at: str | None
+    title: str | None
+    respond: RespondMode
+    consolidate: bool | None
+    summary: str | None
     unread: int
     last_message: LastMessageResource | None
 
