@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.errors import (
-    Ambiguous,
     ConditionFailed,
     Conflict,
     ExtraWriteFailed,
@@ -229,7 +228,11 @@ class SmsReceiver:
         self, line: Line, sender: Address, *, instead_of: _DirectChat | None = None
     ) -> _DirectChat:
         """Create the chat, and the user if missing; concurrent SMS create each once."""
-        return optimistic(self.clock, lambda: self._open_once(line, sender, instead_of))
+        return optimistic(
+            self.clock,
+            lambda: self._open_once(line, sender, instead_of),
+            finds_own_write=True,
+        )
 
     def _open_once(
         self, line: Line, sender: Address, instead_of: _DirectChat | None
@@ -265,10 +268,7 @@ class SmsReceiver:
         )
         unmoved = Is("chat_id", former.chat_id) if former else Missing()
         writes.append(Put(pointer.key, pointer.to_item(), unmoved))
-        try:
-            self.table.transact(writes)
-        except Ambiguous:
-            raise ConditionFailed(frozenset()) from None  # read again: the chat may exist
+        self.table.transact(writes)
         return direct
 
     def _people(

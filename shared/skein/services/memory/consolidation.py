@@ -21,7 +21,7 @@ from skein.models.memory.memory import Memory
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Table
-from skein.services.background.engine import Failure, Outcome, Question, Task
+from skein.services.background.engine import Failure, Outcome, Overtaken, Question, Task
 from skein.services.chat_state.snapshot import ChatSnapshot, read_agent, read_snapshot
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import pages
@@ -257,47 +257,27 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
 
     def release(self, claim: ConsolidationClaim, outcome: Outcome) -> None:
         """Release the lease, and make the chat due again if messages are left."""
-        if outcome.out_of_time:
-            self._continue_later(claim)
-            return
-        optimistic(self.clock, lambda: self._settle(claim, outcome.not_before))
-        if claim.idle:
+        optimistic(self.clock, lambda: self._settle(claim, outcome))
+        if claim.idle and not outcome.out_of_time:
             self.recall_sweep.check(claim.snapshot.chat, claim.snapshot.members)
 
-    def _held(self, claim: ConsolidationClaim) -> Consolidation | None:
-        """Read the item of the lease; None if another worker has claimed the chat."""
-        item = self.table.get(Consolidation.key_of(claim.job.tenant, claim.job.chat_id))
-        consolidation = Consolidation.from_item(item) if item is not None else None
-        return consolidation if consolidation and consolidation.fence == claim.fence else None
-
-    def _continue_later(self, claim: ConsolidationClaim) -> None:
-        """Release the lease and send a new job for the rest.
-
-        If that job is lost, the finder finds the chat.
-        """
-
-        def attempt() -> bool:
-            held = self._held(claim)
-            if held is None:
-                return False
-            self.table.write(Update(held.key, set={"busy_until": None}, condition=held.as_claimed))
-            return True
-
-        if optimistic(self.clock, attempt):
-            self.dispatch.send([claim.job])
-
-    def _settle(self, claim: ConsolidationClaim, not_before: datetime | None) -> None:
+    def _settle(self, claim: ConsolidationClaim, outcome: Outcome) -> None:
         """Release the lease and set when the chat is due next.
 
-        The due pointer is cleared if no messages are left. A new job is sent at once if an operator
-        requested more messages meanwhile. The chat is left unchanged if another worker took over
-        the lease.
+        The due pointer is cleared if no messages are left. A new job is sent at once if time ran
+        out, or if an operator requested more messages meanwhile. If that job is lost, the due
+        pointer leads to the next one.
+
+        Raises:
+            Overtaken: Another worker has claimed the chat, which stays unchanged.
         """
         job = claim.job
         snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
-        chat, now, held = snapshot.chat, self.clock.now(), self._held(claim)
-        if held is None:
-            return
+        chat, now = snapshot.chat, self.clock.now()
+        item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
+        held = Consolidation.from_item(item) if item is not None else None
+        if held is None or held.fence != claim.fence:
+            raise Overtaken(str(chat.key))
         unmet = any(wanted(agent, held.requested_seq) for agent in snapshot.agents)
         requested = held.requested_seq if unmet and chat.discarded_at is None else None
         at = next_consolidation(
@@ -307,19 +287,18 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
             settings=self.settings,
             without=claim.without,
         )
-        settled = {"busy_until": None, "requested_seq": requested}
-        if at is not None and not_before is not None:
-            at = max(at, not_before)
-        again = at is not None and at <= now and requested not in {None, claim.requested_seq}
-        if at is not None and not again:
-            at = max(at, next_due_time(chat, now))
+        more = outcome.out_of_time or requested not in {None, claim.requested_seq}
+        again = more and outcome.not_before is None and at is not None and at <= now
+        if at is not None:
+            at = max(at, outcome.not_before or at, next_due_time(chat, now))
         unchanged = all_of(held.as_claimed, Is("requested_seq", held.requested_seq))
         due = due_change(chat, at, condition=unchanged)
+        released = {"busy_until": None, "requested_seq": requested}
         change = due.change | {"version": chat.version + 1}
         self.table.transact(
             [
                 Update(chat.key, set=change, condition=Is("version", chat.version)),
-                replace(due.write, set={**due.write.set, **settled}),
+                replace(due.write, set={**due.write.set, **released}),
             ]
         )
         if again:

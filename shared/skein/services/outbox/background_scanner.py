@@ -84,7 +84,8 @@ class BackgroundScanner:
         Raises:
             SkeinError: Some items could not be read; the jobs of all others were sent.
         """
-        seen, reader = _SeenJobs(), PauseReader(self.table)
+        reader, lock = PauseReader(self.table), threading.Lock()
+        sent = set[int]()  # one hash per job, because there can be a million
 
         def handle(kind: DueKind, item: Item, now: datetime) -> Job | None:
             due_job, tries = DUE_JOBS[kind], int(item.get("due_tries", 0))
@@ -92,23 +93,11 @@ class BackgroundScanner:
             paused = due_job.pauses and reader.is_paused("background", job.tenant)
             wait = due_job.backoff.longest if paused else due_job.backoff.after(tries)
             move_on(self.table, kind, item, now + wait, tries=tries + 1)
-            return job if not paused and seen.add(job) else None
+            number = stable_hash(job.model_dump_json())
+            with lock:
+                if paused or number in sent:
+                    return None
+                sent.add(number)
+            return job
 
         return self.due_scanner.run(kinds, handle, until=until, shards=shards, max_pages=max_pages)
-
-
-class _SeenJobs:
-    """Set of jobs; stores one hash per job, because there can be a million."""
-
-    def __init__(self) -> None:
-        self._seen: set[int] = set()
-        self._lock = threading.Lock()
-
-    def add(self, job: Job) -> bool:
-        """Add a job; return whether the job is new (thread-safe)."""
-        number = stable_hash(job.model_dump_json())
-        with self._lock:
-            if number in self._seen:
-                return False
-            self._seen.add(number)
-            return True

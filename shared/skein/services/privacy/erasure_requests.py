@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from skein.errors import Ambiguous, ConditionFailed, NotFound
+from skein.errors import NotFound
 from skein.models.common.storage import Delete, Is, Missing, Put, Query, Write, any_of
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.user import User
@@ -40,7 +40,9 @@ class Erasures:
         """
         erasure_id = f"era_{self.ids.ulid()}"
         erasure = optimistic(
-            self.clock, lambda: self._request_once(tenant, user_id, by, erasure_id)
+            self.clock,
+            lambda: self._request_once(tenant, user_id, by, erasure_id),
+            finds_own_write=True,
         )
         if erasure.finished_at is None:
             self.dispatch.send([job_of(erasure)])
@@ -117,10 +119,7 @@ class Erasures:
             for address in user.addresses
         )
         writes.extend(unindexed(user))
-        try:
-            self.table.transact(writes)
-        except Ambiguous:
-            raise ConditionFailed(frozenset()) from None  # retry: the transaction may be committed
+        self.table.transact(writes)
         return erasure
 
 

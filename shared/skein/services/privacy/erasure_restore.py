@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from skein.errors import Ambiguous, ConditionFailed, NotFound
+from skein.errors import NotFound
 from skein.models.chats.chat import Message, member_relation, past_relation
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Delete, Is, Missing, Put, Write, any_of
@@ -49,7 +49,7 @@ class RestoredErasures:
             Contention: Other writers were faster 20 times.
         """
         attempt = self._apply_to_person if entry.message is None else self._apply_to_message
-        return optimistic(self.clock, lambda: attempt(entry))
+        return optimistic(self.clock, lambda: attempt(entry), finds_own_write=True)
 
     def remains(self, entry: RegisteredErasure) -> list[str]:
         """Return what is left of a person or a message whose erasure is done; empty is the proof.
@@ -101,7 +101,7 @@ class RestoredErasures:
             names=tuple(dict.fromkeys(user.name for user in users)),
             addresses=tuple(dict.fromkeys(addresses)),
         )
-        self._transact(
+        self.table.transact(
             [
                 Put(erasure.key, erasure.to_item(now), Missing()),
                 Put(subject.key, subject.to_item(), Missing()),
@@ -171,12 +171,6 @@ class RestoredErasures:
         message = Message.from_item(item) if item else None
         same = message is not None and message.created_at == entry.message.posted_at
         return message if same else None
-
-    def _transact(self, writes: list[Write]) -> None:
-        try:
-            self.table.transact(writes)
-        except Ambiguous:
-            raise ConditionFailed(frozenset()) from None  # retry: the transaction may be committed
 
 
 def _erasure_of(entry: RegisteredErasure, now: datetime) -> Erasure:

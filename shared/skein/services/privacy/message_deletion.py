@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from skein.errors import Ambiguous, ConditionFailed, Forbidden, NotFound
+from skein.errors import Forbidden, NotFound
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
@@ -57,6 +57,7 @@ class MessageDeletion:
         erasure = optimistic(
             self.clock,
             lambda: self._delete_once(tenant, by, chat_id, seq, erasure_id, admit),
+            finds_own_write=True,
         )
         if erasure is not None:
             self.dispatch.send([job_of(erasure)])
@@ -105,7 +106,7 @@ def commit_deletion(
         now: The current time, at which the erasure is due.
 
     Raises:
-        ConditionFailed: The chat or the message has changed, or the outcome is unknown.
+        ConditionFailed: The chat or the message has changed.
     """
     chat, seq = snapshot.chat, message.seq
     unanswered = [each for each in snapshot.agents if _answers_only(each, chat, seq)]
@@ -115,10 +116,7 @@ def commit_deletion(
         Put(erasure.key, erasure.to_item(now), Missing()),
         *(write for each in snapshot.agents for write in _agent_changed(each, chat, seq, now)),
     ]
-    try:
-        table.transact(writes)
-    except Ambiguous:
-        raise ConditionFailed(frozenset()) from None  # retry: the transaction may be committed
+    table.transact(writes)
     for each in unanswered:
         if each.queued_run is not None:
             log_canceled(each.queued_run.run_id, Reason.MESSAGE_DELETED)
