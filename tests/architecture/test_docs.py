@@ -18,7 +18,7 @@ from skein.models.runs import run, step
 from skein.models.runs.completion import AnswerFault
 from skein.services.delivery.policy import RETRY_WAITS
 from skein.services.outbox.background_scanner import DUE_JOBS
-from skein.services.outbox.tick import BACKGROUND_KINDS, BACKOFF
+from skein.services.outbox.tick import BACKGROUND_KINDS, BACKOFF_MINUTES
 from skein.services.quotas.usage import COUNTS
 from skein.settings import PREFIX, Settings, variable
 from tests.support.background import DUE_TASKS
@@ -229,12 +229,12 @@ def test_retry_waits_of_deliveries_stand_in_operations() -> None:
 
 
 def test_backoff_of_the_tick_stands_in_operations() -> None:
-    *first, last = (wait.seconds // 60 for wait in BACKOFF.waits)
+    *first, last = BACKOFF_MINUTES
     assert f"after {', '.join(map(str, first))} and then every {last} minutes" in page(
         "operations.md"
     )
     [kind] = BACKGROUND_KINDS
-    *first, last = (wait.seconds // 60 for wait in DUE_JOBS[kind].backoff.waits)
+    *first, last = DUE_JOBS[kind].minutes
     assert f"background work: {', '.join(map(str, first))}, then every {last} minutes" in page(
         "operations.md"
     )

@@ -21,7 +21,6 @@ GENERAL = {
     "answer",
     "author",
     "aws",
-    "backoff",
     "body",
     "breaker",
     "builder",

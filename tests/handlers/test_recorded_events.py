@@ -1,6 +1,7 @@
 """The recorded events in `events/`: one for each function, in the form in which Lambda gets it."""
 
 import hashlib
+import json
 from datetime import timedelta
 from importlib import import_module
 from pathlib import Path
@@ -93,6 +94,31 @@ def test_recorded_event_is_accepted_by_its_function(world: World, name: str) -> 
     elif "statusCode" in answer:
         expected = {"service_webhook": 403, "sms_status": 403}  # their signatures are not valid
         assert answer["statusCode"] in {expected.get(name, 200), 201, 202}, answer
+
+
+def no_jobs(body: str) -> list[str]:
+    """Texts that are not a job of the queue of `body`."""
+    job = json.loads(body)
+    wrong = ({"v": 2}, {"tenant": 7}, {"hops": -1}, {"more": 1})
+    without_tenant = {name: value for name, value in job.items() if name != "tenant"}
+    return [
+        "",
+        "no JSON",
+        "[]",
+        "{}",
+        *map(json.dumps, [without_tenant, *(job | w for w in wrong)]),
+    ]
+
+
+@pytest.mark.parametrize("name", OF_QUEUES)
+def test_message_that_is_no_job_fails_alone(world: World, name: str) -> None:
+    event = recorded(name)
+    [record] = event["Records"]
+    bodies = no_jobs(record["body"])
+    poison = [record | {"messageId": str(n), "body": body} for n, body in enumerate(bodies)]
+    answer = invoke(import_module(name), world, {"Records": [*poison, record]})
+    failed = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+    assert failed == [each["messageId"] for each in poison]
 
 
 def test_recorded_run_job_has_the_agent_answer(world: World) -> None:

@@ -1,7 +1,5 @@
 """The finder's schedule, the reflection queue's messages and the list of what came of them."""
 
-from copy import deepcopy
-
 import pytest
 
 import admin_api
@@ -54,15 +52,6 @@ def test_daily_event_sends_a_job_and_the_recorded_job_promotes_entries(
 def test_with_nothing_due_the_finder_sends_nothing(world: World) -> None:
     invoke(reflection_finder, world, DAILY)
     assert invoke(reflection_finder, world, DAILY) == {"sent": 0}
-
-
-@pytest.mark.parametrize("body", ["", "{}", '{"v":1,"tenant":"acme"}', '{"v":2,"agent_id":"a"}'])
-def test_a_message_that_is_no_job_fails_alone(world: World, body: str) -> None:
-    batch = deepcopy(JOB)
-    batch["Records"].insert(0, batch["Records"][0] | {"messageId": "poison", "body": body})
-    answer = invoke(reflection_worker, world, batch)
-    assert answer == {"batchItemFailures": [{"itemIdentifier": "poison"}]}
-    assert len(kept(world)) == 1
 
 
 def test_operators_see_the_results_as_ids(world: World) -> None:

@@ -54,27 +54,6 @@ def test_each_text_goes_out(world: World) -> None:
     assert world.sms.bodies == ["one", "two"]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "no JSON",
-        "[]",
-        "{}",
-        '{"v":2,"tenant":"acme","chat_id":"chat_1","delivery_id":"d"}',
-        '{"v":1,"tenant":"acme","chat_id":"chat_1"}',
-        '{"v":1,"tenant":7,"chat_id":"chat_1","delivery_id":"d"}',
-        '{"v":1,"tenant":"acme","chat_id":"chat_1","delivery_id":"d","more":1}',
-    ],
-)
-def test_a_message_that_is_no_job_fails_alone(world: World, body: str) -> None:
-    batch = event(world, "one")
-    poison = deepcopy(DELIVERY["Records"][0]) | {"messageId": "poison", "body": body}
-    batch["Records"].insert(0, poison)
-    assert handle(world, batch) == ["poison"]
-    assert world.sms.bodies == ["one"]
-
-
 def test_job_while_the_table_is_down_is_retried(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

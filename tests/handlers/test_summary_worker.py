@@ -73,27 +73,6 @@ def test_summary_job_of_deleted_chat_or_agent_does_nothing(world: World, job: Su
     assert world.model.summary_requests == []
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "no JSON",
-        "[]",
-        "{}",
-        '{"v":2,"tenant":"acme","chat_id":"chat_1","agent_id":"agt_a"}',
-        '{"v":1,"tenant":"acme","agent_id":"agt_a"}',
-        '{"v":1,"tenant":"acme","chat_id":"chat_1","agent_id":7}',
-        '{"v":1,"tenant":"acme","chat_id":"chat_1","run_id":"run_1"}',
-    ],
-)
-def test_a_message_that_is_no_job_fails_alone(world: World, body: str) -> None:
-    batch = event(SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id="agt_a"))
-    poison = deepcopy(SUMMARY["Records"][0]) | {"messageId": "poison", "body": body}
-    batch["Records"].insert(0, poison)
-    assert handle(world, batch) == ["poison"]
-    assert world.membership(COACH).summary is not None
-
-
 def test_job_while_the_table_is_down_is_retried(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,11 +84,3 @@ def test_job_while_the_table_is_down_is_retried(
         assert handle(world, SUMMARY) == [SUMMARY["Records"][0]["messageId"]]
     assert handle(world, SUMMARY) == []
     assert world.membership(COACH).summary is not None
-
-
-def test_a_model_that_is_down_is_no_reason_to_give_the_message_again(world: World) -> None:
-    world.model.summaries.append(Unavailable("503"))
-    assert handle(world, SUMMARY) == []  # the chat stays due, and the cooldown holds
-    assert world.membership(COACH).summary is None
-    assert world.metrics.counts["SummariesFailed"] == 1
-    assert world.stored_chat().upkeep_at is not None

@@ -7,7 +7,7 @@ from skein.models.common.address import sms_route
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS
 from skein.services.delivery import policy
-from skein.services.outbox.tick import BACKOFF
+from skein.services.outbox.tick import BACKOFF_MINUTES
 from skein.settings import Settings
 from tests.support.template import deployed_template
 
@@ -50,7 +50,7 @@ def test_a_lease_ends_after_the_invocation_and_before_the_queue_brings_the_job_b
 def test_the_queue_gives_a_job_up_only_after_the_tick_has_sent_it_again() -> None:
     received = QUEUE["RedrivePolicy"]["maxReceiveCount"]
     queue_gives_up = timedelta(seconds=QUEUE["VisibilityTimeout"]) * received
-    first_by_tick = policy.grace_end(NOW) - NOW + BACKOFF.after(0)
+    first_by_tick = policy.grace_end(NOW) - NOW + timedelta(minutes=BACKOFF_MINUTES[0])
     assert first_by_tick < queue_gives_up
 
 

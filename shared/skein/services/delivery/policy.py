@@ -5,7 +5,7 @@ elsewhere, because other code needs them too. `tests/unit/delivery/test_policy.p
 of them fit together:
 
 - `services/outbox/dispatch.py`: `OUTBOX_GRACE`, after which the tick sends a job;
-- `services/outbox/tick.py`: `BACKOFF`, the waits until the tick sends any job again;
+- `services/outbox/tick.py`: `BACKOFF_MINUTES`, the minutes until the tick sends any job again;
 - `adapters/twilio/sms.py`: `CONNECT_SECONDS` and `READ_SECONDS`, the time-outs of one request;
 - `template.yaml`: the `Timeout` of `SmsDelivery`, at which an invocation ends, and the
   `VisibilityTimeout` and `maxReceiveCount` of `DeliveriesQueue`.

@@ -90,8 +90,8 @@ class ChunkCommitter:
                     now=self.clock.now(),
                     ids=self.ids,
                 )
-            profile = self._profile(read.person, drafts, owner)
-            counts = kept.kept.model_copy(update={"profile": profile.values})
+            profile, values = self._profile(read.person, drafts, owner)
+            counts = kept.kept.model_copy(update={"profile": values})
             record = self._record(
                 batch, usage, id=record_id, kept=counts, passed_over=extracted is None
             )
@@ -104,7 +104,7 @@ class ChunkCommitter:
                 Check(target.chat.key, Is("epoch", target.chat.epoch)),
                 Put(record.key, record.to_item()),
                 *kept.writes,
-                *profile.writes,
+                *profile,
             ]
             if len(writes) > MAX_WRITES or _size(writes) > MAX_BYTES:
                 raise TooMuch("the memories do not fit into one transaction")
@@ -196,16 +196,19 @@ class ChunkCommitter:
 
     def _profile(
         self, person: User | None, drafts: Sequence[ProfileDraft], owner: Owner
-    ) -> "_ProfileWrites":
-        """Build the write that fills a person's profile; none for a person being erased."""
+    ) -> tuple[Sequence[Write], int]:
+        """Return the writes that fill a person's profile, and the number of values.
+
+        A person being erased gets none.
+        """
         if person is None or person.erasure_id is not None:
-            return _ProfileWrites()
+            return (), 0
         ids = [f"pch_{self.ids.ulid()}" for _ in drafts]
         given, count = filled(person, drafts, owner, change_ids=ids, now=self.clock.now())
         if not given:
-            return _ProfileWrites()
+            return (), 0
         revised, write = revise(person, given)
-        return _ProfileWrites((write, *reindexed(person, revised)), count)
+        return (write, *reindexed(person, revised)), count
 
     def _membership(self, membership: Membership) -> Membership | None:
         """Read the membership again; None if the item does not exist any more."""
@@ -243,13 +246,6 @@ class _Reading(NamedTuple):
     revision: Update
     person: User | None
     kept: KeptCounts | None
-
-
-class _ProfileWrites(NamedTuple):
-    """Write of a person's record (optimistic lock), and the number of values."""
-
-    writes: tuple[Write, ...] = ()
-    values: int = 0
 
 
 def position_of(membership: Membership) -> HistoryPosition:

@@ -212,18 +212,10 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
 
     def question(self, claim: ConsolidationClaim, batch: AgentChunk) -> Question[Extraction]:
         """Ask the agent's model which memories and profile values to make from a chunk."""
-        target, chunk = batch.target, batch.chunk
         live = searchable_memories(self.table, reach_of(batch.owner), now=self.clock.now())
         core = core_in_budget(live, self.tokens)
-        known = KnownMemories.of(core, self._close_to(chunk, live))
-        return question(
-            target.agent,
-            target.chat,
-            known,
-            target.transcript(chunk),
-            target.profile(chunk),
-            default_model=self.settings.default_model,
-        )
+        known = KnownMemories.of(core, self._close_to(batch.chunk, live))
+        return question(batch, known, default_model=self.settings.default_model)
 
     def _close_to(self, chunk: Chunk, live: Sequence[Memory]) -> list[Memory]:
         """Return core memories that messages of a chunk may repeat or contradict."""

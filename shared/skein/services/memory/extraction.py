@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from skein.models.chats.chat import Chat
 from skein.models.common.provenance import NO_AUTHORS, Authors
-from skein.models.directory.agent import Agent
 from skein.models.memory.memory import Memory, MemoryKind
 from skein.models.runs.completion import ModelAnswer, ModelMessage, well_formed
 from skein.prompts import render
@@ -13,6 +11,7 @@ from skein.services.background.engine import Question, TooMuch, UnusableAnswer
 from skein.services.common.model_json import json_object_in
 from skein.services.common.quoting import quoted
 from skein.services.memory.profile_extraction import AskedProfile, ProfileDraft
+from skein.services.memory.transcript import AgentChunk
 from skein.services.memory.writes import MemoryDraft
 
 ANSWER_TOKENS = 8_000  # of the model, for a consolidation
@@ -95,30 +94,23 @@ def schema_with(profile: AskedProfile | None) -> dict[str, object]:
 
 
 def question(
-    agent: Agent,
-    chat: Chat,
-    known: KnownMemories,
-    transcript: str,
-    profile: AskedProfile | None,
-    *,
-    default_model: str,
+    batch: AgentChunk, known: KnownMemories, *, default_model: str
 ) -> Question[Extraction]:
     """Build the question to an agent's model about one chunk of a chat.
 
     An answer with more than 40 entries, or one that was cut off at the token limit, is too much.
 
     Args:
-        agent: The agent that the memories are for.
-        chat: The chat of the messages.
+        batch: The chunk.
         known: Core memories of the agent that may be shown to the chunk's audience.
-        transcript: The messages, one per line.
-        profile: The profile fields to ask for.
         default_model: The model of agents that name none.
     """
+    target, chunk = batch.target, batch.chunk
+    agent, chat, profile = target.agent, target.chat, target.profile(chunk)
     system = render("consolidation", {"identity": agent.identity, "memories": known.text})
     if profile is not None:
         system = f"{system}\n\n{profile.request}"
-    variables = {"title": quoted(chat.display_title), "messages": transcript}
+    variables = {"title": quoted(chat.display_title), "messages": target.transcript(chunk)}
     asked = render("consolidation_input", variables)
 
     def parse(answer: ModelAnswer) -> Extraction:

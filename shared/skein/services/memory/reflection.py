@@ -179,7 +179,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
                     as_read = all_of(Is("id", memory.id), Is("version", memory.version))
                     change = {**NOT_DUE, "considered": True}
                     writes.append(Update(memory.key, set=change, condition=as_read))
-            writes.append(self._record(job, decided, usage, record_id, promoted=tuple(promoted)))
+            writes.append(self._record(job, decided, usage, id=record_id, promoted=tuple(promoted)))
             if promoted:
                 writes.append(touched(job.tenant, job.agent_id, job.scope))
             self.table.transact(writes)
@@ -191,10 +191,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
     def fail(self, claim: ReflectionClaim, batch: Sequence[Memory], failure: Failure) -> None:
         """Record the failure; the entries' due pointers cause the next attempt."""
-        record_id = f"ref_{self.ids.ulid()}"
-        self.table.write(
-            self._record(claim.job, batch, failure.usage, record_id, failure=failure.error)
-        )
+        self.table.write(self._record(claim.job, batch, failure.usage, failure=failure.error))
 
     def release(self, claim: ReflectionClaim, outcome: Outcome) -> None:
         """Keep entries longer that would fade before the next attempt."""
@@ -278,26 +275,18 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         )
 
     def _record(
-        self,
-        job: ReflectionJob,
-        fading: Sequence[Memory],
-        usage: TokenUsage,
-        record_id: str,
-        *,
-        promoted: tuple[str, ...] = (),
-        failure: str | None = None,
+        self, job: ReflectionJob, entries: Sequence[Memory], usage: TokenUsage, **fields: object
     ) -> Put:
-        record = ReflectionRecord(
-            tenant=job.tenant,
-            agent_id=job.agent_id,
-            scope=job.scope,
-            id=record_id,
-            considered=tuple(memory.id for memory in fading),
-            promoted=promoted,
-            usage=usage,
-            failure=failure,
-            at=self.clock.now(),
-        )
+        values = {
+            "tenant": job.tenant,
+            "agent_id": job.agent_id,
+            "scope": job.scope,
+            "id": f"ref_{self.ids.ulid()}",
+            "considered": tuple(memory.id for memory in entries),
+            "usage": usage,
+            "at": self.clock.now(),
+        }
+        record = ReflectionRecord.model_validate(values | fields)
         return Put(record.key, record.to_item(), Missing())
 
 

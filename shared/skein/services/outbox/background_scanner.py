@@ -16,7 +16,6 @@ from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import ConsolidationJob, Job, ReflectionJob
 from skein.ports import Table
 from skein.services.config.pauses import PauseReader
-from skein.services.outbox.backoff import Backoff
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
 
 
@@ -25,13 +24,13 @@ class DueJob(NamedTuple):
 
     Attributes:
         job: Returns the job of an item.
-        backoff: How long to wait for the job before it is sent again.
+        minutes: The waits for the job before it is sent again; the last one repeats.
         pauses: Whether a pause of background work holds the job back. The worker of reflections
             looks at pauses itself, because it keeps fading entries meanwhile.
     """
 
     job: Callable[[Item], Job]
-    backoff: Backoff
+    minutes: tuple[int, ...]
     pauses: bool = True
 
 
@@ -46,9 +45,9 @@ def _reflection(item: Item) -> Job:
 # Jobs can wait in their queue for long, so they are sent again less and less often. The finders
 # wait a little less than until the next one, which finds the item even if it runs early.
 DUE_JOBS: Mapping[DueKind, DueJob] = {
-    "direct_consolidation": DueJob(_consolidation, Backoff.minutes(15, 30, 60)),
-    "consolidation": DueJob(_consolidation, Backoff.minutes(55)),
-    "fading": DueJob(_reflection, Backoff.minutes(23 * 60), pauses=False),
+    "direct_consolidation": DueJob(_consolidation, (15, 30, 60)),
+    "consolidation": DueJob(_consolidation, (55,)),
+    "fading": DueJob(_reflection, (23 * 60,), pauses=False),
 }
 
 
@@ -88,11 +87,11 @@ class BackgroundScanner:
         sent = set[int]()  # one hash per job, because there can be a million
 
         def handle(kind: DueKind, item: Item, now: datetime) -> Job | None:
-            due_job, tries = DUE_JOBS[kind], int(item.get("due_tries", 0))
+            due_job = DUE_JOBS[kind]
             job = due_job.job(item)
             paused = due_job.pauses and reader.is_paused("background", job.tenant)
-            wait = due_job.backoff.longest if paused else due_job.backoff.after(tries)
-            move_on(self.table, kind, item, now + wait, tries=tries + 1)
+            minutes = due_job.minutes[-1:] if paused else due_job.minutes
+            move_on(self.table, kind, item, now, minutes)
             number = stable_hash(job.model_dump_json())
             with lock:
                 if paused or number in sent:

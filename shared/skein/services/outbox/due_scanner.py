@@ -8,7 +8,7 @@ job is lost is due again. An unreadable index partition or a broken item does no
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -197,10 +197,8 @@ def key_of(item: Item) -> Key:
     return Key(item["pk"], item["sk"])
 
 
-def move_on(
-    table: Table, kind: DueKind, item: Item, at: datetime, *, tries: int | None = None
-) -> None:
-    """Move an item's due pointer to `at`, if the due pointer is as read.
+def move_on(table: Table, kind: DueKind, item: Item, now: datetime, minutes: Sequence[int]) -> None:
+    """Move an item's due pointer to the next try, if the due pointer is as read.
 
     Afterwards, the caller may send the item's job. If the outcome of the write is unclear, this
     function returns normally too. If the due pointer did not move then, the job is sent twice,
@@ -209,13 +207,15 @@ def move_on(
     Args:
         kind: The kind of the due item.
         item: The item as it was read.
-        at: The new due time.
-        tries: The new value of `due_tries`; None leaves the value alone.
+        now: The current time.
+        minutes: The waits after the first try, the second and so on; the last one repeats.
 
     Raises:
         ConditionFailed: Another writer has moved or cleared the due pointer.
     """
-    due = due_pointer(kind, key_of(item), at) | ({} if tries is None else {"due_tries": tries})
+    tries = int(item.get("due_tries", 0))
+    at = now + timedelta(minutes=minutes[min(tries, len(minutes) - 1)])
+    due = due_pointer(kind, key_of(item), at) | {"due_tries": tries + 1}
     try:
         table.write(Update(key_of(item), set=due, condition=still_due(item)))
     except Ambiguous:

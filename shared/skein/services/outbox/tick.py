@@ -21,11 +21,10 @@ from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
 from skein.ports import Metrics, Table
 from skein.services.outbox.background_scanner import BackgroundScanner
-from skein.services.outbox.backoff import Backoff
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
 from skein.services.outbox.pause_scanner import PauseScanner
 
-BACKOFF = Backoff.minutes(1, 2, 4, 8, 15)
+BACKOFF_MINUTES = (1, 2, 4, 8, 15)
 BACKGROUND_KINDS: tuple[DueKind, ...] = ("direct_consolidation",)
 BACKGROUND_PAGES = 10  # of due pointers per shard and tick: 4,000 chats
 
@@ -103,7 +102,7 @@ class Tick:
             job = JOBS[kind](item)
             if kind == "erasure" and _is_late(item, now):
                 self.metrics.count("ErasuresLate")
-            self._move_on(kind, item, now)
+            move_on(self.table, kind, item, now, BACKOFF_MINUTES)
             return job
         try:
             return fire(item, now)
@@ -112,12 +111,8 @@ class Tick:
         except Exception:
             # Move the due pointer, so that a failing item is not the first in line each time.
             with suppress(SkeinError):
-                self._move_on(kind, item, now)
+                move_on(self.table, kind, item, now, BACKOFF_MINUTES)
             raise
-
-    def _move_on(self, kind: DueKind, item: Item, now: datetime) -> None:
-        tries = int(item.get("due_tries", 0))
-        move_on(self.table, kind, item, now + BACKOFF.after(tries), tries=tries + 1)
 
 
 def _is_late(erasure: Item, now: datetime) -> bool:
