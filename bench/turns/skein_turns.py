@@ -22,6 +22,7 @@ from bench.turns.vectors import IndexedTable
 from bench.turns.wire import Wire, seconds_on_wire
 from skein.adapters.tokens import Tokens
 from skein.models.outbox.jobs import RunJob
+from skein.services.common.token_cache import RememberedTokens
 from tests.support.builders import embeddings
 from tests.support.services import AllServices
 
@@ -73,7 +74,7 @@ class Stopwatch:
         read, build, counter = (
             app.context_loader.fresh,
             app.prompt_builder.build,
-            app.remembered_tokens,
+            app.get(RememberedTokens),
         )
         watched: dict[str, Any] = {
             "context_loader": _Watched(app.context_loader, fresh=self._timed_read(read)),

@@ -24,7 +24,7 @@ from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
 from skein.models.quotas.limit import DAY, Allowance
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import Run
-from skein.services.quotas.token_budget import payer_keys
+from skein.services.quotas.token_budget import TokenBudgets, payer_keys
 from skein.services.runs.claim import Claim
 from skein.services.runs.policy import WAIT_SECONDS
 from skein.settings import Settings
@@ -318,7 +318,7 @@ def test_tokens_of_two_concurrent_runs_are_all_charged(world: Rivals) -> None:
     [run] = world.runs(world.here)
     trigger = run.trigger.model_copy(update={"by": MemberRef(kind="user", id=f"usr_{uuid4().hex}")})
     run = run.model_copy(update={"trigger": trigger})
-    accounts = [world.app.token_budgets.budget(run, {}, world.settings) for _ in range(10)]
+    accounts = [world.app.get(TokenBudgets).budget(run, {}, world.settings) for _ in range(10)]
     used = TokenUsage(input_tokens=90, output_tokens=10)
     at_once(*[partial(account.charge, used, ()) for account in accounts])
     [_, of_person] = payer_keys(run)

@@ -18,7 +18,7 @@ from skein.errors import (
 )
 from skein.models.common.address import sms_route
 from skein.prompts import render
-from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY
+from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY, Apologies
 from skein.services.runs import policy
 from skein.settings import Settings
 from tests.faults.deployment import deaths, named
@@ -272,7 +272,7 @@ def test_a_worker_that_was_taken_over_does_not_apologise() -> None:
     world.clock.advance(INVOCATION.total_seconds() + 1)
     assert world.app.leases.claim(job, lease_until=world.clock.now() + INVOCATION) is not None
     with pytest.raises(LostLease):
-        world.app.apologies.late(slow.with_run(deferrals=DEFERRALS_BEFORE_APOLOGY))
+        world.app.get(Apologies).late(slow.with_run(deferrals=DEFERRALS_BEFORE_APOLOGY))
     assert world.texts() == ["Hello?"]
     assert world.membership(COACH).late_since is None
 

@@ -1,5 +1,6 @@
 """What agents own, and what operators see."""
 
+from skein.agent.replay import Replays
 from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, UserChange
 from skein.models.common.address import sms_route
 from skein.models.common.ownership import Owner, Reach
@@ -8,11 +9,16 @@ from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import TokenUsage
 from skein.models.workspace.document import DocumentReach, Folder
 from skein.models.workspace.skill import SkillHead
+from skein.services.chats.message_reasons import ReasonViews
 from skein.services.config.stack_settings import StackSettingsService
 from skein.services.memory.search import MemorySearch
+from skein.services.outbox.backlogs import Backlogs
 from skein.services.planning.firing import Firing
 from skein.services.privacy.audit_log import AuditedAction
+from skein.services.quotas.usage_reports import UsageReports
+from skein.services.runs.current_work import WorkOverviews
 from skein.services.runs.queries import OwnRuns
+from skein.services.runs.tool_warnings import ToolWarnings
 from skein.services.workspace.document_edits import Revision
 from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
@@ -356,7 +362,7 @@ def _read_reasons(meter: Meter) -> None:
     world.drain()
     [delivery] = world.deliveries()
     with meter(world):
-        found = world.app.reason_views.of_message(TENANT, "chat_1", 1)
+        found = world.app.get(ReasonViews).of_message(TENANT, "chat_1", 1)
     assert [each.id for each in found.deliveries] == [delivery.id]
 
 
@@ -405,7 +411,7 @@ def _backlog(meter: Meter) -> None:
     world = threaded(group())
     claimed(world)
     with meter(world):
-        world.app.backlogs.of_tenant(TENANT)
+        world.app.get(Backlogs).of_tenant(TENANT)
 
 
 @patterns.named("find a tenant's current runs")
@@ -413,7 +419,7 @@ def _current_work(meter: Meter) -> None:
     world = group()
     claimed(world)
     with meter(world):
-        world.app.current_work.of_tenant(TENANT)
+        world.app.get(WorkOverviews).of_tenant(TENANT)
 
 
 @patterns.named("check an agent for unused tools")
@@ -422,7 +428,7 @@ def _tool_warnings(meter: Meter) -> None:
     claimed(world)
     agent = world.app.agents.get(TENANT, "agt_a").model_copy(update={"reply_mode": "tools"})
     with meter(world):
-        world.app.tool_warnings.of(agent)
+        world.app.get(ToolWarnings).of(agent)
 
 
 @patterns.named("supersede a memory")
@@ -451,7 +457,7 @@ def _replay(meter: Meter) -> None:
     world.drain()
     [run] = world.runs()
     with meter(world):
-        world.app.replays.replay(TENANT, run.id, operator="usr_op")
+        world.app.get(Replays).replay(TENANT, run.id, operator="usr_op")
 
 
 @patterns.named("report a tenant's usage")
@@ -459,7 +465,7 @@ def _usage_report(meter: Meter) -> None:
     world = group()
     world.app.usage.add(TENANT, TokenUsage(), spread_by="run_1", payer=Payer("agt_a", HUSAM.id))
     with meter(world):
-        world.app.usage_reports.report(TENANT, "user")
+        world.app.get(UsageReports).report(TENANT, "user")
 
 
 @patterns.named("write an audit entry")

@@ -4,6 +4,7 @@ import json
 
 from skein.models.api.chats import ChatChange
 from skein.models.outbox.jobs import ConsolidationJob
+from skein.services.memory.history import BackgroundRecords
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, direct, threaded
 from tests.support.builders import TENANT, World
@@ -132,4 +133,4 @@ def _history(meter: Meter) -> None:
     world = spoken(hours=7)
     consolidate(world)
     with meter(world):
-        world.app.background_records.of_chat(TENANT, "chat_1")
+        world.app.get(BackgroundRecords).of_chat(TENANT, "chat_1")

@@ -1,6 +1,8 @@
 """The index of recall."""
 
 from skein.models.outbox.jobs import RecallJob
+from skein.services.chats.message_search import MessageSearch
+from skein.services.recall.rebuild import RecallRebuilds
 from tests.patterns.meter import Meter, Patterns
 from tests.support.builders import LONG_INVOCATION, TENANT
 from tests.support.recall import ANN, BEN, COACH, Indexed
@@ -54,7 +56,7 @@ def _index_erased(meter: Meter) -> None:
 def _request(meter: Meter) -> None:
     world = said(1)
     with meter(world):
-        world.app.recall_rebuilds.request(TENANT, chat_id="chat_1")
+        world.app.get(RecallRebuilds).request(TENANT, chat_id="chat_1")
 
 
 @patterns.named("send the jobs of a rebuild")
@@ -71,4 +73,4 @@ def _search(meter: Meter) -> None:
     world = said(40)
     world.index()
     with meter(world):
-        world.app.message_search.find(TENANT, ANN.id, "Room 4712", limit=20)
+        world.app.get(MessageSearch).find(TENANT, ANN.id, "Room 4712", limit=20)

@@ -14,9 +14,10 @@ from skein.models.runs.run import HeldContent
 from skein.models.runs.step import Step, ToolResult
 from skein.models.runs.trigger import Trigger
 from skein.services.chats.post_message import NewMessage
+from skein.services.quotas.token_budget import TokenBudgets
 from skein.services.replies.ask_and_wait import Questions
-from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY
-from skein.services.runs.activations import recording
+from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY, Apologies
+from skein.services.runs.activations import Activations, recording
 from skein.services.runs.background_runs import agent_run
 from skein.services.runs.claim import Claim, membership_elsewhere
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
@@ -167,7 +168,7 @@ def _record(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     with meter(world):
-        world.app.activations.record(recording(claim, step(claim), shown=None))
+        world.app.get(Activations).record(recording(claim, step(claim), shown=None))
 
 
 @patterns.named("count the tokens of an answer")
@@ -180,7 +181,7 @@ def _usage(meter: Meter) -> None:
 @patterns.named("charge a person and the tenant for an answer")
 def _charge(meter: Meter) -> None:
     world = group()
-    account = world.app.token_budgets.budget(claimed(world).run, {}, world.settings)
+    account = world.app.get(TokenBudgets).budget(claimed(world).run, {}, world.settings)
     with meter(world):
         used = TokenUsage(input_tokens=10, output_tokens=5)
         world.app.usage.add(TENANT, used, spread_by="run_1", budget=account)
@@ -191,10 +192,10 @@ def _keep_results(meter: Meter) -> None:
     world = group()
     claim = claimed(world)
     answer = step(claim)
-    claim = world.app.activations.record(recording(claim, answer, shown=None))
+    claim = world.app.get(Activations).record(recording(claim, answer, shown=None))
     result = ToolResult(call_id="1", name="end_run", status="done", content="ended")
     with meter(world):
-        world.app.activations.keep_results(claim, answer, [result], ())
+        world.app.get(Activations).keep_results(claim, answer, [result], ())
 
 
 @patterns.named("end a run")
@@ -294,7 +295,7 @@ def _apologise(meter: Meter) -> None:
     claim = world.app.leases.claim(job_of(world), lease_until=world.clock.now() + INVOCATION)
     assert claim is not None
     with meter(world):
-        world.app.apologies.late(claim.with_run(deferrals=DEFERRALS_BEFORE_APOLOGY))
+        world.app.get(Apologies).late(claim.with_run(deferrals=DEFERRALS_BEFORE_APOLOGY))
     assert world.texts()[-1] == world.settings.apology_text
 
 

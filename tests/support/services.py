@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from skein.agent.preview import Preview
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.reader import Reader
-from skein.agent.replay import Replays
 from skein.agent.sections.builder import PromptBuilder
 from skein.agent.training_export import TrainingExport
 from skein.agent.turn import Turns
@@ -18,19 +17,14 @@ from skein.services.account_linking.phone_links import PhoneLinks
 from skein.services.background.engine import BackgroundEngine
 from skein.services.chats.administration import ChatAdministration
 from skein.services.chats.app_messages import AppMessages
-from skein.services.chats.message_reasons import ReasonViews
-from skein.services.chats.message_search import MessageSearch
 from skein.services.chats.post_message import Chats
 from skein.services.chats.views import ChatViews
-from skein.services.common.token_cache import RememberedTokens
 from skein.services.config.pauses import TenantPauses
-from skein.services.config.sources import SettingSources
 from skein.services.config.stack_settings import StackSettingsService
 from skein.services.config.tenant_settings import TenantSettingsService
 from skein.services.delivery.sender import SmsSender
 from skein.services.directory.agents import Agents
 from skein.services.directory.lines import Lines
-from skein.services.directory.model_warnings import ModelWarnings
 from skein.services.directory.people_search import PeopleSearch
 from skein.services.directory.users import Users
 from skein.services.feed.feed import Feed
@@ -41,11 +35,10 @@ from skein.services.live.connections import LiveConnections
 from skein.services.live.pushes import Pushes
 from skein.services.live.tickets import LiveTickets
 from skein.services.memory.consolidation import ConsolidationTask
-from skein.services.memory.history import BackgroundRecords, ConsolidationRequests
+from skein.services.memory.history import ConsolidationRequests
 from skein.services.memory.memories import Memories
 from skein.services.memory.reflection import ReflectionTask
 from skein.services.outbox.background_scanner import BackgroundScanner
-from skein.services.outbox.backlogs import Backlogs
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.tick import Fire, Tick
 from skein.services.planning.firing import Firing
@@ -54,22 +47,14 @@ from skein.services.planning.plans import Plans
 from skein.services.privacy.audit_log import AuditLog
 from skein.services.privacy.erasure_requests import Erasures
 from skein.services.privacy.erasure_worker import Eraser
-from skein.services.privacy.export import Exports
 from skein.services.privacy.message_deletion import MessageDeletion
 from skein.services.quotas.rate_limits import RateLimiter
-from skein.services.quotas.token_budget import TokenBudgets
 from skein.services.quotas.usage import UsageCounters
-from skein.services.quotas.usage_reports import UsageReports
-from skein.services.recall.rebuild import RecallRebuilds
 from skein.services.recall.recall_worker import RecallWorker
 from skein.services.replies.noticed_leases import NoticedLeases
-from skein.services.replies.user_notices import Apologies
-from skein.services.runs.activations import Activations
 from skein.services.runs.completion import RunCompletion
-from skein.services.runs.current_work import WorkOverviews
 from skein.services.runs.manual_trigger import ManualTrigger
 from skein.services.runs.queries import RunViews
-from skein.services.runs.tool_warnings import ToolWarnings
 from skein.services.summaries.renewal import SummaryTasks
 from skein.services.summaries.upkeep import Upkeep
 from skein.services.workspace.document_search import DocumentSearch
@@ -83,12 +68,9 @@ from skein.settings import Settings
 class AllServices(App):
     """An app whose services tests call by name."""
 
-    activations: Activations
     agents: Agents
-    apologies: Apologies
     app_messages: AppMessages
     audit: AuditLog
-    backlogs: Backlogs
     chat_admin: ChatAdministration
     chats: Chats
     client_frames: ClientFrames
@@ -98,14 +80,12 @@ class AllServices(App):
     background_scanner: BackgroundScanner
     consolidation: ConsolidationTask
     context_loader: ContextLoader
-    current_work: WorkOverviews
     deliveries: SmsSender
     dispatch: Dispatch
     document_search: DocumentSearch
     documents: Documents
     eraser: Eraser
     erasures: Erasures
-    exports: Exports
     feed: Feed
     goals: Goals
     leases: NoticedLeases
@@ -115,8 +95,6 @@ class AllServices(App):
     manual_trigger: ManualTrigger
     memories: Memories
     message_deletion: MessageDeletion
-    message_search: MessageSearch
-    model_warnings: ModelWarnings
     pauses: TenantPauses
     people_search: PeopleSearch
     phone_links: PhoneLinks
@@ -127,15 +105,9 @@ class AllServices(App):
     pushes: Pushes
     rate_limiter: RateLimiter
     reader: Reader
-    reason_views: ReasonViews
-    recall_rebuilds: RecallRebuilds
     recall_worker: RecallWorker
     reflection: ReflectionTask
-    background_records: BackgroundRecords
-    remembered_tokens: RememberedTokens
-    replays: Replays
     run_views: RunViews
-    setting_sources: SettingSources
     skills: Skills
     sms_receiver: SmsReceiver
     stack_settings: StackSettingsService
@@ -143,13 +115,10 @@ class AllServices(App):
     tenant_settings: TenantSettingsService
     threads: Threads
     tick: Tick
-    token_budgets: TokenBudgets
-    tool_warnings: ToolWarnings
     training_export: TrainingExport
     turns: Turns
     upkeep: Upkeep
     usage: UsageCounters
-    usage_reports: UsageReports
     users: Users
     views: ChatViews
     webhook_services: WebhookServices

@@ -11,6 +11,7 @@ from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance, owner_of_user
 from skein.models.summaries.summary import SummaryState
 from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.privacy.export import Exports
 from skein.services.summaries.agent_summary import changed
 from skein.settings import Settings
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person, statuses
@@ -155,7 +156,7 @@ def test_erasure_and_export_find_chats_that_the_person_left() -> None:
     world.chat(HUSAM, AHMAD, COACH, respond="manual")
     world.post("I am Ahmad", AHMAD)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
-    page = world.app.exports.page(TENANT, AHMAD.id)
+    page = world.app.get(Exports).page(TENANT, AHMAD.id)
     assert [(own.chat.id, own.membership.left_seq) for own in page.chats] == [("chat_1", 1)]
     assert [message.text for message in page.messages] == ["I am Ahmad"]
     world.app.erasures.request(TENANT, AHMAD.id, by="usr_op")

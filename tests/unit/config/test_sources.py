@@ -13,7 +13,7 @@ from skein.models.config.overrides import (
     TenantOverridesChange,
 )
 from skein.models.directory.line import Line
-from skein.services.config.sources import SourcedSetting
+from skein.services.config.sources import SettingSources, SourcedSetting
 from skein.services.config.stack_settings import StackSettingsService
 from skein.services.config.tenant_settings import TenantSettingsService
 from tests.support.builders import LINE, TENANT, World
@@ -24,7 +24,7 @@ def by_name(found: tuple[SourcedSetting, ...]) -> dict[str, tuple[object, str]]:
 
 
 def test_setting_that_nobody_set_comes_from_the_environment() -> None:
-    found = by_name(World().app.setting_sources.show(TENANT))
+    found = by_name(World().app.get(SettingSources).show(TENANT))
     assert list(found) == list(OverridableSettings.model_fields)
     assert found["message_history_limit"] == (20, "environment")
     assert found["user_messages_per_minute"] == (20, "environment")
@@ -49,7 +49,7 @@ def test_nearest_level_that_set_a_setting_wins() -> None:
         created_at=world.clock.now(),
     )
     world.table.write(Put(line.key, line.to_item()))
-    found = by_name(world.app.setting_sources.show(TENANT, agent.id, LINE))
+    found = by_name(world.app.get(SettingSources).show(TENANT, agent.id, LINE))
     assert found["apology"] == (True, "agent")
     assert found["sms_answer_characters"] == (200, "agent")
     assert found["recall_tokens"] == (0, "line")
@@ -81,11 +81,11 @@ def test_agent_of_another_tenant_is_not_found() -> None:
     world = World()
     agent = world.agent()
     with pytest.raises(NotFound):
-        world.app.setting_sources.show("other", agent.id)
+        world.app.get(SettingSources).show("other", agent.id)
 
 
 def test_line_of_another_tenant_is_not_found() -> None:
     world = World()
     world.line()
     with pytest.raises(NotFound):
-        world.app.setting_sources.show("other", phone=LINE)
+        world.app.get(SettingSources).show("other", phone=LINE)

@@ -20,7 +20,7 @@ def world() -> World:
 def warnings_of(world: World, model: str | None) -> list[str]:
     """Return the codes of the warnings about an agent with a model."""
     agent = world.agent(model=model)
-    return [each.code for each in world.app.model_warnings.of(agent)]
+    return [each.code for each in world.app.get(ModelWarnings).of(agent)]
 
 
 @pytest.mark.parametrize("model", ["big", None])
@@ -29,7 +29,7 @@ def test_agent_with_a_listed_model_has_no_warning(world: World, model: str | Non
 
 
 def test_agent_with_an_unlisted_model_has_a_warning_with_its_name(world: World) -> None:
-    [warning] = world.app.model_warnings.of(world.agent(model="gtp-4"))
+    [warning] = world.app.get(ModelWarnings).of(world.agent(model="gtp-4"))
     assert warning.code == "unlisted_model"
     assert "gtp-4" in warning.message
     assert "default" not in warning.message
@@ -37,7 +37,7 @@ def test_agent_with_an_unlisted_model_has_a_warning_with_its_name(world: World) 
 
 def test_agent_without_a_model_is_checked_by_the_default_model(world: World) -> None:
     world.model_list.listed = frozenset({"other"})
-    [warning] = world.app.model_warnings.of(world.agent())
+    [warning] = world.app.get(ModelWarnings).of(world.agent())
     assert "gpt-4.1-mini, which is the default model" in warning.message
 
 

@@ -15,6 +15,7 @@ from skein.models.common.storage import Put
 from skein.models.memory.memory import JOURNAL_DAYS, Memory, MemoryKind
 from skein.models.memory.records import ReflectionRecord
 from skein.models.outbox.jobs import ReflectionJob
+from skein.services.memory.history import BackgroundRecords
 from skein.settings import Settings
 from tests.support.builders import TENANT, World
 from tests.support.fakes import MeanwhileTable
@@ -83,7 +84,7 @@ def core(world: World, scope: str | None = None) -> list[str]:
 
 def records(world: World, scope: str | None = None) -> tuple[ReflectionRecord, ...]:
     reach = Reach(tenant=TENANT, agent_id="agt_a", scopes=(scope,))
-    return world.app.background_records.of_agent(reach).items
+    return world.app.get(BackgroundRecords).of_agent(reach).items
 
 
 def reflect(world: World, scope: str | None = None) -> None:

@@ -7,7 +7,7 @@ import pytest
 from skein.models.common.storage import Put
 from skein.models.outbox.due import due_pointer
 from skein.models.planning.plan import Plan
-from skein.services.outbox.backlogs import Backlog
+from skein.services.outbox.backlogs import Backlog, Backlogs
 from tests.support.builders import TENANT, World, bot, person
 
 HUSAM, COACH = person(), bot()
@@ -21,7 +21,7 @@ def group(tenant: str = TENANT) -> World:
 
 
 def of(world: World, kind: str, tenant: str = TENANT) -> Backlog:
-    [found] = [each for each in world.app.backlogs.of_tenant(tenant) if each.kind == kind]
+    [found] = [each for each in world.app.get(Backlogs).of_tenant(tenant) if each.kind == kind]
     return found
 
 
@@ -33,7 +33,7 @@ def add_due(world: World, tenant: str, number: int, minutes: float) -> None:
 
 
 def test_backlog_without_work_is_empty_and_complete() -> None:
-    backlogs = World().app.backlogs.of_tenant(TENANT)
+    backlogs = World().app.get(Backlogs).of_tenant(TENANT)
     assert all(each.later == each.due == 0 and each.complete for each in backlogs)
 
 

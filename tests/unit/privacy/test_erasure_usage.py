@@ -7,6 +7,7 @@ import pytest
 from skein.models.common.storage import Key, Put
 from skein.models.quotas.usage import Payer, agent_usage_key, sms_counts, user_usage_key
 from skein.models.runs.completion import TokenUsage
+from skein.services.quotas.usage_reports import UsageReports
 from tests.support.api_client import everything, operator
 from tests.support.builders import NOON, TENANT, World
 from tests.support.erasure import BEN, ZOE, erase, settle, text, world_of
@@ -59,10 +60,10 @@ def test_erasure_of_a_person_deletes_the_usage_counters_of_all_their_ids(world: 
 
 def test_erasure_of_a_person_keeps_the_usage_counters_of_the_agent(world: World) -> None:
     add(world, ZOE.id)
-    before = world.app.usage_reports.report(TENANT, "agent", first=NOON.date())
+    before = world.app.get(UsageReports).report(TENANT, "agent", first=NOON.date())
     assert before.total.usage.segments == 2
     erase(world)
-    after = world.app.usage_reports.report(TENANT, "agent", first=NOON.date())
+    after = world.app.get(UsageReports).report(TENANT, "agent", first=NOON.date())
     assert after.total.usage == before.total.usage
     assert agent_usage_key(TENANT, NOON, "agt_a", 0).pk in {key.pk for key in everything(world)}
 
