@@ -3,11 +3,11 @@
 import inspect
 from collections.abc import Iterator
 from importlib import import_module
-from pkgutil import iter_modules
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TypeGuard
 
-from skein.agent import sections
+import skein
 from skein.agent.prompt.reading import SectionItems
 from skein.agent.prompt.section import Section, SectionInput
 from skein.agent.sections.order import GIVE_WAY, ITEMS, STABLE, VOLATILE
@@ -15,9 +15,12 @@ from skein.agent.sections.recalled import RecalledMessages
 from skein.models.api.inspection import PROVENANCES
 from skein.models.runs.step import HISTORY
 
+PACKAGE = Path(skein.__file__).parent
+FOLDERS = {"interface", "sections"}
 MODULES = [
-    import_module(f"{sections.__name__}.{module.name}")
-    for module in iter_modules(sections.__path__)
+    import_module(f"skein.{'.'.join(path.parts)}")
+    for path in (each.relative_to(PACKAGE).with_suffix("") for each in PACKAGE.rglob("*.py"))
+    if not FOLDERS.isdisjoint(path.parts) and path.stem != "__init__"
 ]
 WHOLE = {"INSTRUCTIONS", "ACTIVE CHAT", "CONVERSATION", "TODAY", "NOW", HISTORY}
 OWN_CALLS = {
@@ -56,7 +59,7 @@ def test_items_of_each_section_are_read() -> None:
         each
         for module in MODULES
         for each in _own(module)
-        if inspect.isclass(each) and issubclass(each, SectionItems)
+        if inspect.isclass(each) and issubclass(each, SectionItems) and each is not SectionItems
     }
     missing = {kind.__name__ for kind in kinds - {*ITEMS, *OWN_CALLS}}
     assert not missing, f"add {missing} to ITEMS of skein/agent/sections/order.py"
