@@ -10,6 +10,7 @@ from skein.models.common.ownership import Owner
 from skein.models.memory.memory import JOURNAL_DAYS
 from skein.models.outbox.jobs import ConsolidationJob, Job, ReflectionJob, SummaryJob
 from skein.models.runs.completion import ModelRequest
+from skein.models.summaries.summary import Summary
 from skein.services.background.engine import Task
 from skein.services.memory.consolidation import ConsolidationTask
 from skein.services.memory.reflection import ReflectionTask
@@ -35,6 +36,10 @@ def _idle(world: World) -> None:
     world.clock.advance(7 * 3_600)
 
 
+def _text(summary: Summary | None) -> str | None:
+    return summary.text if summary is not None else None
+
+
 def _fading(world: World) -> None:
     world.agent()
     owner = Owner(tenant=TENANT, agent_id=COACH.id)
@@ -54,7 +59,7 @@ class DueTask:
         answer: An answer of which something is kept.
         script: Returns what the model says to the task's questions.
         questions: Returns the questions that were asked.
-        done: Tells whether the answer was stored.
+        done: Tells whether this answer was stored, and no other.
         leased: Whether one worker at a time asks.
     """
 
@@ -90,7 +95,7 @@ DUE_TASKS = (
         answer='{"journal": [], "core": ["Husam runs."]}',
         script=lambda world: world.model.memories,
         questions=lambda world: world.model.memory_requests,
-        done=lambda world: len(world.memories()) == 1,
+        done=lambda world: [m.text for m in world.memories()] == ["Husam runs."],
     ),
     DueTask(
         task=ReflectionTask,
@@ -111,7 +116,7 @@ DUE_TASKS = (
         answer='{"lines": ["One.", "Two."]}',
         script=lambda world: world.model.summaries,
         questions=lambda world: world.model.summary_requests,
-        done=lambda world: world.membership(COACH).summary is not None,
+        done=lambda world: _text(world.membership(COACH).summary) == "One.\nTwo.",
     ),
     DueTask(
         task=ChatSummaries,
@@ -121,7 +126,7 @@ DUE_TASKS = (
         answer='{"summary": "Ten facts."}',
         script=lambda world: world.model.summaries,
         questions=lambda world: world.model.summary_requests,
-        done=lambda world: world.stored_chat().summary is not None,
+        done=lambda world: _text(world.stored_chat().summary) == "Ten facts.",
     ),
     DueTask(
         task=ChatTitles,

@@ -1,5 +1,6 @@
 """The background engine: what holds for every task, and the order of one task's questions."""
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
@@ -7,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from skein.errors import ModelRejected, NotFound, Unavailable
+from skein.models.common.storage import Update, Write
 from skein.models.outbox.jobs import UpkeepJob
 from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage
 from skein.services.background.engine import (
@@ -24,6 +26,8 @@ from tests.support.background import DUE_TASKS, DueTask
 from tests.support.builders import NOON, TENANT, World
 
 HOUR, DAY = 3_600, 86_400
+CLAIMS = {"busy_until", "summary_state", "title_state"}
+LATE = {"core": ["Late."], "promote": [], "lines": ["Late."] * 2, "summary": "Late.", "title": "L"}
 BUDGET = Settings(background_tokens_per_day=1_000)
 FAILURES = [Unavailable("503"), ModelRejected("no"), "not JSON", "", "[]", "{}"]
 
@@ -107,6 +111,38 @@ def test_of_two_workers_one_stores_its_answer(due: DueTask) -> None:
     due.work(world)
     assert due.done(world)
     assert len(due.questions(world)) == (1 if due.leased else 2)
+
+
+@each_task
+def test_of_two_workers_that_claim_at_once_one_asks(
+    due: DueTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = due.world()
+    write, waiting = world.table.write, [due.work]
+
+    def meanwhile(one: Write) -> None:
+        if waiting and isinstance(one, Update) and not CLAIMS.isdisjoint(one.set):
+            waiting.pop()(world)
+        write(one)
+
+    monkeypatch.setattr(world.table, "write", meanwhile)
+    due.work(world)
+    assert bool(waiting) is not due.leased
+    assert len(due.questions(world)) == 1
+
+
+@each_task
+def test_worker_that_comes_back_too_late_stores_nothing(due: DueTask) -> None:
+    world = due.world()
+
+    def late(_: ModelRequest) -> str:
+        world.clock.advance(DAY)
+        due.work(world)
+        return json.dumps(LATE)
+
+    due.script(world).appendleft(late)
+    due.work(world)
+    assert due.done(world)
 
 
 @each_task

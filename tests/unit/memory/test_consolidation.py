@@ -14,7 +14,7 @@ from skein.models.chats.chat import epoch_raised
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.address import sms_address
 from skein.models.common.agent_item import revision_key
-from skein.models.common.base import NamedMember, rfc3339
+from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.common.provenance import Authors, MadeFrom
 from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
@@ -24,7 +24,7 @@ from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
 from skein.services.memory.extraction import ANSWER_TOKENS
 from skein.settings import Settings
-from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
+from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import faulty
 
 HUSAM, ANN = person(), person("usr_ann", "Ann")
@@ -769,40 +769,6 @@ def test_a_request_while_a_worker_is_at_it_is_met_once_that_is_done() -> None:
     assert len(world.model.memory_requests) == 2
     assert world.membership(COACH).consolidated_seq == 2
     assert due_at(world) is None
-
-
-def test_of_two_workers_that_claim_at_once_one_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = group()
-    world.post("Net-60 for Ahmad", HUSAM)
-    world.drain()
-    world.clock.advance(7 * 3_600)
-    until = rfc3339(world.clock.now() + LONG_INVOCATION)
-    write = world.table.write
-
-    def claimed_by_another(one: Write) -> None:
-        monkeypatch.undo()
-        beside = Consolidation.key_of(TENANT, "chat_1")
-        world.table.write(Update(beside, set={"busy_until": until, "fence": 1}))
-        write(one)
-
-    monkeypatch.setattr(world.table, "write", claimed_by_another)
-    consolidate(world)
-    assert world.model.memory_requests == []
-
-
-def test_a_worker_that_comes_back_too_late_stores_nothing() -> None:
-    world = group()
-
-    def late(_: ModelRequest) -> str:
-        world.clock.advance(3_600)
-        consolidate(world)
-        return remembers("Of the late one")
-
-    world.model.memories.extend([late, remembers("Of the other one")])
-    world.post("Hello", HUSAM)
-    quiet(world)
-    assert texts(world) == ["Of the other one"]
-    assert len(world.consolidations()) == 1
 
 
 def test_a_message_that_comes_meanwhile_is_remembered_later() -> None:

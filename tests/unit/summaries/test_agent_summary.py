@@ -10,9 +10,8 @@ from skein.errors import Unavailable
 from skein.models.chats.chat import Chat, Membership
 from skein.models.common.audience import Audience
 from skein.models.common.provenance import Authors
-from skein.models.common.storage import Update, Write
+from skein.models.common.storage import Update
 from skein.models.outbox.jobs import SummaryJob
-from skein.models.runs.completion import ModelRequest
 from skein.models.summaries.summary import Summary
 from tests.support.builders import NOON, TENANT, World, bot, person
 
@@ -151,45 +150,6 @@ def test_the_last_state_is_summarised_at_most_two_minutes_after_the_cooldown() -
     world.tick()
     world.drain()
     assert world.tick() == 0
-
-
-def _renew_agent_summary(world: World) -> None:
-    job = SummaryJob(tenant=TENANT, chat_id="chat_1", agent_id=COACH.id)
-    world.renew(job)
-
-
-def test_overtaken_worker_does_not_overwrite_a_newer_summary() -> None:
-    world = _world()
-
-    def slow(_: ModelRequest) -> str:
-        world.clock.advance(COOLDOWN + 60)
-        world.post("No, Saturday", HUSAM)
-        _renew_agent_summary(world)
-        return _lines("It is Friday.", "Nothing is open.")
-
-    world.model.summaries.extend([slow, _lines("It is Saturday.", "Nothing is open.")])
-    world.post("When do we run?", HUSAM)
-    world.post("On Friday", HUSAM)
-    _renew_agent_summary(world)
-    note = _note(world)
-    assert note is not None
-    assert (note.text.splitlines()[0], note.seq) == ("It is Saturday.", 3)
-
-
-def test_of_two_workers_that_claim_at_once_one_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = _world()
-    world.post("When do we run?", HUSAM)
-    world.post("On Friday", HUSAM)
-    write, waiting = world.table.write, [_renew_agent_summary]
-
-    def meanwhile(one: Write) -> None:
-        if waiting and isinstance(one, Update) and "summary_state" in one.set:
-            waiting.pop()(world)
-        write(one)
-
-    monkeypatch.setattr(world.table, "write", meanwhile)
-    _renew_agent_summary(world)
-    assert len(_agent_summaries_asked(world)) == 1
 
 
 def test_a_note_that_covers_everything_is_not_made_again() -> None:

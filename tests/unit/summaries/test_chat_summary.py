@@ -63,25 +63,6 @@ def _later(world: World) -> None:
 # ---------------------------------------------------------------------- the record
 
 
-def test_overtaken_worker_does_not_overwrite_a_newer_summary() -> None:
-    world = _world()
-
-    def slow(_: ModelRequest) -> str:
-        world.clock.advance(COOLDOWN + 60)
-        world.post("fact-new", HUSAM)
-        _renew(world)
-        return json.dumps({"summary": "Old."})
-
-    world.model.summaries.extend([slow, _facts])
-    for n in range(10):
-        world.post(f"fact-{n}", HUSAM)
-    _renew(world)
-    record = world.stored_chat().summary
-    assert record is not None
-    assert "fact-new" in record.text
-    assert record.seq == 11
-
-
 @pytest.mark.parametrize("chat", [{}, DIRECT])
 def test_direct_chats_have_a_record_as_well(chat: dict[str, Any]) -> None:
     world = _world(**chat)

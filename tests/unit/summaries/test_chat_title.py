@@ -146,13 +146,6 @@ def test_failed_title_is_tried_three_times() -> None:
     assert world.metrics.counts["SummariesFailed"] == 3
 
 
-def test_failed_title_is_made_after_the_cooldown() -> None:
-    world = world_of(Unavailable("down"), "Facts")
-    say(world, 3)
-    later(world)
-    assert chat_of(world).title == "Facts"
-
-
 def test_title_over_the_budget_of_the_day_is_made_the_next_day() -> None:
     world = world_of("Facts", settings=Settings(auto_summary=False))
     change = TenantOverridesChange(background_tokens_per_day=1)
