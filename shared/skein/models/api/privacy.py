@@ -11,7 +11,7 @@ from skein.models.api.usage import PersonUsageResource
 from skein.models.chats.chat import Chat, ChatKind, Membership, Visibility
 from skein.models.common.base import Instant
 from skein.models.delivery.delivery import Delivery, DeliveryStatus
-from skein.models.privacy.erasure import BACKUP_DAYS, Erasure, ErasureStage
+from skein.models.privacy.erasure import BACKUP_DAYS, ErasureStage
 
 BACKUPS = (
     f"Backups for point-in-time recovery keep copies for at most {BACKUP_DAYS} days after the end "
@@ -45,17 +45,9 @@ class ErasureResource(Resource):
     finished_at: Annotated[
         Instant | None, Field(description="When the erasure was done; null before.")
     ]
-    backups: Annotated[str, Field(description="How long backups keep copies of the data.")]
-
-    @classmethod
-    def of(cls, erasure: Erasure) -> Self:
-        """Build the resource of an erasure."""
-        values = dict(erasure)
-        own = {name: values[name] for name in cls.model_fields if name not in {"sweeps", "backups"}}
-        sweeps = tuple(
-            SweepResource.model_validate(sweep, from_attributes=True) for sweep in erasure.sweeps
-        )
-        return cls(sweeps=sweeps, backups=BACKUPS, **own)
+    backups: Annotated[str, Field(description="How long backups keep copies of the data.")] = (
+        BACKUPS
+    )
 
 
 class ErasurePage(Page[ErasureResource]):
