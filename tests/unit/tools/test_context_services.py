@@ -30,6 +30,7 @@ NOT_FOR_TOOLS = {
     "ConsolidationRequests": "operators request consolidations",
     "WorkOverviews": "operators look at the agents that are at work",
     "Erasures": "operators request erasures",
+    "FolderDocuments": "operators write documents by their folder",
     "Exports": "operators request exports",
     "ManualTrigger": "people trigger agents by hand",
     "ModelStatuses": "operators ask whether a model answers",
