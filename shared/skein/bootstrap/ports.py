@@ -6,6 +6,7 @@ of them.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -87,10 +88,15 @@ def load_adapters(*ports: str) -> None:
     modules = [ADAPTERS[port] for port in (*SHARED, *ports)]
     if bootstrap.in_use():
         return
-    for module in modules:
-        adapter = import_module(f"skein.adapters.{module}")
-        for library in getattr(adapter, "LIBRARIES", ()):
-            import_module(library)
+    gc.disable()  # the objects of an import are no garbage
+    try:
+        for module in modules:
+            adapter = import_module(f"skein.adapters.{module}")
+            for library in getattr(adapter, "LIBRARIES", ()):
+                import_module(library)
+    finally:
+        gc.freeze()  # later collections skip what is there now
+        gc.enable()
 
 
 class Ports:

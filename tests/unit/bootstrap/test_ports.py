@@ -1,5 +1,6 @@
 """Ports, and the adapters that functions load while Lambda starts them."""
 
+import gc
 import sys
 
 import pytest
@@ -20,6 +21,11 @@ def test_load_adapters_imports_the_named_and_the_shared_adapters() -> None:
     load_adapters("verifier")
     adapters = {ADAPTERS[port] for port in (*SHARED, "verifier")}
     assert {f"skein.adapters.{name}" for name in adapters} <= sys.modules.keys()
+
+
+def test_load_adapters_collects_garbage_again_afterwards() -> None:
+    load_adapters()
+    assert gc.isenabled()
 
 
 def test_load_adapters_unknown_port_is_refused() -> None:
