@@ -6,7 +6,7 @@ from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import ErasureJob
-from skein.services.privacy.erasure_worker import Eraser
+from skein.privacy.erasure_worker import Eraser
 
 load_adapters("sockets")
 

@@ -6,9 +6,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
+from skein.feed.feed import Feed
 from skein.invocations import FailedItems
 from skein.logs import logged
-from skein.services.feed.feed import Feed
 from skein.stream_events import process
 
 load_adapters()

@@ -8,8 +8,8 @@ from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
 from skein.errors import SkeinError
 from skein.http import error_response
+from skein.live.connections import LiveConnections
 from skein.logs import logged
-from skein.services.live.connections import LiveConnections
 
 load_adapters()
 

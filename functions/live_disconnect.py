@@ -6,8 +6,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
+from skein.live.connections import LiveConnections
 from skein.logs import logged
-from skein.services.live.connections import LiveConnections
 
 load_adapters()
 

@@ -8,8 +8,8 @@ from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
 from skein.errors import SkeinError
 from skein.http import error_response
+from skein.live.client_frames import ClientFrames
 from skein.logs import logged
-from skein.services.live.client_frames import ClientFrames
 
 load_adapters("sockets")
 

@@ -11,11 +11,11 @@ from skein.logs import logged
 MODULES = {
     "operations.health": ("/healthz",),
     "people.me": ("/v1/me",),
-    "chats.message_search": ("/v1/me/messages",),
+    "recall.message_search": ("/v1/me/messages",),
     "agents.agent_directory": ("/v1/agents/directory",),
     "chats.chats": ("/v1/chats",),
     "chats.messages": ("/v1/chats/*/messages", "/v1/chats/*/read", "/v1/chats/*/runs"),
-    "chats.live": ("/v1/live",),
+    "live.live": ("/v1/live",),
 }
 
 api = Api(scope="chat", modules=MODULES, routers_in=routers_in, public=frozenset({"/healthz"}))

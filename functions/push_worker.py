@@ -5,8 +5,8 @@ from datetime import datetime
 from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
+from skein.live.pushes import Pushes
 from skein.models.outbox.jobs import PushJob
-from skein.services.live.pushes import Pushes
 
 load_adapters("sockets")
 

@@ -6,7 +6,7 @@ from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import RecallJob
-from skein.services.recall.recall_worker import RecallWorker
+from skein.recall.recall_worker import RecallWorker
 
 load_adapters("embeddings")
 

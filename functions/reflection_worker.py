@@ -5,9 +5,9 @@ from datetime import datetime
 from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
+from skein.memory.reflection import ReflectionTask
 from skein.models.outbox.jobs import ReflectionJob
 from skein.services.background.engine import BackgroundEngine
-from skein.services.memory.reflection import ReflectionTask
 
 load_adapters()
 

@@ -10,9 +10,9 @@ from skein.bootstrap import app, service
 from skein.bootstrap.ports import load_adapters
 from skein.errors import Invalid, SkeinError, TooLarge
 from skein.http import JSON_HEADERS, webhook_error_response
+from skein.inbound.service_webhooks import WebhookServices
 from skein.logs import logged
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
-from skein.services.inbound.service_webhooks import WebhookServices
 from webhooks.event import Webhook
 
 load_adapters()

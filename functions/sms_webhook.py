@@ -8,8 +8,8 @@ from skein.bootstrap import app, service
 from skein.bootstrap.ports import load_adapters
 from skein.errors import SkeinError
 from skein.http import webhook_error_response
+from skein.inbound.sms import SmsReceiver
 from skein.logs import logged
-from skein.services.inbound.sms import SmsReceiver
 from webhooks.event import Webhook
 from webhooks.twilio import Form, inbound_sms, named_in, signed_form
 

@@ -7,7 +7,7 @@ from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import SummaryJob
 from skein.services.background.engine import BackgroundEngine
-from skein.services.summaries.renewal import SummaryTasks
+from skein.summaries.renewal import SummaryTasks
 
 load_adapters()
 

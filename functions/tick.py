@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from skein.account_linking.phone_links import PhoneLinks
 from skein.bootstrap import service
 from skein.bootstrap.ports import load_adapters
 from skein.bootstrap.scan_handlers import for_due_items
 from skein.models.outbox.due import DueKind
-from skein.services.account_linking.phone_links import PhoneLinks
+from skein.planning.firing import Firing
 from skein.services.outbox.tick import Fire, Tick
-from skein.services.planning.firing import Firing
 
 load_adapters()
 

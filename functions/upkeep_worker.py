@@ -6,7 +6,7 @@ from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
 from skein.models.outbox.jobs import UpkeepJob
-from skein.services.summaries.upkeep import Upkeep
+from skein.summaries.upkeep import Upkeep
 
 load_adapters()
 

@@ -13,8 +13,8 @@ from local.errors import BadTemplateError
 from local.template import Template, target
 from skein.correlation import current_invocation
 from skein.models.common.storage import Check, Delete, Item, Key, Page, Put, Query, Update, Write
+from skein.models.common.vector_search import VectorSearch
 from skein.models.outbox.jobs import Job
-from skein.models.recall.vector_search import VectorSearch
 from skein.ports import Queues, Table, VectorIndex
 from skein.settings import variable
 

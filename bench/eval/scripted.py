@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.eval.situation import Script, ScriptedTurn, ToolCall
 from bench.eval.stage import Stage
-from skein.agent.prompt.spoken_text import NO_REPLY as SILENCE
+from skein.agent.spoken_text import NO_REPLY as SILENCE
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 END = "end_run"

@@ -32,13 +32,13 @@ from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put
 from skein.models.outbox.jobs import RecallJob
+from skein.recall.block_commit import BlockCommits
+from skein.recall.candidates import RecallRequest
+from skein.recall.indexing import RecallIndexing
+from skein.recall.search import Recall, RecallResult
+from skein.recall.words import stems_of
 from skein.services.common.quoting import quoted
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.recall.block_commit import BlockCommits
-from skein.services.recall.candidates import RecallRequest
-from skein.services.recall.indexing import RecallIndexing
-from skein.services.recall.search import Recall, RecallResult
-from skein.services.recall.words import stems_of
 from skein.settings import Settings
 from tests.fakes.system import MemoryMetrics, MemoryQueues
 

@@ -24,8 +24,8 @@ from skein.models.chats.chat import Message
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Put
+from skein.models.common.vector_search import VectorSearch
 from skein.models.outbox.jobs import RecallJob
-from skein.models.recall.vector_search import VectorSearch
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, embeddings
 from tests.support.recalling import recall_of, request_in
 

@@ -34,8 +34,9 @@ from local.twilio.webhooks import TwilioWebhooks
 from local.web.routes import Routes
 from skein.adapters.system import UlidIds
 from skein.adapters.tokens import Tokens
+from skein.inbound.api import NewService
+from skein.inbound.webhook_signature import sign
 from skein.models.api.directory import NewAgent, NewLine, NewUser
-from skein.models.api.services import NewService
 from skein.models.common.storage import Item, Key, Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.webhook_service import WebhookService
@@ -53,7 +54,6 @@ from skein.models.outbox.jobs import (
     UpkeepJob,
 )
 from skein.ports import Clock
-from skein.services.inbound.webhook_signature import sign
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets, MemorySms
 from tests.fakes.sockets import FakeSockets

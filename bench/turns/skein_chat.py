@@ -10,13 +10,13 @@ from bench.turns.stand import BEGUN, Stand
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.session import Session
+from skein.models.chats.summary import Summary
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Item
 from skein.models.directory.agent import DEFAULT_TOOLS, Agent, ToolName
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import RecallJob, RunJob, SummaryJob, UpkeepJob
 from skein.models.runs.run import Run
-from skein.models.summaries.summary import Summary
 from skein.services.chat_state.history_window import pinned
 from skein.services.chats.post_message import NewMessage
 

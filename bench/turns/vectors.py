@@ -18,7 +18,7 @@ from skein.adapters.dynamodb.attributes import marshal_item, unmarshal_item
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.adapters.dynamodb.vectors import DynamoVectorIndex
 from skein.models.common.storage import Put, Write
-from skein.models.recall.vector_search import VectorSearch
+from skein.models.common.vector_search import VectorSearch
 from skein.ports import Clock
 from tests.fakes.table import MemoryTable
 

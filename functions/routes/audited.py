@@ -14,9 +14,9 @@ from routes.app import with_plus
 from skein.bootstrap import service
 from skein.masking import masked
 from skein.models.directory.phone_number import e164
-from skein.models.privacy.audit import AuditKind, AuditVerb
-from skein.models.workspace.document import Document
-from skein.services.privacy.audit_log import AuditedAction, AuditLog
+from skein.privacy.audit_log import AuditedAction, AuditLog
+from skein.privacy.models.audit import AuditKind, AuditVerb
+from skein.workspace.models.document import Document
 
 Next = Callable[[Any], Response[Any]]
 

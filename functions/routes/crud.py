@@ -15,7 +15,7 @@ from routes.app import Limit, PageCursor, Principal
 from routes.router import ApiRouter, Method, no_content
 from skein import bootstrap
 from skein.models.api.base import Page, Request, Resource
-from skein.models.privacy.audit import AuditKind
+from skein.privacy.models.audit import AuditKind
 from skein.services.common.pagination import DEFAULT_PAGE, Listing
 
 Parent = TypeVar("Parent")

@@ -24,7 +24,7 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from routes.app import LIST_FIELDS, NOT_MODIFIED, OK, STATUSES, Principal
 from routes.audited import Audited, Unaudited
 from skein.models.api.base import ErrorEnvelope
-from skein.models.privacy.audit import AuditKind, AuditVerb
+from skein.privacy.models.audit import AuditKind, AuditVerb
 
 Route = TypeVar("Route", bound=Callable[..., Any])
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]

@@ -21,7 +21,7 @@ from local.sqlite.items import from_text
 from skein.adapters.aws.rules import VECTORS, check_search
 from skein.adapters.dynamodb.attributes import StoredItem, unmarshal_item
 from skein.models.common.storage import Item, Key
-from skein.models.recall.vector_search import DIMENSIONS, VectorSearch
+from skein.models.common.vector_search import DIMENSIONS, VectorSearch
 from skein.ports import Clock
 
 COMPONENT_BYTES = 4

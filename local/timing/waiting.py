@@ -18,8 +18,8 @@ from skein.models.common.storage import Item
 from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import DeliveryJob, RunJob
-from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
+from skein.planning.models.plan import Plan
 from skein.ports import Table
 from skein.services.runs.reasons import reason_now
 

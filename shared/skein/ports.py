@@ -6,9 +6,9 @@ from typing import Protocol, TypeVar
 
 from skein.models.common.embedding import Embedding
 from skein.models.common.storage import Item, Key, Page, Query, Write
+from skein.models.common.vector_search import VectorSearch
 from skein.models.delivery.sms import OutgoingSms, SentSms
 from skein.models.outbox.jobs import Job
-from skein.models.recall.vector_search import VectorSearch
 from skein.models.runs.completion import ModelAnswer, ModelRequest
 
 A = TypeVar("A")

@@ -14,10 +14,10 @@ import pytest
 from skein.models.common.audience import Origin
 from skein.models.common.base import Stored, Value
 from skein.models.common.ownership import OwnedItem
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run, SentMessage
-from skein.models.workspace.document import Document
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
+from skein.workspace.models.document import Document
 
 PACKAGE = Path(__file__).resolve().parents[2] / "shared" / "skein"
 
@@ -57,24 +57,24 @@ NOT_CHECKED = {"adapters", "bootstrap", "models"}  # folders that decide nothing
 SHOWN_TO_AGENTS = {
     "agent/reading/fallback.py": "the current message, where that is all there is",
     "agent/sections/borrowed.py": "the section on borrowed context",
-    "agent/sections/documents.py": "the section on pinned documents",
-    "agent/sections/goals_and_plans.py": "the sections on goals and plans",
-    "agent/sections/memories.py": "the sections on memories",
-    "agent/sections/threads.py": "the sections on threads",
+    "workspace/sections/documents.py": "the section on pinned documents",
+    "planning/sections.py": "the sections on goals and plans",
+    "memory/sections.py": "the sections on memories",
+    "workspace/sections/threads.py": "the sections on threads",
     "agent/sections/your_chats.py": "the sections on the agent's chats and live runs",
     "services/chats/own_chats.py": "enter_chat, read_messages and borrow_context",
-    "services/recall/search.py": "RECALLED and recall, each message by its own audience",
+    "recall/search.py": "RECALLED and recall, each message by its own audience",
     "services/runs/queries.py": "get_my_runs and stop_run; the rest is for operators",
-    "services/workspace/documents.py": "the tools of documents, by their reach",
+    "workspace/documents.py": "the tools of documents, by their reach",
     "services/items/store.py": "the tools of memories, goals, plans and threads, by their reach",
-    "services/memory/store.py": "what is remembered already, by the reach of whoever remembers",
-    "services/planning/plans.py": "cancel_plan, by its reach",
-    "services/workspace/thread_changes.py": "the documents of threads, by whoever is there",
-    "services/workspace/document_names.py": "the threads that list a document; its name alone",
+    "memory/store.py": "what is remembered already, by the reach of whoever remembers",
+    "planning/plans.py": "cancel_plan, by its reach",
+    "workspace/thread_changes.py": "the documents of threads, by whoever is there",
+    "workspace/document_names.py": "the threads that list a document; its name alone",
 }
 # These show nothing to an agent that another chat's people might read.
 OTHERS = {
-    "agent/sections/history.py": "the messages of the active chat, and the run's own trigger",
+    "interface/history.py": "the messages of the active chat, and the run's own trigger",
     "agent/reading/cache.py": "what was read before, for the sections, which decide",
     "agent/reading/owned_items.py": "what is read of an agent, for the sections, which decide",
     "agent/reading/reader.py": "the messages of the active chat and its person, for their readers",
@@ -85,49 +85,41 @@ OTHERS = {
     "services/runs/tool_warnings.py": "whether a run called a tool, for operators",
     "agent/training_export.py": "a completed thread, for operators",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
-    "services/feed/live_changes.py": "numbers and ids of what has changed",
-    "services/live/answer_frames.py": "whether the worker still has the run; no words",
-    "services/live/pushes.py": "for people, in chats that they are in now",
+    "live/changes.py": "numbers and ids of what has changed",
+    "live/answer_frames.py": "whether the worker still has the run; no words",
+    "live/pushes.py": "for people, in chats that they are in now",
     "services/chats/views.py": "for people, in chats that they are in",
     "services/chats/message_reasons.py": "ids, statuses and reasons, for operators",
     "services/chats/post_message.py": "the message that was posted before, for whoever posted it",
     "services/runs/claim.py": "the run that a worker is to carry on",
     "services/outbox/pause_scanner.py": "which job resumes a run; nothing is passed on",
     "services/delivery/sender.py": "the text, for the phone it is meant for",
-    "services/feed/feed.py": "which messages changed; only their numbers are passed on",
-    "services/recall/candidates.py": "which messages to read, for `services/recall/search.py`",
-    "services/feed/recall_sweep.py": "which messages are in the index, by number",
-    "services/recall/indexing.py": "words and vectors of messages, in the scope of their chat",
-    "services/recall/pruning.py": "whether messages are still there",
-    "services/privacy/message_deletion.py": "what is taken away",
-    "services/privacy/erasure_messages.py": "what is taken away",
-    "services/privacy/erasure_agent_data.py": "what is taken away",
-    "services/privacy/erasure_memberships.py": "what is taken away",
-    "services/privacy/erasure_restore.py": "what is taken away",
-    "services/privacy/erasure_runs.py": "what is taken away",
-    "services/privacy/erasure_run_search.py": "what is taken away",
-    "services/privacy/export.py": "what is the person's own, for operators",
-    "services/planning/firing.py": "the plan whose run starts with its audience",
-    "services/account_linking/owned_items.py": (
-        "what is kept for a person who turns out to be another"
-    ),
+    "feed/feed.py": "which messages changed; only their numbers are passed on",
+    "recall/candidates.py": "which messages to read, for `recall/search.py`",
+    "recall/sweep.py": "which messages are in the index, by number",
+    "recall/indexing.py": "words and vectors of messages, in the scope of their chat",
+    "recall/pruning.py": "whether messages are still there",
+    "privacy/message_deletion.py": "what is taken away",
+    "privacy/erasure_messages.py": "what is taken away",
+    "privacy/erasure_agent_data.py": "what is taken away",
+    "privacy/erasure_memberships.py": "what is taken away",
+    "privacy/erasure_restore.py": "what is taken away",
+    "privacy/erasure_runs.py": "what is taken away",
+    "privacy/erasure_run_search.py": "what is taken away",
+    "privacy/export.py": "what is the person's own, for operators",
+    "planning/firing.py": "the plan whose run starts with its audience",
+    "account_linking/owned_items.py": ("what is kept for a person who turns out to be another"),
     "services/chat_state/activity.py": (
         "the times of messages that one person has seen, and no words"
     ),
-    "services/summaries/chat_summary.py": (
-        "the one chat whose summary is made, for those who were there"
-    ),
-    "services/memory/reflection.py": ("what fades, asked about by the same people's entries alone"),
+    "summaries/chat_summary.py": ("the one chat whose summary is made, for those who were there"),
+    "memory/reflection.py": ("what fades, asked about by the same people's entries alone"),
     "services/runs/manual_trigger.py": "the run, for the person who asked for it",
     "services/runs/lease.py": "the run at work",
     "services/runs/activations.py": "the own steps of the run at work",
-    "services/account_linking/chats.py": "what is staged for a person who turns out to be another",
-    "services/memory/consolidation.py": (
-        "the one chat that an agent remembers, for those who were there"
-    ),
-    "services/summaries/summary_task.py": (
-        "the one chat on which a note is made, for those who were there"
-    ),
+    "account_linking/chats.py": "what is staged for a person who turns out to be another",
+    "memory/consolidation.py": ("the one chat that an agent remembers, for those who were there"),
+    "summaries/summary_task.py": ("the one chat on which a note is made, for those who were there"),
 }
 
 
@@ -185,7 +177,7 @@ def test_content_for_agents_passes_may_show(name: str) -> None:
 def test_owned_items_of_a_section_pass_may_show() -> None:
     [shown] = [
         node
-        for node in ast.walk(_modules()["agent/prompt/reading.py"])
+        for node in ast.walk(_modules()["interface/reading.py"])
         if isinstance(node, ast.FunctionDef) and node.name == "shown"
     ]
     assert any(_calls(shown, "may_show"))
@@ -201,7 +193,7 @@ def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
         if ast.unparse(node) != "document.pinned"  # whether prompts always show the document
     }
     assert showing == {
-        "agent/sections/history.py",
+        "interface/history.py",
         "agent/sections/other_conversations.py",
     }
     assert all(any(_calls(_modules()[name], "may_show")) for name in showing)
@@ -223,7 +215,6 @@ def test_the_agents_own_room_reads_the_table_in_few_places() -> None:
         "agent/reading/reader.py",
         "agent/reading/guarded_reads.py",  # for `agent/reading/reader.py`
         "agent/replay.py",  # a recorded prompt, for operators
-        "agent/recall_preview.py",  # the agent and the person of the chat, for operators
     }
 
 

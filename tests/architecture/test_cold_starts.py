@@ -38,11 +38,11 @@ LOADED_BY = {
     "skein.agent.turn": {"run_worker"},
     "skein.agent.sections.builder": {"api_docs", "run_worker"},  # the document needs all routes
     "skein.agent.tools": {"api_docs", "run_worker"},
-    "skein.services.memory.consolidation": {"consolidation_worker"},
-    "skein.services.privacy.erasure_worker": {"erasure_worker"},
-    "skein.services.inbound.sms": {"sms_webhook"},
-    "skein.services.memory.reflection": {"reflection_worker"},
-    "skein.services.summaries.agent_summary": {"summary_worker"},
+    "skein.memory.consolidation": {"consolidation_worker"},
+    "skein.privacy.erasure_worker": {"erasure_worker"},
+    "skein.inbound.sms": {"sms_webhook"},
+    "skein.memory.reflection": {"reflection_worker"},
+    "skein.summaries.agent_summary": {"summary_worker"},
 }
 
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all

@@ -10,7 +10,7 @@ import pytest
 from local.permissions import RECEIVE, SEND, denials_of, permissions_of
 from local.template import Function, target
 from skein.models.chats.chat import Chat
-from skein.models.privacy.audit import AuditEntry
+from skein.privacy.models.audit import AuditEntry
 from tests.support.template import deployed_template
 
 TEMPLATE = deployed_template()

@@ -32,6 +32,6 @@ def test_every_module_with_routes_belongs_to_an_api() -> None:
 
 def test_starts_of_paths_match_whole_parts() -> None:
     assert admin_api.api.modules_of("/v1/users") == ["people.users"]
-    assert admin_api.api.modules_of("/v1/users/usr_1") == ["people.privacy", "people.users"]
+    assert admin_api.api.modules_of("/v1/users/usr_1") == ["privacy.privacy", "people.users"]
     assert admin_api.api.modules_of("/v1/usersandmore") == []
     assert admin_api.api.modules_of("/") == []

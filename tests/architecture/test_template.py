@@ -14,8 +14,8 @@ from local.permissions import permissions_of
 from local.polling.event_filters import EventFilters
 from local.template import REGISTER, ROOT, Function
 from skein.adapters.aws.rules import VECTORS
+from skein.models.common.vector_search import DIMENSIONS
 from skein.models.outbox.jobs import QueueName
-from skein.models.recall.vector_search import DIMENSIONS
 from skein.services.outbox.due_scanner import ALL_SHARDS, shards_of
 from skein.settings import PREFIX, Settings, variable
 from tests.support.template import deployed_template

@@ -9,7 +9,7 @@ from skein.models.common.address import sms_address
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Query
 from skein.models.directory.address_index import AddressOwner
-from skein.models.workspace.thread import Thread
+from skein.workspace.models.thread import Thread
 from tests.attacks.cast import AGENTS, SECRETS, named, titled
 from tests.attacks.knowledge import EVERYBODY
 from tests.attacks.stage import Stage

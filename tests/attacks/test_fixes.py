@@ -8,19 +8,19 @@ from hypothesis import find, settings
 from hypothesis import strategies as st
 
 from skein.agent import training_export as training
+from skein.live.answer_frames import ListenerFinder
+from skein.live.models.connection import PersonConnections
+from skein.live.pushes import Listener, Pushes
 from skein.models.chats.chat import Chat
-from skein.models.live.connection import PersonConnections
 from skein.models.runs.run import Run
-from skein.models.workspace.document import DocumentReach
-from skein.models.workspace.thread import Thread
+from skein.recall import indexing
+from skein.recall import search as recall_search
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
-from skein.services.live.answer_frames import ListenerFinder
-from skein.services.live.pushes import Listener, Pushes
-from skein.services.recall import indexing
-from skein.services.recall import search as recall_search
 from skein.services.runs import disclosure
-from skein.services.workspace import document_edits
-from skein.services.workspace.document_edits import check_listed
+from skein.workspace import document_edits
+from skein.workspace.document_edits import check_listed
+from skein.workspace.models.document import DocumentReach
+from skein.workspace.models.thread import Thread
 from tests.attacks.cast import PEOPLE
 from tests.attacks.knowledge import Leak
 from tests.attacks.known import KNOWN

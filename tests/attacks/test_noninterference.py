@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from skein.models.workspace.document import Document
 from skein.services.runs import disclosure
+from skein.workspace.models.document import Document
 from tests.attacks.cast import (
     ALICE,
     BOB,

@@ -12,7 +12,7 @@ from skein.adapters.aws.clients import Aws
 from skein.adapters.dynamodb.table import dynamo_client
 from skein.adapters.dynamodb.vectors import RETRY_SECONDS, DynamoVectorIndex
 from skein.errors import NoVectorIndex, Throttled
-from skein.models.recall.vector_search import BLOCK_ATTRIBUTES, DIMENSIONS, VectorSearch
+from skein.models.common.vector_search import BLOCK_ATTRIBUTES, DIMENSIONS, VectorSearch
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
 from tests.support.builders import NOON

@@ -20,7 +20,7 @@ from skein.errors import (
     Unreachable,
 )
 from skein.models.runs.completion import ModelMessage, ModelRequest, TokenUsage
-from skein.services.summaries.model import AGENT_SCHEMA, CHAT_SCHEMA
+from skein.summaries.model import AGENT_SCHEMA, CHAT_SCHEMA
 from tests.support.fakes import NOTHING_NEW
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 

@@ -16,7 +16,7 @@ from skein.adapters.openai.model import OpenAIModel
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.bootstrap.ports import Ports
 from skein.errors import KeyRefused, ModelUnknown, Throttled, Unavailable
-from skein.models.recall.vector_search import DIMENSIONS
+from skein.models.common.vector_search import DIMENSIONS
 from skein.settings import Settings
 from tests.fakes.system import FixedClock, MemoryMetrics
 from tests.support.builders import NOON

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from skein.adapters.dynamodb.attributes import marshal_item, unmarshal_item
 from skein.adapters.dynamodb.table import DynamoTable
 from skein.models.outbox.jobs import ErasureJob
-from skein.models.privacy.erasure import Erasure
+from skein.privacy.models.erasure import Erasure
 from tests.contract.conftest import NOW
 from tests.fakes.system import FixedClock
 from tests.support.api_client import everything

@@ -10,7 +10,7 @@ import pytest
 from skein.errors import ConditionFailed
 from skein.models.common.embedding import Vector
 from skein.models.common.storage import Delete, Item, Key, Missing, Put, Update
-from skein.models.recall.vector_search import DIMENSIONS, VectorSearch
+from skein.models.common.vector_search import DIMENSIONS, VectorSearch
 from skein.ports import Table, VectorIndex
 from tests.fakes.system import FixedClock
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from local.config import Config
 from local.sqlite.engine import SqliteEngine
-from skein.models.recall.stored import RecallBlock
+from skein.recall.models.stored import RecallBlock
 from tests.e2e.client import Client
 from tests.e2e.process import LocalProcess
 from tests.e2e.watched import WatchedStack

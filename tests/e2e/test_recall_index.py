@@ -4,7 +4,7 @@ from pathlib import Path
 
 from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
-from skein.models.recall.stored import Posting, RecallBlock
+from skein.recall.models.stored import Posting, RecallBlock
 from tests.e2e.client import Client
 from tests.e2e.conftest import StartStack
 from tests.e2e.test_remembering import group, say

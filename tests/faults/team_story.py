@@ -7,6 +7,7 @@ from typing import Any
 
 import service_webhook
 from skein.agent.tools import TOOLS
+from skein.inbound.webhook_signature import sign
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Key, Put, Query
 from skein.models.directory.webhook_service import WebhookService
@@ -14,7 +15,6 @@ from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Resume
-from skein.services.inbound.webhook_signature import sign
 from tests.faults.deployment import Deployment, Phone
 from tests.faults.sweeps import Sweep
 from tests.support.api_client import recorded

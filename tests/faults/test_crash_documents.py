@@ -5,7 +5,7 @@ The model never gives the same answer twice, so what is written twice, or left o
 
 import re
 
-from skein.models.workspace.document import Document, DocumentReach, Folder, PinnedDocuments
+from skein.workspace.models.document import Document, DocumentReach, Folder, PinnedDocuments
 from tests.faults.deployment import Phone
 from tests.faults.sampling import Share
 from tests.faults.sweeps import Sweep

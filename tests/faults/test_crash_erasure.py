@@ -6,8 +6,8 @@ from functools import cache
 from skein.errors import NotFound
 from skein.models.api.directory import NewUser
 from skein.models.common.storage import Key, Query
-from skein.models.privacy.erasure import Erasure
-from skein.services.privacy.erasure_register import ErasureRegister
+from skein.privacy.erasure_register import ErasureRegister
+from skein.privacy.models.erasure import Erasure
 from tests.faults.deployment import Strike, deaths, named
 from tests.faults.erasures import StruckWorld
 from tests.faults.sampling import Share, pairs

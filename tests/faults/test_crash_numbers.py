@@ -15,11 +15,11 @@ from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.line import Line
 from skein.models.directory.user import Merge
-from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.chats.post_message import PostedMessage
 from skein.services.directory import address_detach as silence
-from skein.services.workspace.document_edits import Author
-from skein.services.workspace.thread_changes import ended
+from skein.workspace.document_edits import Author
+from skein.workspace.models.document import DocumentReach, Folder
+from skein.workspace.thread_changes import ended
 from tests.fakes.table import MemoryTable
 from tests.faults.sampling import Share
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person

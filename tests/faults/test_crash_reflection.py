@@ -4,9 +4,9 @@ import re
 from datetime import timedelta
 
 import reflection_finder
+from skein.memory.models.memory import Memory
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
-from skein.models.memory.memory import Memory
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, every_death

@@ -9,9 +9,9 @@ from itertools import pairwise
 import pytest
 
 from skein.models.chats.borrowed import BorrowedContext
+from skein.models.chats.summary import Summary
 from skein.models.common.storage import Item
 from skein.models.runs.completion import ModelRequest
-from skein.models.summaries.summary import Summary
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone
 from tests.faults.sampling import Share

@@ -4,9 +4,9 @@ from skein.agent.tools import TOOLS
 from skein.models.common.ownership import Owner
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
-from skein.models.workspace.document import DocumentReach, Folder
-from skein.models.workspace.thread import Thread, ThreadRunLink
 from skein.settings import Settings
+from skein.workspace.models.document import DocumentReach, Folder
+from skein.workspace.models.thread import Thread, ThreadRunLink
 from tests.faults.deployment import Deployment, Phone, every_death
 from tests.faults.sampling import Share
 from tests.faults.sweeps import Sweep

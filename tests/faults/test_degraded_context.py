@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from skein.agent.prompt.reading import READ_SECONDS
 from skein.errors import Throttled, Unavailable
+from skein.interface.reading import READ_SECONDS
 from skein.models.common.storage import Item, Key, Page, Query
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.run import Run

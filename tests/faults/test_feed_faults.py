@@ -10,7 +10,7 @@ from local.events import Event
 from skein.errors import Unavailable
 from skein.models.chats.chat import Message, chat_partition
 from skein.models.common.storage import Item, Key, Query, Update
-from skein.models.recall.stored import Posting, RecallBlock
+from skein.recall.models.stored import Posting, RecallBlock
 from tests.faults.deployment import FEED_SECONDS, Deployment, Strike, deaths
 from tests.support.builders import TENANT, bot, person
 

@@ -13,7 +13,7 @@ import service_webhook
 import sms_status
 import sms_webhook
 from skein.adapters.twilio.signature import TwilioSignature
-from skein.services.inbound.webhook_signature import sign
+from skein.inbound.webhook_signature import sign
 from tests.fuzz import examples
 from tests.handlers.test_service_webhook import RECORDED, SECRET, SENT_AT
 from tests.handlers.test_service_webhook import world as world_with_service

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.memory.records import HISTORY as CONSOLIDATION_HISTORY
+from skein.memory.models.records import HISTORY as CONSOLIDATION_HISTORY
 from skein.services.common.pagination import RowCursor
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World, bot, person

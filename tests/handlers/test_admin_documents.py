@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from skein.models.common.audience import Audience
-from skein.models.workspace.document import MAX_DOCUMENT_BYTES, Document, DocumentReach, Folder
-from skein.services.workspace.document_edits import Author
+from skein.workspace.document_edits import Author
+from skein.workspace.models.document import MAX_DOCUMENT_BYTES, Document, DocumentReach, Folder
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World, bot, person
 

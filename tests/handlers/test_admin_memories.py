@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from skein.memory.models.memory import JOURNAL_DAYS
 from skein.models.common.base import rfc3339
 from skein.models.common.provenance import MadeFrom
-from skein.models.memory.memory import JOURNAL_DAYS
 from tests.handlers.test_admin_intents import ANN, TEAM
 from tests.support.api_client import Client, operator
 from tests.support.builders import NOON, World, bot, person

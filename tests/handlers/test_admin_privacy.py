@@ -12,7 +12,7 @@ from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.provenance import MadeFrom
 from skein.models.outbox.jobs import ErasureJob
-from skein.services.privacy.export import ExportCursor
+from skein.privacy.export import ExportCursor
 from tests.support.agents import COACH
 from tests.support.api_client import Client, operator, recorded
 from tests.support.builders import TENANT, World, bot

@@ -3,7 +3,7 @@
 import pytest
 
 import service_webhook
-from skein.services.inbound.webhook_signature import sign
+from skein.inbound.webhook_signature import sign
 from tests.support.api_client import Client, operator, recorded
 from tests.support.builders import NOON, World
 from tests.support.webhooks import invoke

@@ -7,11 +7,11 @@ import pytest
 
 from skein.agent.tools import TOOLS
 from skein.models.chats.chat import Membership
+from skein.models.chats.summary import Summary
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Update
-from skein.models.summaries.summary import Summary
 from tests.support.agents import END
 from tests.support.api_client import Client, operator
 from tests.support.builders import NOON, TENANT, World, bot, person

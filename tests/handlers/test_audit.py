@@ -11,7 +11,7 @@ from routes.app import Api
 from routes.router import ApiRouter, no_content
 from skein.errors import Ambiguous, ConditionFailed, Unavailable
 from skein.models.common.storage import Missing, Put, Query, Write
-from skein.models.privacy.audit import AuditEntry
+from skein.privacy.models.audit import AuditEntry
 from skein.settings import Settings
 from tests.support.api_client import Client, everything, operator, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person

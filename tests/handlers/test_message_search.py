@@ -6,7 +6,7 @@ import pytest
 
 from skein.models.chats.chat import Message
 from skein.models.common.storage import Update
-from skein.services.chats.message_search import MAX_INDEXES, indexes_of
+from skein.recall.message_search import MAX_INDEXES, indexes_of
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.recalling import COACH, DEPOSIT, HUSAM, LENA, SECRET, deposits, indexed

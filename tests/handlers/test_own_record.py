@@ -8,7 +8,7 @@ from local.sqlite.calls import Call
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User
 from skein.services.common.optimistic import revise
-from skein.services.common.profile_changes import may_fill, set_by_agent
+from skein.services.directory.profile_changes import may_fill, set_by_agent
 from tests.support.api_client import Answer, Client, operator
 from tests.support.builders import NOON, TENANT, World, bot, person
 

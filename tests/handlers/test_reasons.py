@@ -37,8 +37,8 @@ from skein.models.directory.line import Line
 from skein.models.outbox.jobs import DeliveryJob, RunJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
+from skein.planning import firing
 from skein.services.chats.post_message import Chats
-from skein.services.planning import firing
 from skein.services.runs import wakeups
 from skein.services.runs.policy import MAX_DEFERRED, MAX_STEPS
 from skein.settings import Settings

@@ -7,7 +7,7 @@ import pytest
 
 from skein.errors import Unavailable
 from skein.models.common.storage import Item
-from skein.models.recall.vector_search import VectorSearch
+from skein.models.common.vector_search import VectorSearch
 from tests.support.agents import results_of
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT

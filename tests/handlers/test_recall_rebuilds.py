@@ -10,7 +10,7 @@ from skein.models.chats.chat import Chat, chat_partition
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Query, Update
 from skein.models.outbox.jobs import RecallJob
-from skein.models.recall.stored import RecallBlock
+from skein.recall.models.stored import RecallBlock
 from tests.support.api_client import Client, operator, recorded
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.webhooks import invoke

@@ -12,8 +12,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 import run_worker
 from skein import bootstrap
+from skein.live.models.connection import Connection, LiveTicket
 from skein.models.common.storage import Put
-from skein.models.live.connection import Connection, LiveTicket
 from skein.models.outbox.due import DUE_SHARDS
 from skein.models.outbox.jobs import LiveEvent, PushJob, RunJob
 from tests.support.api_client import EVENTS, Context, recorded

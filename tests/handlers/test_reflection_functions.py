@@ -5,9 +5,9 @@ import pytest
 import admin_api
 import reflection_finder
 import reflection_worker
+from skein.memory.models.memory import JOURNAL_DAYS, REFLECTION_LEAD
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
-from skein.models.memory.memory import JOURNAL_DAYS, REFLECTION_LEAD
 from skein.models.outbox.jobs import ReflectionJob
 from tests.support.api_client import Client, recorded
 from tests.support.builders import TENANT, World, person

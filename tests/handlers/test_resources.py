@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skein.models.workspace.document import Document
+from skein.workspace.models.document import Document
 from tests.support.api_client import Client, everything, operator
 from tests.support.builders import LINE, World, bot, person
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import service_webhook
 from skein.errors import Unavailable
+from skein.inbound.service_webhooks import chat_named_in, compact_json
+from skein.inbound.webhook_signature import WINDOW, sign
 from skein.models.common.storage import Put, Query
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES, WebhookService
 from skein.models.runs.run import Run
-from skein.services.inbound.service_webhooks import chat_named_in, compact_json
-from skein.services.inbound.webhook_signature import WINDOW, sign
 from tests.support.api_client import recorded
 from tests.support.builders import NOON, TENANT, World
 from tests.support.webhooks import invoke

@@ -9,8 +9,8 @@ from local.template import REGISTER
 from skein.adapters.system import SystemClock
 from skein.models.common.storage import Put
 from skein.models.directory.user import User
-from skein.models.privacy.erasure import Erasure, Subject
-from skein.services.privacy.erasure_register import ErasureRegister
+from skein.privacy.erasure_register import ErasureRegister
+from skein.privacy.models.erasure import Erasure, Subject
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT
 from tests.support.template import deployed_template

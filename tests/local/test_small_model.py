@@ -13,9 +13,9 @@ import pytest
 from local.model.server import MAX_WAITING, MODEL_NAME, SLOTS, make_server
 from local.model.small_model import DUE, NO_REPLY, Continuation, SmallModel
 from skein.adapters.openai.model import OpenAIModel
+from skein.memory.extraction import SCHEMA as MEMORY_SCHEMA
 from skein.models.runs.completion import ModelMessage, ModelRequest
-from skein.services.memory.extraction import SCHEMA as MEMORY_SCHEMA
-from skein.services.summaries.model import AGENT_SCHEMA, CHAT_SCHEMA
+from skein.summaries.model import AGENT_SCHEMA, CHAT_SCHEMA
 from tests.local.test_small_prompt import golden
 
 PROMPTS: list[str] = []

@@ -9,7 +9,7 @@ from local.sqlite.database import Database
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
 from skein.models.common.storage import Delete, Key, Put
-from skein.models.recall.vector_search import DIMENSIONS, VectorSearch
+from skein.models.common.vector_search import DIMENSIONS, VectorSearch
 from tests.fakes.system import FixedClock
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON

@@ -10,25 +10,25 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from skein.inbound.api import NewService
+from skein.memory.models.records import ConsolidationRecord, ReflectionRecord
 from skein.models.api.chats import ChatChange
 from skein.models.api.directory import AgentChange, NewLine, NewUser
-from skein.models.api.services import NewService
 from skein.models.chats.chat import Membership
+from skein.models.chats.summary import Summary
 from skein.models.common.address import Route, sms_route
 from skein.models.common.audience import OPEN as OPEN_TO_ALL
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Item, Key, Put, Update
 from skein.models.directory.profile_change import ProfileSource
-from skein.models.memory.records import ConsolidationRecord, ReflectionRecord
 from skein.models.outbox.jobs import RecallJob
-from skein.models.summaries.summary import Summary
-from skein.models.workspace.document import Document, DocumentReach, Folder
-from skein.models.workspace.skill import SkillHead
+from skein.privacy.audit_log import AuditedAction
 from skein.services.common.optimistic import revise
-from skein.services.common.profile_changes import set_by_agent
-from skein.services.privacy.audit_log import AuditedAction
-from skein.services.workspace import thread_changes
+from skein.services.directory.profile_changes import set_by_agent
+from skein.workspace import thread_changes
+from skein.workspace.models.document import Document, DocumentReach, Folder
+from skein.workspace.models.skill import SkillHead
 from tests.fakes.table import MemoryTable
 from tests.support.agents import END, actor, results_of, settle
 from tests.support.builders import INVOCATION, NOON, TENANT, World, bot, person

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from skein.agent.tools import TOOLS
-from skein.agent.tools.base import tool as tool_of
-from skein.agent.tools.context import ToolContext
+from skein.interface.tool import tool as tool_of
+from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import Chat
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Update
 from skein.models.directory.user import User
-from skein.models.recall.stored import Posting
 from skein.models.runs.step import ToolResult
+from skein.recall.models.stored import Posting
 from tests.matrix.arguments import CASES, arguments_of, refs_of, spelled
 from tests.matrix.households import Neighbours, Place
 from tests.support.agents import results_of, settle

@@ -1,25 +1,25 @@
 """What agents own, and what operators see."""
 
 from skein.agent.replay import Replays
+from skein.memory.search import MemorySearch
 from skein.models.api.directory import AgentChange, NewAgent, NewLine, NewUser, UserChange
 from skein.models.common.address import sms_route
 from skein.models.common.ownership import Owner, Reach
 from skein.models.config.overrides import StackOverridesChange, TenantOverridesChange
 from skein.models.quotas.usage import Payer
 from skein.models.runs.completion import TokenUsage
-from skein.models.workspace.document import DocumentReach, Folder
-from skein.models.workspace.skill import SkillHead
+from skein.planning.firing import Firing
+from skein.privacy.audit_log import AuditedAction
 from skein.services.chats.message_reasons import ReasonViews
 from skein.services.config.stack_settings import StackSettingsService
-from skein.services.memory.search import MemorySearch
 from skein.services.outbox.backlogs import Backlogs
-from skein.services.planning.firing import Firing
-from skein.services.privacy.audit_log import AuditedAction
 from skein.services.quotas.usage_reports import UsageReports
 from skein.services.runs.current_work import WorkOverviews
 from skein.services.runs.queries import OwnRuns
 from skein.services.runs.tool_warnings import ToolWarnings
-from skein.services.workspace.document_edits import Revision
+from skein.workspace.document_edits import Revision
+from skein.workspace.models.document import DocumentReach, Folder
+from skein.workspace.models.skill import SkillHead
 from tests.patterns.chats import on_a_line, text_message
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import HUSAM, claimed, direct, group, threaded

@@ -5,13 +5,13 @@ from contextlib import suppress
 import pytest
 
 from skein.errors import NotFound, RateLimited
+from skein.inbound.api import NewService
+from skein.inbound.webhook_signature import sign
 from skein.models.api.chats import ChatChange, NewChat
 from skein.models.api.directory import AgentChange, NewUser, OwnChange, UserChange
-from skein.models.api.services import NewService
 from skein.models.delivery.sms import InboundSms
-from skein.models.workspace.document import DocumentReach, Folder
 from skein.services.chats.post_message import NewMessage
-from skein.services.inbound.webhook_signature import sign
+from skein.workspace.models.document import DocumentReach, Folder
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, direct, group
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person

@@ -2,9 +2,9 @@
 
 import json
 
+from skein.memory.history import BackgroundRecords
 from skein.models.api.chats import ChatChange
 from skein.models.outbox.jobs import ConsolidationJob
-from skein.services.memory.history import BackgroundRecords
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, direct, threaded
 from tests.support.builders import TENANT, World

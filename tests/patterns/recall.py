@@ -1,8 +1,8 @@
 """The index of recall."""
 
 from skein.models.outbox.jobs import RecallJob
-from skein.services.chats.message_search import MessageSearch
-from skein.services.recall.rebuild import RecallRebuilds
+from skein.recall.message_search import MessageSearch
+from skein.recall.rebuild import RecallRebuilds
 from tests.patterns.meter import Meter, Patterns
 from tests.support.builders import LONG_INVOCATION, TENANT
 from tests.support.recall import ANN, BEN, COACH, Indexed

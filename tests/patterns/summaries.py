@@ -4,7 +4,7 @@ from functools import partial
 
 from skein.agent.sections.participants import names_in
 from skein.agent.tools import TOOLS
-from skein.agent.tools.context import Activation, ToolContext
+from skein.interface.tool_context import Activation, ToolContext
 from skein.models.outbox.jobs import RunJob, SummaryJob, UpkeepJob
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import COACH, HUSAM, claimed, group

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from skein.memory.consolidation import ConsolidationTask
+from skein.memory.models.memory import JOURNAL_DAYS
+from skein.memory.reflection import ReflectionTask
+from skein.models.chats.summary import Summary
 from skein.models.common.ownership import Owner
-from skein.models.memory.memory import JOURNAL_DAYS
 from skein.models.outbox.jobs import ConsolidationJob, Job, ReflectionJob, SummaryJob
 from skein.models.runs.completion import ModelRequest
-from skein.models.summaries.summary import Summary
 from skein.services.background.engine import Task
-from skein.services.memory.consolidation import ConsolidationTask
-from skein.services.memory.reflection import ReflectionTask
-from skein.services.summaries.agent_summary import AgentSummaries
-from skein.services.summaries.chat_summary import ChatSummaries
-from skein.services.summaries.chat_title import ChatTitles
 from skein.settings import Settings
+from skein.summaries.agent_summary import AgentSummaries
+from skein.summaries.chat_summary import ChatSummaries
+from skein.summaries.chat_title import ChatTitles
 from tests.support.builders import TENANT, World, bot, person
 
 HUSAM, COACH = person(), bot()

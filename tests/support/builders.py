@@ -13,6 +13,8 @@ from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
 from skein.invocations import FailedItems
+from skein.memory.models.memory import Memory
+from skein.memory.models.records import ConsolidationRecord
 from skein.models.chats.chat import Chat, Membership, Message, chat_partition
 from skein.models.common.address import Route, sms_address
 from skein.models.common.agent_item import AgentItem
@@ -24,8 +26,6 @@ from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.agent import Agent
 from skein.models.directory.line import Line
 from skein.models.directory.user import User
-from skein.models.memory.memory import Memory
-from skein.models.memory.records import ConsolidationRecord
 from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import (
     ConsolidationJob,

@@ -10,8 +10,8 @@ from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import RecallJob
-from skein.models.privacy.erasure import Erasure
 from skein.models.runs.completion import ModelRequest
+from skein.privacy.models.erasure import Erasure
 from tests.support.agents import COACH, DESIGNER, actor
 from tests.support.agents import settle as settle_at_once
 from tests.support.api_client import everything

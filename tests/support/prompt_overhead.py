@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from skein.adapters.openai.model import tools_on_wire
-from skein.agent.prompt.section import SEPARATOR
+from skein.interface.section import SEPARATOR
 from skein.models.runs.completion import ModelRequest
 from skein.ports import TokenCounter
 from tests.support.prompt_situations import Situation

@@ -15,7 +15,7 @@ from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put, Update
 from skein.models.directory.user import User
 from skein.models.runs.completion import ModelRequest
-from skein.models.workspace.document import DocumentReach, Folder
+from skein.workspace.models.document import DocumentReach, Folder
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls
 

@@ -7,7 +7,7 @@ from skein.models.chats.chat import Chat, Membership, Message, chat_partition
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Key, Put, Query, Update
 from skein.models.outbox.jobs import RecallJob
-from skein.models.recall.stored import MAX_REFS, Posting, PostingRef, RecallBlock
+from skein.recall.models.stored import MAX_REFS, Posting, PostingRef, RecallBlock
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World
 
 ANN = NamedMember(kind="user", id="usr_ann", name="Ann")

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 from skein.models.chats.chat import Chat
 from skein.models.common.ownership import scopes_at
 from skein.models.outbox.jobs import RecallJob
+from skein.recall.candidates import RecallRequest
+from skein.recall.search import Recall, RecallResult
 from skein.services.chat_state.audience import destination_of, scope_of
-from skein.services.recall.candidates import RecallRequest
-from skein.services.recall.search import Recall, RecallResult
 from tests.support.builders import LONG_INVOCATION, TENANT, World, bot, person
 
 HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from skein.agent.prompt.reading import Reading
 from skein.agent.tools import offered
+from skein.interface.reading import Reading
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Audience, Origin
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Owner
@@ -16,9 +17,8 @@ from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.step import PromptRecord
 from skein.models.runs.trigger import PlanTrigger, Resume, ServiceTrigger, Trigger, Wait
-from skein.models.summaries.summary import PinnedSummary, Summary
-from skein.models.workspace.document import DocumentReach, Folder
-from skein.models.workspace.thread import Thread
+from skein.workspace.models.document import DocumentReach, Folder
+from skein.workspace.models.thread import Thread
 from tests.support.builders import TENANT, World, bot, person
 
 HUSAM = person("usr_husam", "Husam")

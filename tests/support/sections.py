@@ -3,18 +3,18 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skein.agent.prompt.names import Names
-from skein.agent.prompt.reading import Configuration, OwnChat, Reading, SectionItems, SectionReads
-from skein.agent.prompt.section import Manner, SectionInput
-from skein.agent.prompt.timeline import EntryContext
+from skein.interface.names import Names
+from skein.interface.reading import Configuration, OwnChat, Reading, SectionItems, SectionReads
+from skein.interface.section import Manner, SectionInput
+from skein.interface.timeline import EntryContext
+from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.audience import OPEN
 from skein.models.directory.agent import Agent
-from skein.models.memory.memory import Memory
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, tokens
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from skein.account_linking.phone_links import PhoneLinks
 from skein.agent.preview import Preview
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.reader import Reader
@@ -12,8 +13,26 @@ from skein.agent.training_export import TrainingExport
 from skein.agent.turn import Turns
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.wiring import App
+from skein.feed.feed import Feed
+from skein.inbound.service_webhooks import WebhookServices
+from skein.inbound.sms import SmsReceiver
+from skein.live.client_frames import ClientFrames
+from skein.live.connections import LiveConnections
+from skein.live.pushes import Pushes
+from skein.live.tickets import LiveTickets
+from skein.memory.consolidation import ConsolidationTask
+from skein.memory.history import ConsolidationRequests
+from skein.memory.memories import Memories
+from skein.memory.reflection import ReflectionTask
 from skein.models.outbox.due import DueKind
-from skein.services.account_linking.phone_links import PhoneLinks
+from skein.planning.firing import Firing
+from skein.planning.goals import Goals
+from skein.planning.plans import Plans
+from skein.privacy.audit_log import AuditLog
+from skein.privacy.erasure_requests import Erasures
+from skein.privacy.erasure_worker import Eraser
+from skein.privacy.message_deletion import MessageDeletion
+from skein.recall.recall_worker import RecallWorker
 from skein.services.background.engine import BackgroundEngine
 from skein.services.chats.administration import ChatAdministration
 from skein.services.chats.app_messages import AppMessages
@@ -27,42 +46,23 @@ from skein.services.directory.agents import Agents
 from skein.services.directory.lines import Lines
 from skein.services.directory.people_search import PeopleSearch
 from skein.services.directory.users import Users
-from skein.services.feed.feed import Feed
-from skein.services.inbound.service_webhooks import WebhookServices
-from skein.services.inbound.sms import SmsReceiver
-from skein.services.live.client_frames import ClientFrames
-from skein.services.live.connections import LiveConnections
-from skein.services.live.pushes import Pushes
-from skein.services.live.tickets import LiveTickets
-from skein.services.memory.consolidation import ConsolidationTask
-from skein.services.memory.history import ConsolidationRequests
-from skein.services.memory.memories import Memories
-from skein.services.memory.reflection import ReflectionTask
 from skein.services.outbox.background_scanner import BackgroundScanner
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.outbox.tick import Fire, Tick
-from skein.services.planning.firing import Firing
-from skein.services.planning.goals import Goals
-from skein.services.planning.plans import Plans
-from skein.services.privacy.audit_log import AuditLog
-from skein.services.privacy.erasure_requests import Erasures
-from skein.services.privacy.erasure_worker import Eraser
-from skein.services.privacy.message_deletion import MessageDeletion
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.quotas.usage import UsageCounters
-from skein.services.recall.recall_worker import RecallWorker
 from skein.services.replies.noticed_leases import NoticedLeases
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.manual_trigger import ManualTrigger
 from skein.services.runs.queries import RunViews
-from skein.services.summaries.renewal import SummaryTasks
-from skein.services.summaries.upkeep import Upkeep
-from skein.services.workspace.document_search import DocumentSearch
-from skein.services.workspace.documents import Documents
-from skein.services.workspace.pinning import Pins
-from skein.services.workspace.skills import Skills
-from skein.services.workspace.threads import Threads
 from skein.settings import Settings
+from skein.summaries.renewal import SummaryTasks
+from skein.summaries.upkeep import Upkeep
+from skein.workspace.document_search import DocumentSearch
+from skein.workspace.documents import Documents
+from skein.workspace.pinning import Pins
+from skein.workspace.skills import Skills
+from skein.workspace.threads import Threads
 
 
 class AllServices(App):

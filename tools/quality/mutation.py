@@ -41,7 +41,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         "unit/runs/test_lease.py",
         "unit/runs/test_waits.py",
     ),
-    "agent/prompt/budget.py": ("unit/prompt/test_budget.py", "unit/sections/test_builder_size.py"),
+    "interface/budget.py": ("unit/interface/test_budget.py", "unit/sections/test_builder_size.py"),
     "models/common/audience.py": (
         "unit/common/test_audience.py",
         "unit/runs/test_disclosure.py",

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, NamedTuple, get_args
 
+from skein.live.models import connection
+from skein.memory.models import memory, records
 from skein.models.chats import borrowed, chat, idempotency
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common import agent_item, ownership, provenance
@@ -15,18 +17,16 @@ from skein.models.common.storage import Key
 from skein.models.config import overrides
 from skein.models.delivery import delivery
 from skein.models.directory import address_index, agent, line, name_index, user, webhook_service
-from skein.models.live import connection
-from skein.models.memory import memory, records
 from skein.models.outbox import due
-from skein.models.planning import goal, plan
-from skein.models.privacy import audit, erasure, registered_erasure
 from skein.models.quotas import limit, usage
-from skein.models.recall import stored
 from skein.models.runs import run, step
 from skein.models.runs.trigger import Trigger
-from skein.models.workspace import document, skill, thread
+from skein.planning.models import goal, plan
+from skein.privacy.models import audit, erasure, registered_erasure
+from skein.recall.models import stored
 from skein.services.quotas.usage import UsageCounters
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
+from skein.workspace.models import document, skill, thread
 from tools.reference.markdown import table
 
 HEAD = """# Data
@@ -35,7 +35,7 @@ The items of Skein's DynamoDB table with their keys, and the two indexes. [Limit
 the sizes and what expires. [Access patterns](access-patterns.md) has the cost of each read and
 write.
 
-- **Owner.** Each entity in `shared/skein/models` owns its keys. No other module spells a prefix
+- **Owner.** Each entity in a folder `models` owns its keys. No other module spells a prefix
   such as `MSG#`.
 - **Tenant.** A partition key begins with the tenant, except for items that a webhook or a
   connection finds without one, and for the stack's settings.

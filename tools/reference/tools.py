@@ -6,7 +6,7 @@ from typing import Any
 
 from skein.adapters.openai.model import tools_on_wire
 from skein.agent.tools import TOOLS
-from skein.agent.tools.base import Tool
+from skein.interface.tool import Tool
 from skein.models.directory.agent import DEFAULT_TOOLS
 from skein.ports import TokenCounter
 from tools.reference.markdown import table

@@ -22,11 +22,11 @@ from datetime import timedelta
 from skein.bootstrap.ports import Ports
 from skein.bootstrap.wiring import App
 from skein.models.outbox.jobs import ErasureJob, Job
-from skein.models.privacy.erasure import Erasure
-from skein.models.privacy.registered_erasure import RegisteredErasure
-from skein.services.privacy.erasure_register import ErasureRegister
-from skein.services.privacy.erasure_restore import RestoredErasures
-from skein.services.privacy.erasure_worker import Eraser
+from skein.privacy.erasure_register import ErasureRegister
+from skein.privacy.erasure_restore import RestoredErasures
+from skein.privacy.erasure_worker import Eraser
+from skein.privacy.models.erasure import Erasure
+from skein.privacy.models.registered_erasure import RegisteredErasure
 from skein.settings import Settings
 from tools.deployment.checks import FailedCheckError, aws
 from tools.deployment.deploy import BadNameError, Target

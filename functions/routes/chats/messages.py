@@ -15,11 +15,11 @@ from skein.models.api.chats import (
     RespondNow,
 )
 from skein.models.api.runs import RunPage, RunResource
+from skein.privacy.message_deletion import MessageDeletion
 from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import NewMessage
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
-from skein.services.privacy.message_deletion import MessageDeletion
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.manual_trigger import ManualTrigger
 

@@ -8,7 +8,7 @@ from routes.app import After, Before, ChatId, Limit, PageCursor
 from routes.router import ApiRouter
 from skein.bootstrap import service
 from skein.models.api.chats import ListedChatPage, MemberResource, MessageResource, TranscriptPage
-from skein.models.privacy.audit import MAX_REASON
+from skein.privacy.models.audit import MAX_REASON
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
 

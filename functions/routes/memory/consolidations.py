@@ -3,12 +3,12 @@
 from routes.app import ChatId, Limit, PageCursor
 from routes.router import ApiRouter
 from skein.bootstrap import service
-from skein.models.api.consolidations import (
+from skein.memory.api.consolidations import (
     ConsolidationPage,
     RequestedResource,
 )
+from skein.memory.history import BackgroundRecords, ConsolidationRequests
 from skein.services.common.pagination import DEFAULT_PAGE
-from skein.services.memory.history import BackgroundRecords, ConsolidationRequests
 
 router = ApiRouter("chats", "chat")
 

@@ -12,15 +12,15 @@ from routes.app import AgentId
 from routes.crud import Crud
 from routes.scope import OfChat, OfUser, in_open_scope, in_scope
 from skein.bootstrap import service
-from skein.models.api.memories import (
+from skein.memory.api.memories import (
     MemoryPage,
     MemoryReplacement,
     MemoryResource,
     NewMemory,
 )
+from skein.memory.memories import Memories, MemoryState
+from skein.memory.models.memory import MemoryKind
 from skein.models.common.base import EntityId
-from skein.models.memory.memory import MemoryKind
-from skein.services.memory.memories import Memories, MemoryState
 
 MemoryId = Annotated[EntityId, Path(description="The id of a memory.")]
 OfKind = Annotated[MemoryKind | None, Query(description="Only memories of this kind.")]

@@ -4,9 +4,9 @@ from routes.app import AgentId, Limit, PageCursor
 from routes.router import ApiRouter
 from routes.scope import OfChat, OfUser, in_scope
 from skein.bootstrap import service
-from skein.models.api.reflections import ReflectionPage
+from skein.memory.api.reflections import ReflectionPage
+from skein.memory.history import BackgroundRecords
 from skein.services.common.pagination import DEFAULT_PAGE
-from skein.services.memory.history import BackgroundRecords
 
 router = ApiRouter("memories", "agent")
 

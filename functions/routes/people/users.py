@@ -8,6 +8,7 @@ from pydantic import BeforeValidator
 
 from routes.app import MAX_NAME, Limit, PageCursor, UserId, with_plus
 from routes.router import ApiRouter, no_content
+from skein.account_linking.phone_links import PhoneLinks
 from skein.bootstrap import service
 from skein.errors import Invalid, Unprocessable
 from skein.models.api.directory import (
@@ -21,7 +22,6 @@ from skein.models.api.directory import (
     UserResource,
 )
 from skein.models.common.base import EntityId
-from skein.services.account_linking.phone_links import PhoneLinks
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN
 from skein.services.directory.people_search import PeopleSearch

@@ -15,7 +15,8 @@ from routes.crud import Crud
 from routes.scope import OfChat, OfUser, in_scope
 from skein.bootstrap import service
 from skein.errors import Invalid
-from skein.models.api.documents import (
+from skein.services.common.pagination import DEFAULT_PAGE
+from skein.workspace.api.documents import (
     DocumentChange,
     DocumentHead,
     DocumentPage,
@@ -23,11 +24,10 @@ from skein.models.api.documents import (
     DocumentText,
     NewDocument,
 )
-from skein.models.workspace.document import Document, DocumentReach, Folder
-from skein.services.common.pagination import DEFAULT_PAGE
-from skein.services.workspace.document_edits import Revision
-from skein.services.workspace.document_search import DocumentSearch
-from skein.services.workspace.documents import Documents
+from skein.workspace.document_edits import Revision
+from skein.workspace.document_search import DocumentSearch
+from skein.workspace.documents import Documents
+from skein.workspace.models.document import Document, DocumentReach, Folder
 
 DocumentId = Annotated[
     str,

@@ -10,7 +10,9 @@ from routes.router import ApiRouter, no_content
 from routes.scope import OfChat, OfUser, in_open_scope, in_scope
 from skein.agent.training_export import TrainingExport
 from skein.bootstrap import service
-from skein.models.api.threads import (
+from skein.models.common.base import EntityId
+from skein.services.common.pagination import DEFAULT_PAGE
+from skein.workspace.api.threads import (
     AgentInChatResource,
     NewThread,
     Pinning,
@@ -19,11 +21,9 @@ from skein.models.api.threads import (
     ThreadResource,
     TrainingUnit,
 )
-from skein.models.common.base import EntityId
-from skein.models.workspace.thread import ThreadStatus
-from skein.services.common.pagination import DEFAULT_PAGE
-from skein.services.workspace.pinning import Pins
-from skein.services.workspace.threads import Threads
+from skein.workspace.models.thread import ThreadStatus
+from skein.workspace.pinning import Pins
+from skein.workspace.threads import Threads
 
 router = ApiRouter("threads", "thread")
 

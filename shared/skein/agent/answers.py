@@ -10,13 +10,13 @@ posts the first answer.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from skein.agent.prompt.reading import Reading
-from skein.agent.prompt.section import speaks_in_text
-from skein.agent.prompt.spoken_text import is_silence, spoken, without_labels
 from skein.agent.reading.expected_answer import answer_expected
 from skein.agent.sections.participants import speakers_in
-from skein.agent.tools.base import Tool
+from skein.agent.spoken_text import is_silence, spoken, without_labels
 from skein.agent.tools.send_message import send_message
+from skein.interface.reading import Reading
+from skein.interface.section import speaks_in_text
+from skein.interface.tool import Tool
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import AnswerFault
 from skein.models.runs.run import AnswerMark

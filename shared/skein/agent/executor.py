@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from skein.agent.prompt.reading import Reading
 from skein.agent.sections.participants import names_in
 from skein.agent.tools import TOOLS
-from skein.agent.tools.base import Tool, refusals_as_tool_errors
 from skein.agent.tools.chats import enter_chat
-from skein.agent.tools.context import Activation, ToolContext
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import send_message
 from skein.errors import Correctable, ToolError
+from skein.interface.reading import Reading
+from skein.interface.tool import Tool, refusals_as_tool_errors
+from skein.interface.tool_context import Activation, ToolContext
 from skein.models.runs.completion import ToolCall
 from skein.models.runs.recordable import MAX_ANSWER_BYTES
 from skein.models.runs.step import MAX_RESULT_BYTES, Step, ToolResult, ToolStatus

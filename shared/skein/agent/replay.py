@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.agent.prompt.section import SEPARATOR
 from skein.agent.sections.basics import identity_of
 from skein.agent.tools import enabled
 from skein.errors import Conflict, ModelRejected, NotFound, Unprocessable
+from skein.interface.section import SEPARATOR
 from skein.models.common.storage import Query
 from skein.models.config.overrides import Overrides, TenantOnlySettings, TenantSettings
 from skein.models.directory.agent import Agent

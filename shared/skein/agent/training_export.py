@@ -13,10 +13,10 @@ from skein.errors import Conflict, NotFound
 from skein.models.common.audience import may_show
 from skein.models.runs.completion import ModelMessage
 from skein.models.runs.step import PromptRecord, Step
-from skein.models.workspace.thread import Thread, ThreadRunLink
 from skein.prompts import render
 from skein.services.runs.queries import RunViews
-from skein.services.workspace.threads import Threads
+from skein.workspace.models.thread import Thread, ThreadRunLink
+from skein.workspace.threads import Threads
 
 MAX_RUNS = 20
 MAX_BYTES = 4_000_000  # of an export; a Lambda response holds 6 MB

@@ -12,7 +12,6 @@ from datetime import datetime
 
 from skein.agent.answers import NOTICES, ending_of, review
 from skein.agent.executor import ToolExecutor
-from skein.agent.prompt.reading import Reading
 from skein.agent.reading.held_content import held_by
 from skein.agent.reading.loader import ContextLoader
 from skein.agent.reading.reader import prefetch_keys
@@ -42,6 +41,8 @@ from skein.errors import (
     Rejected,
     Transient,
 )
+from skein.interface.reading import Reading
+from skein.live.answer_streams import AnswerStreams
 from skein.masking import in_our_words
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import may_show
@@ -52,7 +53,6 @@ from skein.models.runs.run import Run, RunStatus, ShownHistory
 from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import with_opt_outs_now
-from skein.services.live.answer_streams import AnswerStreams
 from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
 from skein.services.quotas.token_budget import TokenBudget, TokenBudgets, payer_of
 from skein.services.quotas.usage import UsageCounters

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.agent.prompt.reading import Reading, current_seq
-from skein.agent.prompt.section import speaks_in_text
-from skein.agent.prompt.spoken_start import spoken_start
 from skein.agent.reading.held_content import held_by
 from skein.agent.sections.borrowed import BorrowedItems
-from skein.agent.sections.history import History
 from skein.agent.sections.participants import speakers_in
-from skein.agent.sections.threads import Threads
-from skein.agent.tools.base import Tool
-from skein.agent.tools.context import Activation
+from skein.agent.spoken_start import spoken_start
 from skein.agent.tools.runs import end_run
 from skein.errors import KeyRefused, ModelUnknown, Transient
+from skein.interface.history import History
+from skein.interface.reading import Reading, current_seq
+from skein.interface.section import speaks_in_text
+from skein.interface.tool import Tool
+from skein.interface.tool_context import Activation
+from skein.live.answer_streams import AnswerStream, AnswerStreams
 from skein.models.common.reason import Reason
 from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.models.runs.recordable import (
@@ -33,11 +33,11 @@ from skein.models.runs.step import FIXED_ANSWER, PromptRecord, Step
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.prompts import render
 from skein.services.common.text_cuts import cut_text
-from skein.services.live.answer_streams import AnswerStream, AnswerStreams
 from skein.services.runs.activations import Recording, recording
-from skein.services.workspace.threads import run_link
 from skein.settings import Settings
 from skein.tracing import span
+from skein.workspace.sections.threads import Threads
+from skein.workspace.threads import run_link
 
 LARGEST_LIMIT = 32_000  # output tokens of a repeated answer; models refuse a higher limit
 MODEL_REASONS: dict[type[Transient], Reason] = {

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, NotFound
+from skein.memory.models.memory import Memory
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Membership
+from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.address import sms_address, sms_route
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience, Origin
@@ -22,17 +24,15 @@ from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Key, Put, Q
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.user import Merge, User
-from skein.models.memory.memory import Memory
 from skein.models.outbox.jobs import RecallJob, SummaryJob
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
-from skein.models.summaries.summary import PinnedSummary, Summary
-from skein.models.workspace.document import DocumentReach, Folder
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
 from skein.services.chats.post_message import PostedMessage
-from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_edits import Author
+from skein.workspace import thread_changes as changes
+from skein.workspace.document_edits import Author
+from skein.workspace.models.document import DocumentReach, Folder
 from tests.support.agents import rival, settle
 from tests.support.api_client import Client, operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, live, person

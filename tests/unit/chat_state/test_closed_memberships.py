@@ -4,16 +4,16 @@ import pytest
 
 from skein.errors import ConditionFailed, RateLimited
 from skein.models.chats.chat import Membership
+from skein.models.chats.summary import SummaryState
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Update, Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance, owner_of_user
-from skein.models.summaries.summary import SummaryState
+from skein.privacy.export import Exports
 from skein.services.chat_state.snapshot import read_snapshot
-from skein.services.privacy.export import Exports
-from skein.services.summaries.agent_summary import changed
 from skein.settings import Settings
+from skein.summaries.agent_summary import changed
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, person, statuses
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()

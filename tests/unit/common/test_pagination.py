@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from skein.errors import Invalid
 from skein.models.common.base import to_utc
 from skein.models.directory.agent import Agent, agents_relation
+from skein.privacy.audit_log import AuditCursor
 from skein.services.chats.views import ChatsCursor, MessagesCursor
 from skein.services.common.pagination import (
     MAX_PAGE_BYTES,
@@ -20,7 +21,6 @@ from skein.services.common.pagination import (
     fitting,
     list_relation,
 )
-from skein.services.privacy.audit_log import AuditCursor
 from tests.support.builders import TENANT, World
 
 KEY_TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=300)

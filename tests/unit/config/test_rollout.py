@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.agent.sections.history import History
-from skein.agent.sections.threads import Threads
 from skein.agent.sections.trigger import ShownTrigger
+from skein.interface.history import History
 from skein.models.common.ownership import Owner
 from skein.models.config.overrides import Overrides, StackOverridesChange, TenantOverridesChange
 from skein.services.config.rollout import gets_context, share_of
 from skein.services.config.stack_settings import StackSettingsService
 from skein.settings import Settings
+from skein.workspace.sections.threads import Threads
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import Script, ScriptedModel
 

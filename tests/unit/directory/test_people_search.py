@@ -9,7 +9,7 @@ from skein.models.common.storage import Query, Update
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.name_index import NAME, names_partition
 from skein.models.directory.user import User
-from skein.services.common.name_index import MAX_WORDS, name_words
+from skein.services.directory.name_index import MAX_WORDS, name_words
 from tests.support.builders import LINE, TENANT, World
 
 PHONE = "+15005550177"

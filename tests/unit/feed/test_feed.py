@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
+from skein.feed.feed import HANDLERS, Feed
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Item, Key
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import Job, RecallJob
-from skein.services.feed.feed import HANDLERS, Feed
 from skein.services.outbox.dispatch import Dispatch
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
 from tests.support.builders import NOON, TENANT, World, bot, person

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.errors import Forbidden, Invalid, NotFound, Unprocessable
-from skein.models.api.services import NewService, ServiceChange
+from skein.inbound.api import NewService, ServiceChange
+from skein.inbound.service_webhooks import compact_json
+from skein.inbound.webhook_signature import WINDOW, sign
 from skein.models.common.storage import Query
 from skein.models.directory.webhook_service import WebhookService
 from skein.models.runs.run import Run, live_key
-from skein.services.inbound.service_webhooks import compact_json
-from skein.services.inbound.webhook_signature import WINDOW, sign
 from tests.support.builders import NOON, TENANT, World, bot, person, statuses
 
 BODY = b'{"issue": "PROJ-123", "newStatus": "done"}'

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.services.inbound.sms_keywords import keyword_in
+from skein.inbound.sms_keywords import keyword_in
 
 
 @pytest.mark.parametrize("body", ["please stop", "stop it", "stopped", "ends", "help!", "start it"])

@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from skein.errors import Conflict, LostLease, NotFound
-from skein.models.api.goals_and_plans import GoalChange
 from skein.models.common.agent_item import REVISION, AgentItem
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
-from skein.models.planning.goal import MAX_GOALS
-from skein.models.planning.plan import MAX_PLANS
+from skein.planning.api import GoalChange
+from skein.planning.models.goal import MAX_GOALS
+from skein.planning.models.plan import MAX_PLANS
 from skein.services.items.store import OwnedStore, Snapshot, replaced
-from skein.services.workspace import thread_changes
-from skein.services.workspace.document_edits import Author
 from skein.settings import Settings
+from skein.workspace import thread_changes
+from skein.workspace.document_edits import Author
 from tests.support.builders import NOON, TENANT, World, live
 from tests.support.fakes import MeanwhileTable
 

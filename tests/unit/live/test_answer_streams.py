@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from skein.errors import ModelFiltered, Unavailable
+from skein.live.answer_streams import AnswerStream
 from skein.models.common.address import sms_address
 from skein.models.common.storage import Update
 from skein.models.outbox.jobs import RunJob
-from skein.services.live.answer_streams import AnswerStream
 from tests.support.builders import INVOCATION, LINE, TENANT, World, bot, person
 from tests.support.fakes import Killed, calls, faulty
 

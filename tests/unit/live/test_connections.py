@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from skein.errors import Unauthenticated
+from skein.live.connections import LiveConnections
+from skein.live.models.connection import MAX_CONNECTIONS, Connection, LiveTicket, PersonConnections
 from skein.models.common.storage import Write
-from skein.models.live.connection import MAX_CONNECTIONS, Connection, LiveTicket, PersonConnections
-from skein.services.live.connections import LiveConnections
 from tests.support.builders import NOON, TENANT, World
 
 HOUR = timedelta(hours=1)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.api.live import MAX_FRAME_BYTES, STATUSES, public_reason
+from skein.live.api import MAX_FRAME_BYTES, STATUSES, public_reason
 from skein.models.chats.chat import Message
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skein.memory.chunking import Chunk, HistoryPosition, chunks, halves
 from skein.models.chats.chat import Message
-from skein.services.memory.chunking import Chunk, HistoryPosition, chunks, halves
 from tests.support.builders import NOON, TENANT, person
 
 HUSAM = person()

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from skein.errors import ModelRejected, Unavailable
+from skein.memory.extraction import ANSWER_TOKENS
+from skein.memory.models.memory import JOURNAL_DAYS
 from skein.models.api.chats import ChatChange
 from skein.models.chats.chat import epoch_raised
 from skein.models.chats.consolidation import Consolidation
@@ -19,10 +21,8 @@ from skein.models.common.ownership import Owner
 from skein.models.common.provenance import Authors, MadeFrom
 from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
 from skein.models.directory.user import User
-from skein.models.memory.memory import JOURNAL_DAYS
 from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
-from skein.services.memory.extraction import ANSWER_TOKENS
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import faulty

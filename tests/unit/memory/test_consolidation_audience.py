@@ -2,12 +2,12 @@
 
 import json
 
+from skein.memory.models.memory import Memory
+from skein.memory.writes import gives_way
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
-from skein.models.memory.memory import Memory
 from skein.models.runs.completion import ModelRequest
-from skein.services.memory.writes import gives_way
 from tests.support.builders import TENANT, World, bot, person
 
 HUSAM, ANN, BOB = person(), person("usr_ann", "Ann"), person("usr_bob", "Bob")

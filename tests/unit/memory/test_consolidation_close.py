@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from skein.memory import shown
 from skein.models.common.ownership import Owner
 from skein.services.common import text_search
 from skein.services.common.text_search import EmbeddingCache, closest
-from skein.services.memory import shown
 from tests.support.builders import NOON, TENANT, World, embeddings
 from tests.unit.memory.test_consolidation import COACH, HUSAM, asked, group, quiet, remembers, texts
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from skein.memory.chunking import HistoryPosition, chunks
+from skein.memory.transcript import line
 from skein.models.chats.chat import Message
 from skein.models.common.storage import Put
 from skein.models.runs.completion import ModelRequest
 from skein.services.common.schedule import zone_of
-from skein.services.memory.chunking import HistoryPosition, chunks
-from skein.services.memory.transcript import line
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.fakes import NOTHING_TO_REMEMBER
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from skein.errors import ModelRejected, Unavailable
+from skein.memory.history import BackgroundRecords
+from skein.memory.models.memory import JOURNAL_DAYS, Memory, MemoryKind
+from skein.memory.models.records import ReflectionRecord
 from skein.models.common.agent_item import revision_key
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.provenance import NO_AUTHORS, Authors, MadeFrom
 from skein.models.common.storage import Put
-from skein.models.memory.memory import JOURNAL_DAYS, Memory, MemoryKind
-from skein.models.memory.records import ReflectionRecord
 from skein.models.outbox.jobs import ReflectionJob
-from skein.services.memory.history import BackgroundRecords
 from skein.settings import Settings
 from tests.support.builders import TENANT, World
 from tests.support.fakes import MeanwhileTable

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lunr.stemmer import PorterStemmer
 
+from skein.memory.models.memory import Memory
+from skein.memory.search import best_of
 from skein.models.common.audience import OPEN
 from skein.models.common.embedding import Embedding
-from skein.models.memory.memory import Memory
 from skein.services.common import text_search
 from skein.services.common import words as word_module
 from skein.services.common.text_search import EmbeddingCache
 from skein.services.common.words import words_of
-from skein.services.memory.search import best_of
 from tests.support.builders import NOON, TENANT, embeddings
 from tests.unit.sections.test_builder_forgery import hostile
 

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
+from skein.memory.models.memory import Memory
+from skein.memory.shown import within_budget
 from skein.models.common.audience import OPEN
-from skein.models.memory.memory import Memory
-from skein.services.memory.shown import within_budget
 from tests.support.builders import NOON, TENANT, tokens
 
 

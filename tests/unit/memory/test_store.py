@@ -6,18 +6,18 @@ from datetime import timedelta
 
 import pytest
 
+from skein.memory import store as remembering
+from skein.memory.models.memory import JOURNAL_DAYS, Memory
+from skein.memory.models.records import KeptCounts
+from skein.memory.search import MemorySearch
+from skein.memory.store import searchable_memories
+from skein.memory.writes import MemoryDraft, MemoryWrites, remember
 from skein.models.common.agent_item import revision_key, touched
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Page, Put, Query
-from skein.models.memory.memory import JOURNAL_DAYS, Memory
-from skein.models.memory.records import KeptCounts
 from skein.services.common.text_search import EmbeddingCache
-from skein.services.memory import store as remembering
-from skein.services.memory.search import MemorySearch
-from skein.services.memory.store import searchable_memories
-from skein.services.memory.writes import MemoryDraft, MemoryWrites, remember
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, embeddings
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.services.memory.writes import normalised
+from skein.memory.writes import normalised
 
 TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
 

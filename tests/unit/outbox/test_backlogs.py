@@ -6,7 +6,7 @@ import pytest
 
 from skein.models.common.storage import Put
 from skein.models.outbox.due import due_pointer
-from skein.models.planning.plan import Plan
+from skein.planning.models.plan import Plan
 from skein.services.outbox.backlogs import Backlog, Backlogs
 from tests.support.builders import TENANT, World, bot, person
 

@@ -8,7 +8,7 @@ from skein.errors import Unavailable
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.storage import Page, Put, Query
 from skein.models.outbox.jobs import ConsolidationJob, RunJob
-from skein.models.privacy.erasure import Erasure
+from skein.privacy.models.erasure import Erasure
 from skein.services.outbox import tick
 from tests.support.builders import NOON, TENANT, World, bot, person
 

@@ -12,9 +12,9 @@ from skein.models.common.ownership import Owner
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write
 from skein.models.outbox.jobs import Job, RunJob
-from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run, live_key
-from skein.services.planning.firing import Firing
+from skein.planning.firing import Firing
+from skein.planning.models.plan import Plan
 from skein.settings import Settings
 from tests.fakes.system import MemoryQueues
 from tests.fakes.table import MemoryTable

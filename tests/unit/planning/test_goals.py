@@ -3,12 +3,12 @@
 import pytest
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.api.goals_and_plans import GoalChange
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Exists, Key, Missing, Query
-from skein.models.planning.goal import MAX_GOALS, Goal
+from skein.planning.api import GoalChange
+from skein.planning.models.goal import MAX_GOALS, Goal
 from tests.support.builders import NOON, TENANT, World, live
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")

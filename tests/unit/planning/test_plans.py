@@ -11,7 +11,7 @@ from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Exists, Key, Query
-from skein.models.planning.plan import MAX_PLANS, Plan
+from skein.planning.models.plan import MAX_PLANS, Plan
 from tests.support.builders import NOON, TENANT, World, live
 
 OWNER = Owner(tenant=TENANT, agent_id="agt_a")

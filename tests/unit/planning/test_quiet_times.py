@@ -14,9 +14,9 @@ from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write
 from skein.models.config.overrides import TenantOverridesChange
-from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
-from skein.services.planning.firing import Firing
+from skein.planning.firing import Firing
+from skein.planning.models.plan import Plan
 from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 from tests.support.builders import LINE, PHONE, TENANT, World, bot, live, person

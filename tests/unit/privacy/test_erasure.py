@@ -17,8 +17,8 @@ from skein.models.common.base import MemberRef
 from skein.models.common.storage import Put
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import ErasureJob
-from skein.models.privacy.erasure import Erasure
 from skein.models.runs.trigger import Trigger
+from skein.privacy.models.erasure import Erasure
 from tests.support.agents import COACH, asked_by_service
 from tests.support.builders import LINE, TENANT, World
 from tests.support.erasure import (

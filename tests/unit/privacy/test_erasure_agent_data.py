@@ -10,9 +10,9 @@ from skein.models.common.ownership import Owner, Reach, owned_partition
 from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Query
 from skein.models.outbox.jobs import ErasureJob
-from skein.models.workspace.document import Document, DocumentReach, Folder
-from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_edits import Author
+from skein.workspace import thread_changes as changes
+from skein.workspace.document_edits import Author
+from skein.workspace.models.document import Document, DocumentReach, Folder
 from tests.support.agents import COACH
 from tests.support.builders import LONG_INVOCATION, TENANT, World, person
 from tests.support.erasure import (

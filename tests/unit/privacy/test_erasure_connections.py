@@ -3,8 +3,8 @@
 import pytest
 
 from skein.errors import Unavailable
+from skein.live.models.connection import Connection, PersonConnections
 from skein.models.common.storage import Key
-from skein.models.live.connection import Connection, PersonConnections
 from skein.models.outbox.jobs import LiveEvent, PushJob
 from tests.support.builders import TENANT, World
 from tests.support.erasure import BEN, ZOE, end, erase, settle, text, traces, world_of

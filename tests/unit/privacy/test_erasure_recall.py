@@ -7,7 +7,7 @@ import pytest
 from skein.models.chats.chat import chat_partition
 from skein.models.common.storage import Put, Query, Write
 from skein.models.outbox.jobs import RecallJob
-from skein.models.recall.stored import Posting, PostingRef, RecallBlock
+from skein.recall.models.stored import Posting, PostingRef, RecallBlock
 from tests.fakes.table import MemoryTable
 from tests.support.agents import COACH
 from tests.support.builders import LONG_INVOCATION, TENANT, World

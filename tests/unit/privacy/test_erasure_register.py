@@ -12,9 +12,9 @@ from skein.models.api.directory import NewUser
 from skein.models.common.storage import Item, Key, Put
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.user import User
-from skein.models.privacy.registered_erasure import RegisteredErasure
-from skein.services.privacy.erasure_register import ErasureRegister
-from skein.services.privacy.erasure_sweep import nobody
+from skein.privacy.erasure_register import ErasureRegister
+from skein.privacy.erasure_sweep import nobody
+from skein.privacy.models.registered_erasure import RegisteredErasure
 from tests.support.api_client import everything
 from tests.support.builders import LINE, TENANT, World
 from tests.support.erasure import (

@@ -5,7 +5,7 @@ import pytest
 from skein.errors import Invalid
 from skein.models.api.directory import NewUser
 from skein.models.common.storage import Put
-from skein.models.privacy.erasure import DeletedMessage, ErasedChat, Erasure
+from skein.privacy.models.erasure import DeletedMessage, ErasedChat, Erasure
 from skein.services.common.pagination import RowCursor
 from tests.support.builders import NOON, TENANT, World
 

@@ -11,10 +11,10 @@ from skein.models.common.address import sms_address
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put, Update
 from skein.models.outbox.jobs import ErasureJob
-from skein.models.privacy.erasure import ErasedChat, Erasure, Subject, SweepCount
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
-from skein.services.privacy.erasure_sweep import Sweep, SweepCounts, is_to_go
+from skein.privacy.erasure_sweep import Sweep, SweepCounts, is_to_go
+from skein.privacy.models.erasure import ErasedChat, Erasure, Subject, SweepCount
 from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
 from tests.support.erasure import BEN, OPEN, ZOE, group, settle, world_of
 

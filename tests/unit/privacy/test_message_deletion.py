@@ -7,13 +7,13 @@ import pytest
 
 from skein.errors import Forbidden, NotFound, RateLimited
 from skein.models.chats.chat import Membership
+from skein.models.chats.summary import Summary
 from skein.models.common.address import sms_route
 from skein.models.common.audience import OPEN as EVERYONE
 from skein.models.common.storage import Query, Update
-from skein.models.recall.stored import RecallBlock
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import Step
-from skein.models.summaries.summary import Summary
+from skein.recall.models.stored import RecallBlock
 from tests.support.agents import ASK, COACH, DESIGNER, END, actor, settle
 from tests.support.api_client import operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from skein.memory.models.memory import JOURNAL_DAYS, Memory
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
 from skein.models.config.overrides import TenantSettings
-from skein.models.memory.memory import JOURNAL_DAYS, Memory
 from skein.models.outbox.jobs import ReflectionJob, SummaryJob, UpkeepJob
 from skein.models.runs.completion import TokenUsage
 from skein.settings import Settings

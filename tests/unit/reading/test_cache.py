@@ -5,12 +5,12 @@ import tracemalloc
 
 import pytest
 
-from skein.agent.prompt.reading import Reading
 from skein.agent.reading.cache import ContextCache
 from skein.agent.reading.guarded_reads import GuardedReads
 from skein.agent.reading.reader import Reader
-from skein.agent.sections.history import History
-from skein.agent.sections.memories import Memories
+from skein.interface.history import History
+from skein.interface.reading import Reading
+from skein.memory.sections import Memories
 from skein.models.chats.chat import Message
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach

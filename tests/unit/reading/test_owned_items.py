@@ -5,12 +5,12 @@ import pytest
 from skein.agent.reading import owned_items
 from skein.agent.reading.owned_items import live_items
 from skein.agent.sections.order import ITEMS
+from skein.memory.models.memory import Memory, MemoryKind
 from skein.models.common.agent_item import REVISION
 from skein.models.common.ownership import Owner, owned_partition
 from skein.models.common.storage import Item, Key, Put
-from skein.models.memory.memory import Memory, MemoryKind
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
 from tests.fakes.table import MemoryTable
 from tests.support.builders import TENANT, World
 

@@ -9,27 +9,27 @@ from typing import Any
 
 import pytest
 
-from skein.agent.prompt.reading import Reading
 from skein.agent.sections.borrowed import BorrowedItems
-from skein.agent.sections.goals_and_plans import Goals, Plans
-from skein.agent.sections.history import History
-from skein.agent.sections.memories import Memories
 from skein.agent.sections.other_conversations import OtherSummaries
 from skein.agent.sections.your_chats import YourChats
 from skein.agent.tools import enabled
+from skein.interface.history import History
+from skein.interface.reading import Reading
+from skein.memory.models.memory import Memory, MemoryKind
+from skein.memory.sections import Memories
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Membership, Message
+from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import private_scope
 from skein.models.common.storage import Item, Key, Page, Put, Query
 from skein.models.directory.agent import DEFAULT_TOOLS
-from skein.models.memory.memory import Memory, MemoryKind
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.trigger import Trigger
-from skein.models.summaries.summary import PinnedSummary, Summary
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
+from skein.planning.sections import Goals, Plans
 from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, bot, person

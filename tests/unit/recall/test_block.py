@@ -5,7 +5,7 @@ import math
 import pytest
 
 from skein.models.common.embedding import Embedding, unit
-from skein.models.recall.block import Block, IndexedText, block_number, block_of
+from skein.recall.models.block import Block, IndexedText, block_number, block_of
 
 EAST, NORTH = (1.0, 0.0), (0.0, 1.0)
 

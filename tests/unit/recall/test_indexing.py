@@ -6,7 +6,7 @@ from skein.errors import Unavailable
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.storage import Delete, Put, Update
 from skein.models.outbox.jobs import RecallJob
-from skein.models.recall.stored import Posting
+from skein.recall.models.stored import Posting
 from tests.support.api_client import everything
 from tests.support.builders import TENANT
 from tests.support.recall import ANN, BEN, CLERK, COACH, Indexed

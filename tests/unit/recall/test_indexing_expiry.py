@@ -6,7 +6,7 @@ import pytest
 
 from skein.models.chats.chat import Message
 from skein.models.common.storage import Delete
-from skein.models.recall.stored import Posting
+from skein.recall.models.stored import Posting
 from tests.support.builders import NOON, TENANT
 from tests.support.recall import ANN, COACH, Indexed
 

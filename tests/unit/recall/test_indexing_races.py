@@ -10,7 +10,7 @@ from skein.models.common.embedding import Embedding
 from skein.models.common.storage import Query, Update
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import RecallJob
-from skein.models.recall.stored import RecallBlock
+from skein.recall.models.stored import RecallBlock
 from tests.support.builders import LONG_INVOCATION, TENANT, embeddings
 from tests.support.recall import ANN, BEN, CLERK, COACH, Indexed
 

@@ -2,7 +2,7 @@
 
 from zoneinfo import ZoneInfo
 
-from skein.services.recall.query import (
+from skein.recall.query import (
     MAX_LOOKED_UP,
     PreparedQuery,
     QueryReader,

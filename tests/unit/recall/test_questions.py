@@ -2,14 +2,14 @@
 
 import pytest
 
-from skein.services.recall.questions import (
+from skein.recall.questions import (
     asks_number,
     asks_time,
     ends_with_question,
     names_number,
     names_time,
 )
-from skein.services.recall.words import stems_of
+from skein.recall.words import stems_of
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skein.models.common.embedding import Embedding
-from skein.models.recall.block import BLOCK_MESSAGES, Block, IndexedText, block_of
-from skein.services.recall.ranking import Hit, RecallQuery, ranked
-from skein.services.recall.words import stems_of
+from skein.recall.models.block import BLOCK_MESSAGES, Block, IndexedText, block_of
+from skein.recall.ranking import Hit, RecallQuery, ranked
+from skein.recall.words import stems_of
 
 EAST, NORTH = (1.0, 0.0), (0.0, 1.0)
 Said = tuple[str, str, tuple[float, ...]]

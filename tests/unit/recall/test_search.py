@@ -8,7 +8,7 @@ import pytest
 from skein.errors import NoVectorIndex
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.storage import Item, Key, Update
-from skein.models.recall.vector_search import VectorSearch
+from skein.models.common.vector_search import VectorSearch
 from tests.patterns.meter import Meter
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.recalling import indexed, recall_of, recalled, request_in, texts_of

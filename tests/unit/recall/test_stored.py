@@ -3,8 +3,8 @@
 import pytest
 
 from skein.models.common.storage import Key
-from skein.models.recall.block import BlockLine
-from skein.models.recall.stored import MAX_REFS, Posting, PostingRef, RecallBlock, newest_first
+from skein.recall.models.block import BlockLine
+from skein.recall.models.stored import MAX_REFS, Posting, PostingRef, RecallBlock, newest_first
 
 
 def line(seq: int, **more: object) -> BlockLine:

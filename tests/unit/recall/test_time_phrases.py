@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from skein.services.recall.time_phrases import seconds_of, time_range_in
+from skein.recall.time_phrases import seconds_of, time_range_in
 
 NOW = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)  # a Wednesday
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.services.recall.words import stems_of
+from skein.recall.words import stems_of
 
 
 @pytest.mark.parametrize(

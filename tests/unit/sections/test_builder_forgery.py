@@ -10,36 +10,36 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.agent.prompt.names import Names
-from skein.agent.prompt.reading import Configuration, OwnChat, Reading, SectionItems
-from skein.agent.prompt.timeline import EntryContext, turn_text
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.builder import PromptBuilder
-from skein.agent.sections.goals_and_plans import Goals, Plans
-from skein.agent.sections.history import History
 from skein.agent.sections.other_conversations import OtherSummaries
 from skein.agent.sections.participants import names_in
 from skein.agent.sections.trigger import ShownTrigger
 from skein.agent.sections.your_chats import YourChats
 from skein.agent.tools import enabled
+from skein.interface.history import History
+from skein.interface.names import Names
+from skein.interface.reading import Configuration, OwnChat, Reading, SectionItems
+from skein.interface.timeline import EntryContext, turn_text
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Media, Membership, Message
+from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Origin
 from skein.models.common.base import MemberKind, MemberRef, NamedMember
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
-from skein.models.summaries.summary import PinnedSummary, Summary
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
+from skein.planning.sections import Goals, Plans
 from skein.prompts import render
 from skein.services.common.quoting import quoted
 from skein.services.common.token_cache import RememberedTokens
 from skein.services.config.resolution import effective_settings
-from skein.services.summaries.model import ask_chat
 from skein.settings import Settings
+from skein.summaries.model import ask_chat
 from tests.support import timeline_parser as grammar
 from tests.support.builders import NOON, TENANT, bot, person, tokens
 from tests.support.sections import read

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from skein.models.chats.chat import Chat
+from skein.models.chats.summary import Summary
 from skein.models.common.ownership import Reach
 from skein.models.common.storage import Update
 from skein.models.directory.agent import DEFAULT_TOOLS
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord
-from skein.models.summaries.summary import Summary
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.goldens import agrees
 from tests.support.scene import ANALYST, ONE_TO_ONE, Scene

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from skein.agent.sections import memories
+from skein.memory import sections as memories
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.provenance import MadeFrom
 from skein.models.runs.step import PromptRecord, Step
-from skein.models.workspace.document import DocumentReach, Folder
-from skein.services.workspace.document_edits import Author
 from skein.settings import Settings
+from skein.workspace.document_edits import Author
+from skein.workspace.models.document import DocumentReach, Folder
 from tests.support.api_client import everything, operator
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel

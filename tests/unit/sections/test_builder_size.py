@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skein.agent.prompt.budget import MESSAGE_OVERHEAD_TOKENS
-from skein.agent.prompt.reading import OwnChat
-from skein.agent.prompt.section import listing
-from skein.agent.sections.goals_and_plans import Goals, Plans
-from skein.agent.sections.history import History
 from skein.agent.sections.trigger import ShownTrigger
 from skein.agent.sections.your_chats import YourChats
 from skein.agent.tools import TOOLS, enabled
+from skein.interface.budget import MESSAGE_OVERHEAD_TOKENS
+from skein.interface.history import History
+from skein.interface.reading import OwnChat
+from skein.interface.section import listing
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.run import Run, run_id_in
 from skein.models.runs.step import HISTORY, PromptRecord
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
+from skein.planning.sections import Goals, Plans
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person, tokens
 from tests.support.examples import examples

@@ -7,17 +7,17 @@ from typing import Any, get_args
 
 import pytest
 
-from skein.agent.prompt.reading import SectionItems
-from skein.agent.prompt.section import Manner, arguments_of
 from skein.agent.sections.instructions import instructions
-from skein.agent.sections.threads import Threads
 from skein.agent.tools import TOOLS
+from skein.interface.reading import SectionItems
+from skein.interface.section import Manner, arguments_of
 from skein.models.chats.chat import Chat
 from skein.models.common.address import Address, sms_address
 from skein.models.common.audience import OPEN
 from skein.models.directory.agent import DEFAULT_TOOLS, HistoryFormat, ReplyMode
-from skein.models.workspace.thread import Thread
 from skein.prompts import render
+from skein.workspace.models.thread import Thread
+from skein.workspace.sections.threads import Threads
 from tests.support.builders import NOON, TENANT
 from tests.support.sections import AGENT, section_input
 

@@ -8,12 +8,12 @@ from types import FunctionType, ModuleType
 from typing import TypeGuard
 
 import skein
-from skein.agent.prompt.reading import SectionItems
-from skein.agent.prompt.section import Section, SectionInput
 from skein.agent.sections.order import GIVE_WAY, ITEMS, STABLE, VOLATILE
-from skein.agent.sections.recalled import RecalledMessages
+from skein.interface.reading import SectionItems
+from skein.interface.section import Section, SectionInput
 from skein.models.api.inspection import PROVENANCES
 from skein.models.runs.step import HISTORY
+from skein.recall.sections import RecalledMessages
 
 PACKAGE = Path(skein.__file__).parent
 FOLDERS = {"interface", "sections"}

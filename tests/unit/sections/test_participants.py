@@ -1,8 +1,8 @@
 """PARTICIPANTS is the legend of a chat, as far as there is room."""
 
-from skein.agent.prompt.section import LIST_SHARE, Section
-from skein.agent.sections.history import History
 from skein.agent.sections.participants import participants
+from skein.interface.history import History
+from skein.interface.section import LIST_SHARE, Section
 from tests.support.builders import World, bot, person
 from tests.support.sections import section_input
 

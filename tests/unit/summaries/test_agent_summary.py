@@ -8,11 +8,11 @@ import pytest
 
 from skein.errors import Unavailable
 from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.summary import Summary
 from skein.models.common.audience import Audience
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Update
 from skein.models.outbox.jobs import SummaryJob
-from skein.models.summaries.summary import Summary
 from tests.support.builders import NOON, TENANT, World, bot, person
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
+from skein.models.chats.summary import MAX_CHAT_SUMMARY
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Page, Query, Update
 from skein.models.outbox.jobs import SummaryJob
 from skein.models.runs.completion import ModelRequest
-from skein.models.summaries.summary import MAX_CHAT_SUMMARY
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 

@@ -11,8 +11,8 @@ from skein.models.chats.chat import Chat
 from skein.models.common.address import sms_address
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.runs.completion import ModelRequest, TokenUsage
-from skein.services.summaries.model import TITLE_CHARACTERS, short_title
 from skein.settings import Settings
+from skein.summaries.model import TITLE_CHARACTERS, short_title
 from tests.support.api_client import Client
 from tests.support.builders import LINE, TENANT, World, bot, person
 

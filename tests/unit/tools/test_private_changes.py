@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
+from skein.memory.models.memory import Memory
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import OwnedItem, Owner, Reach
 from skein.models.common.storage import Query
-from skein.models.memory.memory import Memory
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
-from skein.models.workspace.document import Document, DocumentReach, Folder
-from skein.models.workspace.thread import Thread
-from skein.services.workspace.document_edits import Author
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
+from skein.workspace.document_edits import Author
+from skein.workspace.models.document import Document, DocumentReach, Folder
+from skein.workspace.models.thread import Thread
 from tests.support.agents import (
     COACH,
     END,

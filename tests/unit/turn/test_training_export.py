@@ -7,8 +7,8 @@ import pytest
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
-from skein.models.workspace.thread import Thread, ThreadRunLink
-from skein.services.workspace import thread_changes as changes
+from skein.workspace import thread_changes as changes
+from skein.workspace.models.thread import Thread, ThreadRunLink
 from tests.support.agents import (
     COACH,
     END,

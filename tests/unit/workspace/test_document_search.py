@@ -2,8 +2,8 @@
 
 import pytest
 
-from skein.models.workspace.document import DocumentReach, Folder
-from skein.services.workspace import document_search
+from skein.workspace import document_search
+from skein.workspace.models.document import DocumentReach, Folder
 from tests.support.builders import TENANT, World
 
 FOLDER = Folder(tenant=TENANT, agent_id="agt_a")

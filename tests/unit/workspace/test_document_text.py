@@ -5,17 +5,17 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.agent.prompt.document_text import (
+from skein.interface.section import SEPARATOR
+from skein.models.common.audience import OPEN
+from skein.workspace.models.document import Document
+from skein.workspace.sections.document_text import (
     SHOWN_CHARACTERS,
     ShownDocument,
     document_head,
     document_text,
     missing_text,
 )
-from skein.agent.prompt.section import SEPARATOR
-from skein.agent.sections.documents import Documents, global_documents
-from skein.models.common.audience import OPEN
-from skein.models.workspace.document import Document
+from skein.workspace.sections.documents import Documents, global_documents
 from tests.support.builders import NOON, TENANT, tokens
 from tests.support.sections import section_input
 

@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skein.agent.prompt.document_text import SHOWN_CHARACTERS
-from skein.agent.prompt.section import LIST_SHARE
-from skein.agent.sections.skills import Skills, skills
+from skein.interface.section import LIST_SHARE
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.storage import Put
 from skein.models.runs.completion import ModelRequest
-from skein.models.workspace.document import Document, DocumentReach, Folder
-from skein.models.workspace.skill import Skill, SkillHead
-from skein.services.workspace.document_edits import Author
-from skein.services.workspace.skill_selection import Selection
 from skein.settings import Settings
+from skein.workspace.document_edits import Author
+from skein.workspace.models.document import Document, DocumentReach, Folder
+from skein.workspace.models.skill import Skill, SkillHead
+from skein.workspace.sections.document_text import SHOWN_CHARACTERS
+from skein.workspace.sections.skills import Skills, skills
+from skein.workspace.skill_selection import Selection
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage, the_run
 from tests.support.builders import NOON, TENANT, World
 from tests.support.examples import examples

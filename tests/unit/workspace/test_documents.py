@@ -4,12 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from skein.account_linking.owned_items import move_owned
 from skein.errors import Conflict, LostLease, NotFound, TooLarge, Unprocessable
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import Check, Exists, Key, Missing, Query
-from skein.models.workspace.document import (
+from skein.workspace.document_edits import Author, Revision
+from skein.workspace.models.document import (
     MAX_DOCUMENT_BYTES,
     MAX_OF_CHAT,
     MAX_PINNED,
@@ -19,8 +21,6 @@ from skein.models.workspace.document import (
     Folder,
     PinnedDocuments,
 )
-from skein.services.account_linking.owned_items import move_owned
-from skein.services.workspace.document_edits import Author, Revision
 from tests.support.builders import NOON, TENANT, World, person
 from tests.support.fakes import MeanwhileTable
 

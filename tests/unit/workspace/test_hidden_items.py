@@ -8,12 +8,12 @@ from skein.errors import Conflict, SkeinError
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import MAX_KEPT, Owner, Reach
 from skein.models.outbox.due import due_pointer
-from skein.models.planning.goal import MAX_GOALS
-from skein.models.planning.plan import MAX_PLANS, Plan
-from skein.models.workspace.document import MAX_OF_CHAT, MAX_PINNED, DocumentReach, Folder
-from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_edits import Author
+from skein.planning.models.goal import MAX_GOALS
+from skein.planning.models.plan import MAX_PLANS, Plan
 from skein.settings import Settings
+from skein.workspace import thread_changes as changes
+from skein.workspace.document_edits import Author
+from skein.workspace.models.document import MAX_OF_CHAT, MAX_PINNED, DocumentReach, Folder
 from tests.support.builders import TENANT, World, bot, live, person
 
 AGENT = "agt_a"

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from skein.errors import Conflict, NotFound
-from skein.models.workspace.skill import MAX_SKILLS, SkillCatalog, SkillHead
-from skein.services.workspace.skill_selection import shipped, skills_for
+from skein.workspace.models.skill import MAX_SKILLS, SkillCatalog, SkillHead
+from skein.workspace.skill_selection import shipped, skills_for
 from tests.support.builders import TENANT, World
 
 

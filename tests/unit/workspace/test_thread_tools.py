@@ -9,11 +9,11 @@ from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord, Step
-from skein.models.workspace.document import DocumentReach, Folder
-from skein.models.workspace.skill import SkillHead
-from skein.models.workspace.thread import Thread
-from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_edits import Author
+from skein.workspace import thread_changes as changes
+from skein.workspace.document_edits import Author
+from skein.workspace.models.document import DocumentReach, Folder
+from skein.workspace.models.skill import SkillHead
+from skein.workspace.models.thread import Thread
 from tests.support.agents import (
     AHMAD,
     ASK,

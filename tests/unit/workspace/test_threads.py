@@ -9,11 +9,11 @@ from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Check, Exists, Key, Missing, Query
-from skein.models.workspace.document import DocumentReach, Folder
-from skein.models.workspace.thread import MAX_KEPT_OPEN_THREADS, Thread, ThreadRunLink
-from skein.services.workspace import thread_changes as changes
-from skein.services.workspace.document_edits import Author
 from skein.settings import Settings
+from skein.workspace import thread_changes as changes
+from skein.workspace.document_edits import Author
+from skein.workspace.models.document import DocumentReach, Folder
+from skein.workspace.models.thread import MAX_KEPT_OPEN_THREADS, Thread, ThreadRunLink
 from tests.support.builders import NOON, TENANT, World, live
 from tests.support.fakes import MeanwhileTable
 

@@ -17,8 +17,8 @@ from skein.models.common.storage import (
     Update,
     Write,
 )
+from skein.models.common.vector_search import DIMENSIONS, MAX_NEAREST, VectorSearch
 from skein.models.outbox.jobs import MAX_DELAY_SECONDS, Job
-from skein.models.recall.vector_search import DIMENSIONS, MAX_NEAREST, VectorSearch
 
 MAX_PK_BYTES = 2048
 MAX_SK_BYTES = 1024

@@ -19,7 +19,7 @@ from skein.adapters.dynamodb.expressions import Expression, Request
 from skein.adapters.dynamodb.table import BACKOFF
 from skein.errors import NoVectorIndex, Throttled, Unavailable
 from skein.models.common.storage import Item
-from skein.models.recall.vector_search import BLOCK_ATTRIBUTES, MAX_NEAREST, VectorSearch
+from skein.models.common.vector_search import BLOCK_ATTRIBUTES, MAX_NEAREST, VectorSearch
 from skein.ports import Clock
 
 if TYPE_CHECKING:

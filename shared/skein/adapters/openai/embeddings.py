@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from skein.errors import ModelRejected, Transient, Unavailable
 from skein.models.common.embedding import Embedding, unit
-from skein.models.recall.vector_search import DIMENSIONS
+from skein.models.common.vector_search import DIMENSIONS
 
 if TYPE_CHECKING:
     from skein.adapters.openai.model import OpenAIModel

@@ -15,11 +15,11 @@ from threading import Lock
 from cachetools import TLRUCache
 
 from skein.agent.reading.owned_items import live_items, owned_items
+from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.common.agent_item import REVISION
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Query, has_expired
-from skein.models.memory.memory import Memory
 from skein.ports import Clock, Metrics, Table
 from skein.settings import Settings
 

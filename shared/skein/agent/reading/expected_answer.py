@@ -1,8 +1,8 @@
 """Whether someone expects a run's answer in its chat."""
 
-from skein.agent.prompt.reading import Reading
-from skein.agent.sections.history import History
 from skein.agent.sections.trigger import ShownTrigger
+from skein.interface.history import History
+from skein.interface.reading import Reading
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run

@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from skein.agent.prompt.reading import (
+from skein.agent.sections.trigger import ShownTrigger
+from skein.errors import NotFound
+from skein.interface.history import History
+from skein.interface.reading import (
     Reading,
     current_seq,
     found_configuration,
     keys_of_configuration,
 )
-from skein.agent.sections.history import History
-from skein.agent.sections.threads import Threads
-from skein.agent.sections.trigger import ShownTrigger
-from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.models.common.audience import may_show
 from skein.models.common.base import MemberRef
@@ -27,6 +26,7 @@ from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.settings import Settings
+from skein.workspace.sections.threads import Threads
 
 MAX_BETWEEN = 20  # messages that are read to find how far SEEN may move
 SPEAKING_TRIGGERS = frozenset({"plan", "service"})  # their text is stored in the run itself

@@ -6,7 +6,7 @@ decide whether an action is allowed, so no circuit breaker skips them.
 
 from collections.abc import Sequence
 
-from skein.agent.prompt.reading import READ_SECONDS
+from skein.interface.reading import READ_SECONDS
 from skein.models.common.storage import Item, Key, Page, Query, Write
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.circuit_breaker import CircuitBreaker

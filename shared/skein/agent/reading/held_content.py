@@ -1,8 +1,8 @@
 """The held content of a prompt, by which later posts are allowed or refused."""
 
-from skein.agent.prompt.reading import Reading
 from skein.agent.sections.borrowed import BorrowedItems
 from skein.agent.sections.trigger import ShownTrigger
+from skein.interface.reading import Reading
 from skein.models.common.provenance import Authors
 from skein.models.runs.run import HeldContent, Run
 

@@ -9,10 +9,10 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from skein.agent.prompt.reading import READ_SECONDS, Reading, person_at
 from skein.agent.reading.fallback import can_degrade, read_degraded, without_context
 from skein.agent.reading.reader import NOTHING, Reader
 from skein.errors import Rejected, Unavailable
+from skein.interface.reading import READ_SECONDS, Reading, person_at
 from skein.models.chats.chat import Chat, Membership
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table

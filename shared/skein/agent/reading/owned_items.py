@@ -9,11 +9,11 @@ reads them.
 
 from collections.abc import Sequence
 
+from skein.memory.models.memory import Memory
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Query
-from skein.models.memory.memory import Memory
-from skein.models.planning.goal import Goal
-from skein.models.planning.plan import Plan
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
 from skein.ports import Table
 
 MAX_LIVE = 500  # memories per partition and query; see `live_items` for the order

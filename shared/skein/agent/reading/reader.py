@@ -18,7 +18,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-from skein.agent.prompt.reading import (
+from skein.agent.reading.cache import ContextCache, KeptReads
+from skein.agent.reading.guarded_reads import GuardedReads
+from skein.agent.sections.order import ITEMS
+from skein.interface.history import History, first_seq_to_read
+from skein.interface.reading import (
     OwnChat,
     Reading,
     SectionReads,
@@ -27,12 +31,8 @@ from skein.agent.prompt.reading import (
     keys_of_person,
     zone_of_entries,
 )
-from skein.agent.reading.cache import ContextCache, KeptReads
-from skein.agent.reading.guarded_reads import GuardedReads
-from skein.agent.reading.listeners import found_listeners, keys_of_listeners
-from skein.agent.sections.history import History, first_seq_to_read
-from skein.agent.sections.order import ITEMS
-from skein.agent.sections.recalled import PromptRecall, StartedRecall
+from skein.live.models.connection import PersonConnections
+from skein.live.reading import found_listeners, keys_of_listeners
 from skein.models.chats.chat import Chat, Membership, Message, member_relation
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
@@ -41,14 +41,14 @@ from skein.models.common.storage import MAX_BATCH_GET_KEYS, META, Item, Key, Pag
 from skein.models.config.overrides import StackSettings, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
-from skein.models.live.connection import PersonConnections
 from skein.models.outbox.jobs import RunJob
 from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
 from skein.models.runs.run import Run
 from skein.ports import Clock
+from skein.recall.search import late_joining
+from skein.recall.sections import PromptRecall, StartedRecall
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
-from skein.services.recall.search import late_joining
 from skein.services.runs.claim import PrefetchedItems
 from skein.settings import Settings
 

@@ -4,12 +4,8 @@ __all__ = [
     "basics",
     "borrowed",
     "builder",
-    "history",
     "order",
     "participants",
-    "recalled",
-    "skills",
-    "threads",
     "trigger",
     "your_chats",
 ]

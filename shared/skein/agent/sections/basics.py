@@ -5,8 +5,8 @@ They are made from the agent, the active chat and the clock, which every reading
 
 from zoneinfo import ZoneInfo
 
-from skein.agent.prompt.section import Section, SectionInput, around, one_line, prose
 from skein.agent.sections.trigger import ShownTrigger
+from skein.interface.section import Section, SectionInput, around, one_line, prose
 from skein.models.common.base import to_utc
 from skein.models.directory.agent import Agent
 from skein.ports import TokenCounter

@@ -8,10 +8,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from skein.agent.prompt.reading import SectionItems, SectionReads
-from skein.agent.prompt.section import SEPARATOR, Section, SectionInput
-from skein.agent.prompt.timeline import ago
 from skein.agent.sections.your_chats import name_of
+from skein.interface.reading import SectionItems, SectionReads
+from skein.interface.section import SEPARATOR, Section, SectionInput
+from skein.interface.timeline import ago
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.common.audience import may_show
 from skein.models.common.provenance import Authors

@@ -8,22 +8,16 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from skein.agent.prompt.budget import (
+from skein.agent.sections.order import GIVE_WAY, STABLE, VOLATILE
+from skein.agent.sections.participants import names_in
+from skein.interface.budget import (
     MESSAGE_OVERHEAD_TOKENS,
     HistoryEntry,
     fit,
     left_out,
     total,
 )
-from skein.agent.prompt.reading import Reading, current_seq
-from skein.agent.prompt.section import (
-    Manner,
-    Section,
-    SectionInput,
-    arguments_of,
-    closing,
-)
-from skein.agent.sections.history import (
+from skein.interface.history import (
     History,
     entry_context,
     head_tokens,
@@ -32,8 +26,14 @@ from skein.agent.sections.history import (
     summed_up,
     timeline,
 )
-from skein.agent.sections.order import GIVE_WAY, STABLE, VOLATILE
-from skein.agent.sections.participants import names_in
+from skein.interface.reading import Reading, current_seq
+from skein.interface.section import (
+    Manner,
+    Section,
+    SectionInput,
+    arguments_of,
+    closing,
+)
 from skein.models.runs.completion import ToolSpec
 from skein.models.runs.provenance import MAX_ENTRIES
 from skein.models.runs.run import Run

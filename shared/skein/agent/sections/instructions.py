@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from textwrap import indent
 
-from skein.agent.prompt.section import Section, SectionInput, prose
-from skein.agent.sections.threads import Threads
 from skein.agent.sections.your_chats import listed_elsewhere
+from skein.interface.section import Section, SectionInput, prose
 from skein.models.common.audience import may_show
 from skein.prompts import render
+from skein.workspace.sections.threads import Threads
 
 SEND, END = "send_message", "end_run"
 SWITCH, CREATE = "switch_thread", "create_thread"

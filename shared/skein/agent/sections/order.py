@@ -6,24 +6,15 @@ the provider's prefix cache serves. The history stands between the two parts.
 
 from collections.abc import Callable
 
-from skein.agent.prompt.reading import SectionItems
-from skein.agent.prompt.section import Section, SectionInput
 from skein.agent.sections.basics import active_chat, conversation, identity, now, today
 from skein.agent.sections.borrowed import BorrowedItems, borrowed_context
-from skein.agent.sections.documents import Documents, global_documents
-from skein.agent.sections.goals_and_plans import Goals, Plans, goals, plans
-from skein.agent.sections.history import History, conversation_summary
 from skein.agent.sections.instructions import instructions
-from skein.agent.sections.memories import Memories, core_memories, journal
 from skein.agent.sections.other_conversations import (
     OtherSummaries,
     last_session,
     other_conversations,
 )
 from skein.agent.sections.participants import participants
-from skein.agent.sections.recalled import recalled
-from skein.agent.sections.skills import Skills, skills
-from skein.agent.sections.threads import Threads, active_thread, pending_threads
 from skein.agent.sections.trigger import ShownTrigger, trigger
 from skein.agent.sections.user_profile import user_profile
 from skein.agent.sections.your_chats import (
@@ -32,6 +23,15 @@ from skein.agent.sections.your_chats import (
     all_your_chats,
     your_newest_chats,
 )
+from skein.interface.history import History, conversation_summary
+from skein.interface.reading import SectionItems
+from skein.interface.section import Section, SectionInput
+from skein.memory.sections import Memories, core_memories, journal
+from skein.planning.sections import Goals, Plans, goals, plans
+from skein.recall.sections import recalled
+from skein.workspace.sections.documents import Documents, global_documents
+from skein.workspace.sections.skills import Skills, skills
+from skein.workspace.sections.threads import Threads, active_thread, pending_threads
 
 STABLE: tuple[Callable[[SectionInput], Section | None], ...] = (
     identity,

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from skein.agent.prompt.reading import OwnChat, SectionItems, SectionReads, person_at
-from skein.agent.prompt.section import Section, SectionInput, around, listing
-from skein.agent.prompt.timeline import ago
 from skein.agent.sections.your_chats import name_of, newest_first
+from skein.interface.reading import OwnChat, SectionItems, SectionReads, person_at
+from skein.interface.section import Section, SectionInput, around, listing
+from skein.interface.timeline import ago
 from skein.models.chats.chat import Chat
+from skein.models.chats.summary import Summary
 from skein.models.common.audience import may_show
 from skein.models.common.provenance import Authors
-from skein.models.summaries.summary import Summary
 from skein.prompts import render
 from skein.services.chat_state.sessions import reset_in
 from skein.services.common.quoting import quoted

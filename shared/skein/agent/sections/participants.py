@@ -8,7 +8,11 @@ members who sent none of the messages.
 from bisect import bisect_right
 from dataclasses import replace
 
-from skein.agent.prompt.names import (
+from skein.agent.sections.borrowed import BorrowedItems
+from skein.agent.sections.trigger import ShownTrigger
+from skein.agent.sections.your_chats import YourChats
+from skein.interface.history import History
+from skein.interface.names import (
     EACH,
     YOU,
     Names,
@@ -17,14 +21,10 @@ from skein.agent.prompt.names import (
     named_member,
     participants_of,
 )
-from skein.agent.prompt.reading import Reading
-from skein.agent.prompt.section import SEPARATOR, Section, SectionInput
-from skein.agent.sections.borrowed import BorrowedItems
-from skein.agent.sections.history import History
-from skein.agent.sections.recalled import RecalledMessages
-from skein.agent.sections.trigger import ShownTrigger
-from skein.agent.sections.your_chats import YourChats
+from skein.interface.reading import Reading
+from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.models.chats.names import plain_name
+from skein.recall.sections import RecalledMessages
 
 PAIR = 2  # a person and an agent
 USER_ID = "user_id"

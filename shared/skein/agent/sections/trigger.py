@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from skein.agent.prompt.payload import payload_block
-from skein.agent.prompt.reading import Reading, SectionItems, SectionReads
-from skein.agent.prompt.section import Section, SectionInput, around
-from skein.agent.prompt.timeline import attached
-from skein.agent.sections.history import History, found_trigger
+from skein.agent.sections.payload import payload_block
+from skein.interface.history import History, found_trigger
+from skein.interface.reading import Reading, SectionItems, SectionReads
+from skein.interface.section import Section, SectionInput, around
+from skein.interface.timeline import attached
 from skein.models.chats.chat import Chat, Message
 from skein.models.common.audience import may_show
 from skein.models.common.base import NamedMember

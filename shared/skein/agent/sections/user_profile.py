@@ -7,7 +7,7 @@ are listed as they are stored: name, time zone, then the others.
 import json
 from typing import Any
 
-from skein.agent.prompt.section import Section, SectionInput, listing
+from skein.interface.section import Section, SectionInput, listing
 from skein.prompts import render
 from skein.services.common.quoting import quoted, quoted_id, quoted_json
 

@@ -10,9 +10,9 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from skein.agent.prompt.names import Names
-from skein.agent.prompt.reading import OwnChat, Reading, SectionItems, SectionReads
-from skein.agent.prompt.section import Section, SectionInput, listing
+from skein.interface.names import Names
+from skein.interface.reading import OwnChat, Reading, SectionItems, SectionReads
+from skein.interface.section import Section, SectionInput, listing
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember

@@ -7,27 +7,21 @@ To add a tool, write a function with `@tool` in one of the modules of `MODULES`,
 from collections.abc import Sequence
 from typing import get_args
 
-from skein.agent.prompt.reading import Reading
-from skein.agent.prompt.section import speaks_in_text
 from skein.agent.sections.your_chats import listed_elsewhere
-from skein.agent.tools import (
-    borrow_context,
-    chats,
-    documents,
-    goals_and_plans,
-    memories,
-    profile,
-    recall,
-    runs,
-    threads,
-)
+from skein.agent.tools import borrow_context, chats, profile, runs
 from skein.agent.tools import send_message as messages
-from skein.agent.tools.base import Tool
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run
 from skein.agent.tools.send_message import for_other_chats, send_message
+from skein.interface.reading import Reading
+from skein.interface.section import speaks_in_text
+from skein.interface.tool import Tool
+from skein.memory import tools as memories
 from skein.models.common.audience import may_show
 from skein.models.directory.agent import ToolName
+from skein.planning import tools as goals_and_plans
+from skein.recall import tools as recall
+from skein.workspace.tools import documents, threads
 
 MODULES = (
     borrow_context,

@@ -1,11 +1,11 @@
 """The tool `borrow_context`, which shows another chat's last messages for one activation."""
 
-from skein.agent.prompt.timeline import attached
-from skein.agent.tools.arguments import Id
-from skein.agent.tools.base import tool
 from skein.agent.tools.chats import own_chat
-from skein.agent.tools.context import ToolContext, words_of
 from skein.errors import Correctable, Failed
+from skein.interface.arguments import Id
+from skein.interface.timeline import attached
+from skein.interface.tool import tool
+from skein.interface.tool_context import ToolContext, words_of
 from skein.models.chats.borrowed import (
     MAX_CHARACTERS,
     MAX_MESSAGES,

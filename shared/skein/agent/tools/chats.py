@@ -4,11 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.agent.prompt.names import askers, legend, participants_of
-from skein.agent.prompt.timeline import EntryContext, dated, timeline_entry
-from skein.agent.tools.arguments import Count, Id, MessageNumber
-from skein.agent.tools.base import tool
-from skein.agent.tools.context import ToolContext, words_of
+from skein.interface.arguments import Count, Id, MessageNumber
+from skein.interface.names import askers, legend, participants_of
+from skein.interface.timeline import EntryContext, dated, timeline_entry
+from skein.interface.tool import tool
+from skein.interface.tool_context import ToolContext, words_of
 from skein.models.chats.chat import Chat, Membership, Message
 from skein.services.chats.own_chats import OwnChats
 from skein.services.common.quoting import quoted

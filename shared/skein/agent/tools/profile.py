@@ -4,12 +4,12 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from skein.agent.prompt.reading import person_at, profile_audience
-from skein.agent.sections.history import History
-from skein.agent.tools.arguments import LINE, TEXT
-from skein.agent.tools.base import tool
-from skein.agent.tools.context import ToolContext, content_of
 from skein.errors import Correctable, Failed, Unprocessable
+from skein.interface.arguments import LINE, TEXT
+from skein.interface.history import History
+from skein.interface.reading import person_at, profile_audience
+from skein.interface.tool import tool
+from skein.interface.tool_context import ToolContext, content_of
 from skein.models.common.audience import may_change
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import effect_id

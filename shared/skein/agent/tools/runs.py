@@ -4,10 +4,10 @@ from typing import Annotated
 
 from pydantic import WithJsonSchema
 
-from skein.agent.tools.arguments import Count, Id
-from skein.agent.tools.base import tool
-from skein.agent.tools.context import ToolContext
 from skein.errors import Conflict, Correctable, Failed, NotFound
+from skein.interface.arguments import Count, Id
+from skein.interface.tool import tool
+from skein.interface.tool_context import ToolContext
 from skein.models.common.base import rfc3339
 from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.reason import Reason

@@ -7,13 +7,9 @@ from typing import Annotated
 
 from pydantic import Field, create_model
 
-from skein.agent.prompt.section import speaks_in_text
-from skein.agent.prompt.spoken_text import spoken
 from skein.agent.sections.participants import speakers_in
 from skein.agent.sections.trigger import ShownTrigger
-from skein.agent.tools.arguments import TEXT, Id, MessageNumber
-from skein.agent.tools.base import Tool, tool
-from skein.agent.tools.context import ToolContext
+from skein.agent.spoken_text import spoken
 from skein.errors import (
     Conflict,
     Correctable,
@@ -24,6 +20,10 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
+from skein.interface.arguments import TEXT, Id, MessageNumber
+from skein.interface.section import speaks_in_text
+from skein.interface.tool import Tool, tool
+from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import MAX_TEXT
 from skein.models.common.audience import NOBODY, Audience, Origin
 from skein.models.common.json_types import JsonBool

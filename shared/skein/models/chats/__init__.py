@@ -7,4 +7,5 @@ __all__ = [
     "idempotency",
     "names",
     "session",
+    "summary",
 ]

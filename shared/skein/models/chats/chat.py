@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from skein.errors import Unprocessable
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.session import Session
+from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
 from skein.models.common.address import CHANNEL_NAMES, Address, Channel, Route
 from skein.models.common.audience import OPEN, Audience, Origin, may_show
 from skein.models.common.base import (
@@ -31,7 +32,6 @@ from skein.models.common.storage import META, Exists, Item, Key, SortKeyPrefix, 
 from skein.models.config.overrides import Overrides, Retention
 from skein.models.outbox.due import NOT_DUE, due_pointer
 from skein.models.runs.trigger import Burst, QueuedRun, Wait
-from skein.models.summaries.summary import MadeTitle, PinnedSummary, Summary, SummaryState
 
 ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]

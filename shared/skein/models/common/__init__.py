@@ -14,4 +14,5 @@ __all__ = [
     "reason",
     "storage",
     "time_zone",
+    "vector_search",
 ]

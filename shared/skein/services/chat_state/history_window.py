@@ -1,7 +1,7 @@
 """Compute a prompt's history window, and the chat summary for the messages before the window."""
 
 from skein.models.chats.chat import Chat
-from skein.models.summaries.summary import PinnedSummary, Summary
+from skein.models.chats.summary import PinnedSummary, Summary
 from skein.services.chat_state.sessions import first_of_session
 from skein.services.config.resolution import effective_in
 from skein.settings import Settings

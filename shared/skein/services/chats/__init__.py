@@ -3,9 +3,10 @@
 __all__ = [
     "administration",
     "app_messages",
+    "consolidation_schedule",
     "message_reasons",
-    "message_search",
     "own_chats",
     "post_message",
+    "staleness",
     "views",
 ]

@@ -24,10 +24,10 @@ from skein.models.runs.run import Run
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.closed_memberships import closing, item_at, membership_keys, opening
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chats.consolidation_schedule import consolidation_due
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.config.retention import retention_of
 from skein.services.directory.display_names import NoSuchAgent, named_members
-from skein.services.memory.consolidation_schedule import consolidation_due
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.chain import next_in_chain

@@ -10,8 +10,7 @@ from skein.ports import Ids
 from skein.services.chat_state.history_window import pinned
 from skein.services.chat_state.sessions import session_with
 from skein.services.chat_state.snapshot import ChatSnapshot
-from skein.services.config.resolution import effective_in
-from skein.services.memory.consolidation_schedule import (
+from skein.services.chats.consolidation_schedule import (
     due_change,
     due_time,
     idle_at,
@@ -19,8 +18,9 @@ from skein.services.memory.consolidation_schedule import (
     makes_due,
     makes_due_again,
 )
+from skein.services.chats.staleness import renewals
+from skein.services.config.resolution import effective_in
 from skein.services.outbox.dispatch import OUTBOX_GRACE
-from skein.services.summaries.staleness import renewals
 from skein.settings import Settings
 
 SUMMARIES = ("summary", "summary_state", "pinned")

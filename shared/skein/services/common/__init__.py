@@ -3,15 +3,12 @@
 __all__ = [
     "circuit_breaker",
     "model_json",
-    "name_index",
     "optimistic",
     "pagination",
-    "profile_changes",
     "quoting",
     "schedule",
     "text_cuts",
     "text_search",
-    "time_zones",
     "token_cache",
     "words",
 ]

@@ -7,6 +7,9 @@ __all__ = [
     "lines",
     "model_status",
     "model_warnings",
+    "name_index",
     "people_search",
+    "profile_changes",
+    "time_zones",
     "users",
 ]

@@ -16,8 +16,8 @@ from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import UpkeepJob
 from skein.ports import Table
-from skein.services.common.name_index import indexed
 from skein.services.common.pagination import pages_of_relation, rows_after
+from skein.services.directory.name_index import indexed
 from skein.services.outbox.dispatch import Dispatch
 
 MAX_CHATS = 100  # whose rosters are updated soon after a new name

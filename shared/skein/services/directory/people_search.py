@@ -14,8 +14,8 @@ from skein.models.common.storage import HIGHEST_KEY, Page, Query
 from skein.models.directory.name_index import NAME, NameWord, names_partition
 from skein.models.directory.user import User
 from skein.ports import Table
-from skein.services.common.name_index import name_words
 from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN, ROWS, Cursor, Listing
+from skein.services.directory.name_index import name_words
 
 MAX_STEPS = 5  # of a page: reads of 100 rows
 MAX_COMPARED = 4  # words of a search whose numbers of rows are compared

@@ -13,17 +13,17 @@ from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User, users_relation
 from skein.ports import Clock, Ids, Table
-from skein.services.common.name_index import indexed, reindexed
 from skein.services.common.optimistic import optimistic, revise, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
-from skein.services.common.profile_changes import (
+from skein.services.directory.address_detach import detach_addresses, detach_elsewhere
+from skein.services.directory.display_names import Renaming
+from skein.services.directory.name_index import indexed, reindexed
+from skein.services.directory.profile_changes import (
     set_by_agent,
     set_by_operator,
     set_by_person,
     undone,
 )
-from skein.services.directory.address_detach import detach_addresses, detach_elsewhere
-from skein.services.directory.display_names import Renaming
 
 if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.

@@ -1,0 +1,26 @@
+"""Route that opens the live channel."""
+
+from routes.audited import Unaudited
+from routes.router import ApiRouter
+from skein.bootstrap import app, service
+from skein.errors import NotFound
+from skein.live.api import TicketResource
+from skein.live.tickets import LiveTickets
+
+router = ApiRouter("live", Unaudited("a ticket shows nothing by itself"))
+
+
+@router.post("/v1/live", "Get a ticket for the live channel", 404)
+def open_live() -> TicketResource:
+    """The ticket opens one WebSocket connection within 60 seconds: `url?ticket=`.
+
+    The connection ends with the caller's token, and after two hours at most.
+    """
+    url = app().ports.settings.live_url
+    if not url:
+        raise NotFound("this deployment has no live channel")
+    caller = router.caller
+    issued = service(LiveTickets).issue(
+        caller.tenant, caller.user_id, token_ends_at=caller.token_ends_at
+    )
+    return TicketResource(url=url, ticket=issued.ticket, expires_at=issued.ends_at)

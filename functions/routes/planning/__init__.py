@@ -1,0 +1,1 @@
+"""Routes of goals and plans."""

@@ -1,0 +1,100 @@
+"""Routes of agents' goals and plans, for operators (function `admin_api`).
+
+Goals that operators create are open, and so are plans without a private chat. To reach goals and
+plans of private chats, a request names the person or the chat.
+"""
+
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
+
+from routes.app import AgentId
+from routes.crud import Crud
+from routes.scope import in_open_scope, in_scope
+from skein.bootstrap import service
+from skein.models.common.base import EntityId
+from skein.planning.api import (
+    GoalChange,
+    GoalPage,
+    GoalResource,
+    NewGoal,
+    NewPlan,
+    PlanPage,
+    PlanResource,
+)
+from skein.planning.goals import Goals
+from skein.planning.models.goal import GoalStatus
+from skein.planning.models.plan import PlanStatus
+from skein.planning.plans import Plans
+from skein.services.directory.agents import Agents
+
+GoalId = Annotated[EntityId, Path(description="The id of a goal.")]
+PlanId = Annotated[EntityId, Path(description="The id of a plan.")]
+GoalsOf = Annotated[GoalStatus | None, Query(description="Only goals with this status.")]
+PlansOf = Annotated[PlanStatus | None, Query(description="Only plans with this status.")]
+
+goals = Crud(
+    "goals",
+    "goal",
+    "/v1/agents/<agent_id>/goals/<goal_id>",
+    GoalId,
+    parent=in_scope,
+    service=Goals,
+    shown=GoalResource,
+)
+plans = Crud(
+    "plans",
+    "plan",
+    "/v1/agents/<agent_id>/plans/<plan_id>",
+    PlanId,
+    parent=in_scope,
+    service=Plans,
+    shown=PlanResource,
+)
+
+goals.creates(
+    NewGoal,
+    "Create a goal",
+    409,
+    about="An agent has at most 100 active goals.",
+    parent=in_open_scope,
+)
+goals.lists(
+    GoalPage,
+    "List an agent's goals, active first",
+    about="Lists items of the open scope unless a user or a chat is given.",
+    status=GoalsOf,
+)
+goals.gets("Get a goal", about="Active and ended goals are found.")
+goals.changes(
+    GoalChange, "Update or end a goal", 409, about="An ended goal can become active again."
+)
+goals.deletes("Delete a goal", about="Deletes the goal permanently.")
+
+plans.lists(
+    PlanPage,
+    "List an agent's plans, active first",
+    about="Lists items of the open scope unless a user or a chat is given.",
+    status=PlansOf,
+)
+plans.gets("Get a plan", about="Active and ended plans are found.")
+plans.deletes(
+    "Cancel a plan",
+    about="The plan is kept as canceled. An ended plan stays unchanged.",
+    verb="cancel",
+)
+
+
+@plans.post("/v1/agents/<agent_id>/plans", "Create a plan", 409)
+def create_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
+    """The runs of a plan belong to the chat that `chat_id` or `user_id` names.
+
+    A plan for a private chat is private to the people who are there now: lists show it with
+    `user_id` or `chat_id`. A plan without a chat is open, and so are its runs. A plan of the same
+    name in the same scope is replaced. An agent has at most 100 active plans.
+    """
+    agent = service(Agents).get(plans.caller.tenant, agent_id)
+    owner = service(Plans).owner(agent, chat_id=new.chat_id, user_id=new.user_id)
+    values = new.model_dump(exclude={"chat_id", "user_id"})
+    values["time_zone"] = new.time_zone or service(Plans).time_zone(owner, agent)
+    return PlanResource.of(service(Plans).set(owner, **values))

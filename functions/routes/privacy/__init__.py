@@ -1,0 +1,1 @@
+"""Routes of erasures, exports and the audit log."""

@@ -1,0 +1,63 @@
+"""Routes of a person's export and erasure, for operators (function `admin_api`)."""
+
+from itertools import starmap
+from typing import Annotated
+
+from aws_lambda_powertools.event_handler.openapi.params import Path
+
+from routes.app import Limit, PageCursor, UserId
+from routes.router import ApiRouter
+from skein.bootstrap import service
+from skein.models.api.chats import MessageResource
+from skein.models.api.directory import UserDetail
+from skein.models.api.usage import PersonUsageResource
+from skein.privacy.api.privacy import (
+    DeliveryResource,
+    ErasurePage,
+    ErasureResource,
+    ExportResource,
+    KeptResource,
+    PlaceResource,
+)
+from skein.privacy.erasure_requests import Erasures
+from skein.privacy.export import Exports
+from skein.services.common.pagination import DEFAULT_PAGE
+
+router = ApiRouter("privacy", "erasure")
+
+ErasureId = Annotated[str, Path(min_length=1, max_length=128, description="The id of an erasure.")]
+
+
+@router.delete("/v1/users/<user_id>", "Erase a user's data", status=202, audit="user")
+def erase_user(user_id: UserId) -> ErasureResource:
+    """The erasure starts at once and takes more than 15 minutes (idempotent)."""
+    caller = router.caller
+    return ErasureResource.of(service(Erasures).request(caller.tenant, user_id, by=caller.user_id))
+
+
+@router.get("/v1/erasures", "List the erasures of users, newest first")
+def list_erasures(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ErasurePage:
+    """Finished erasures have their reports. A page may be short."""
+    page = service(Erasures).list(router.caller.tenant, limit=limit, cursor=cursor)
+    return ErasurePage.of(page)
+
+
+@router.get("/v1/erasures/<erasure_id>", "Get the status and report of an erasure")
+def get_erasure(erasure_id: ErasureId) -> ErasureResource:
+    """A finished erasure stays as a record of ids and numbers, without data of the user."""
+    return ErasureResource.of(service(Erasures).get(router.caller.tenant, erasure_id))
+
+
+@router.get("/v1/users/<user_id>/export", "Export a user's data", audit="export")
+def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
+    """The export comes in pages of one JSON document; a page may be short."""
+    page = service(Exports).page(router.caller.tenant, user_id, cursor=cursor)
+    return ExportResource(
+        user=UserDetail.detailed(page.user),
+        usage=tuple(starmap(PersonUsageResource.from_parts, page.usage.items())),
+        chats=tuple(PlaceResource.from_parts(own.chat, own.membership) for own in page.chats),
+        messages=tuple(map(MessageResource.of, page.messages)),
+        deliveries=tuple(map(DeliveryResource.of, page.deliveries)),
+        kept=tuple(KeptResource(**kept._asdict()) for kept in page.kept),
+        next_cursor=page.next_cursor,
+    )

@@ -1,0 +1,100 @@
+"""The start of an unfinished text that people may read while the model writes the rest.
+
+Words are held back while they can become a label or the silence token (`spoken_text.py`).
+"""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+import regex
+
+from skein.agent.spoken_text import (
+    AROUND,
+    INVISIBLE,
+    MAX_LABELS,
+    ROUND_TOKEN,
+    TOKEN,
+    WRAPPERS,
+    bare,
+    label_forms,
+    label_pattern,
+    labels_of,
+    without_silence,
+)
+
+SQUARE_BRACKETS = "[\uff3b\u3010"
+_OPENING = re.compile(r"[\[\uff3b\u3010({<\uff08]")
+
+
+def spoken_start(text: str, names: Iterable[str]) -> str:
+    """Return the start of an unfinished text that people will read, whatever words follow.
+
+    Words are held back while they can become a label or the silence token, or belong to one.
+
+    Args:
+        text: The text of the model so far.
+        names: The names in the prompt; see `participants.speakers_in`.
+
+    Returns:
+        A prefix of what `spoken` returns for the whole text; '' if nothing is certain yet.
+    """
+    rest = _after_labels(text.strip(), frozenset(names))
+    end = _certain_end(rest)
+    return without_silence(rest[:end])
+
+
+def _after_labels(text: str, names: frozenset[str]) -> str:
+    """Return an unfinished text without labels; '' while a label can still begin or continue."""
+    whole, unfinished = labels_of(names), _unfinished_labels_of(names)
+    for _ in range(MAX_LABELS):
+        start = text.lstrip(f"{INVISIBLE} \t\r\n")
+        tries = [pattern.match(start, partial=True) for pattern in unfinished]
+        if any(one is not None and one.partial for one in tries):
+            return ""
+        found = whole.match(start)
+        if found is None:
+            break
+        text = start[found.end() :].lstrip()
+        if not text or (found["entry"] and text.startswith('"')):  # quotes end with the whole text
+            return ""
+    return text
+
+
+def _certain_end(text: str) -> int:
+    """Return the length of the part of an unfinished text that no silence token can change."""
+    token, round_token = _unfinished_tokens()
+    end = len(text)
+    for bracket in _OPENING.finditer(text):
+        pattern = token if bracket[0] in SQUARE_BRACKETS else round_token
+        alone = pattern is token or not bare(text[: bracket.start()])
+        if alone and pattern.fullmatch(text, bracket.start(), partial=True):
+            end = bracket.start()
+            break
+    while True:
+        end = len(text[:end].rstrip(f"{INVISIBLE}{WRAPPERS} \t\r\n\v\f\u2028\u2029\x85"))
+        line = (text[:end].splitlines() or [""])[-1]
+        if not line or bare(line):
+            return end
+        end -= len(line)
+
+
+@lru_cache(maxsize=64)
+def _unfinished_labels_of(names: frozenset[str]) -> tuple[Any, ...]:
+    """Return a pattern for each form of a label, which can match the beginning of one.
+
+    One form can continue another, so each is tried apart. Only the library `regex` tells the
+    beginning of a match from no match.
+    """
+    return tuple(regex.compile(label_pattern(form)) for form in label_forms(names))
+
+
+@lru_cache(maxsize=1)
+def _unfinished_tokens() -> tuple[Any, Any]:
+    """Return the patterns of silence tokens to the end of a text; in square and other brackets."""
+    after = rf"[\s{re.escape(AROUND)}]*"
+    square, other = TOKEN.pattern, ROUND_TOKEN.pattern
+    return tuple(
+        regex.compile(rf"(?:{token}{after})+", regex.IGNORECASE) for token in (square, other)
+    )

@@ -1,0 +1,5 @@
+"""Turn the table's changes into jobs."""
+
+__all__ = [
+    "feed",
+]

@@ -1,0 +1,189 @@
+"""Feed: the jobs that follow from changes of the table.
+
+`HANDLERS` has the functions for each kind of item. The filters of the function `Feed` in
+`template.yaml` select the changes, so a new kind needs a filter, too.
+
+A change may come twice, late or after a newer change, and in a rare case not at all. So a job only
+names the item to look at. The worker reads the current items. The recall sweep finds messages that
+were missed.
+"""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from skein.errors import Transient
+from skein.live.changes import (
+    merged_pushes,
+    push_of_chat,
+    push_of_membership,
+    push_of_message,
+    push_of_run,
+)
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.reason import Reason
+from skein.models.common.storage import META, Item, key_kind
+from skein.models.outbox.changes import ItemChange
+from skein.models.outbox.jobs import Job, PushJob, QueueName, RecallJob
+from skein.models.runs.run import Run
+from skein.recall.models.block import BLOCK_MESSAGES
+from skein.services.outbox.dispatch import Dispatch
+
+FOUND_BY_RECALL = "text"  # the kind of the messages that recall can find
+WORDS = ("text", "kind", "sender")  # the attributes of a message that recall indexes
+
+Handler = Callable[[ItemChange], Iterator[Job]]
+
+logger = logging.getLogger(__name__)
+
+
+class _FollowingJob(NamedTuple):
+    """A job, and the positions of the changes that it follows from."""
+
+    job: Job
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """Sender of the jobs that follow from changes of the table."""
+
+    dispatch: Dispatch
+
+    def forward(self, changes: Sequence[ItemChange]) -> frozenset[int]:
+        """Send the jobs of a batch of changes.
+
+        A change that cannot be handled does not hold back the jobs of the others.
+
+        Returns:
+            The positions of the changes whose jobs were not sent.
+        """
+        failed: set[int] = set()
+        by_queue: dict[QueueName, list[_FollowingJob]] = defaultdict(list)
+        for position, change in enumerate(changes):
+            handlers = HANDLERS.get(key_kind(change.key.sk), ())
+            try:
+                jobs = [job for handler in handlers for job in handler(change)]
+            except (LookupError, TypeError, ValueError) as error:
+                # The item has another shape than the models. The error may quote its words.
+                why, key = type(error).__name__, "|".join(change.key)
+                logger.warning(
+                    "change failed", extra={"key": key, "why": why, "reason": Reason.JOB_FAILED}
+                )
+                failed.add(position)
+                continue
+            for job in jobs:
+                by_queue[job.queue].append(_FollowingJob(job, (position,)))
+        for queue, found in by_queue.items():
+            together = list(_merged(found))
+            try:
+                self.dispatch.send_surely([each.job for each in together])
+            except Transient:
+                logger.warning("failed to send jobs", extra={"queue": queue, "jobs": len(together)})
+                failed.update(position for each in together for position in each.positions)
+        return frozenset(failed)
+
+
+def _of_message(change: ItemChange) -> Iterator[Job]:
+    """Yield the job of a message that is new, gone, or was rewritten."""
+    if not change.alters(*WORDS):
+        return
+    versions = [Message.from_item(item) for item in _images(change)]
+    if any(message.kind == FOUND_BY_RECALL for message in versions):
+        message = versions[-1]
+        yield RecallJob(
+            tenant=message.tenant,
+            chat_id=message.chat_id,
+            first_seq=message.seq,
+            last_seq=message.seq,
+        )
+
+
+def _of_closed_membership(change: ItemChange) -> Iterator[Job]:
+    """Yield the job of an agent that has left, or that had left and has joined again.
+
+    A worker that still knew an agent as a member may have indexed messages that were posted after
+    the agent left. The job removes them. The job of an agent that joined again removes its earlier
+    messages. An agent that joins for the first time needs no job: the jobs of later messages find
+    it.
+    """
+    item = change.after if change.before is None else change.before
+    if item is None or (change.before is not None and change.after is not None):
+        return
+    membership = Membership.from_item(item)
+    if membership.member.kind != "agent" or membership.left_seq is None:
+        return
+    if change.after is None:
+        yield _of_agent(membership, membership.joined_seq + 1, membership.left_seq)
+    else:
+        yield _of_agent(membership, membership.left_seq + 1)
+
+
+def _of_discarded_chat(change: ItemChange) -> Iterator[Job]:
+    """Yield the job of a chat that was discarded, which takes it out of the index.
+
+    The discarding sends the same job, which may be lost.
+    """
+    if change.before is None or change.after is None or "roster" not in change.after:
+        return
+    if change.before.get("discarded_at") is None and change.after.get("discarded_at") is not None:
+        chat = Chat.from_item(change.after)
+        yield RecallJob(tenant=chat.tenant, chat_id=chat.id)
+
+
+def _of_agent(membership: Membership, first_seq: int, last_seq: int | None = None) -> RecallJob:
+    return RecallJob(
+        tenant=membership.tenant,
+        chat_id=membership.chat_id,
+        agent_id=membership.member.id,
+        first_seq=first_seq,
+        last_seq=last_seq,
+    )
+
+
+HANDLERS: Mapping[str, tuple[Handler, ...]] = {
+    Message.PREFIX.kind: (_of_message, push_of_message),
+    Membership.LEFT_PREFIX.kind: (_of_closed_membership,),
+    Membership.PREFIX.kind: (push_of_membership,),
+    Run.PREFIX.kind: (push_of_run,),
+    META: (_of_discarded_chat, push_of_chat),
+}
+
+
+def _images(change: ItemChange) -> Iterator[Item]:
+    """Yield the item before and after a change, as far as it existed."""
+    yield from (item for item in (change.before, change.after) if item is not None)
+
+
+def _merged(found: Iterable[_FollowingJob]) -> Iterator[_FollowingJob]:
+    """Yield the jobs; those about neighbouring messages of one chat become one job, as do pushes.
+
+    Messages that are far apart keep their own jobs, since the worker reads all messages in between.
+    """
+    ranges: dict[tuple[object, ...], list[tuple[RecallJob, tuple[int, ...]]]] = defaultdict(list)
+    pushes: dict[tuple[str, str], list[tuple[PushJob, tuple[int, ...]]]] = defaultdict(list)
+    for job, positions in found:
+        if isinstance(job, PushJob):
+            pushes[job.tenant, job.chat_id].append((job, positions))
+        elif isinstance(job, RecallJob) and job.last_seq is not None:
+            ranges[job.tenant, job.chat_id, job.agent_id].append((job, positions))
+        else:
+            yield _FollowingJob(job, positions)
+    for of_chat in pushes.values():
+        together = merged_pushes(job for job, _ in of_chat)
+        yield _FollowingJob(together, tuple(each for _, positions in of_chat for each in positions))
+    for jobs in ranges.values():
+        jobs.sort(key=lambda each: each[0].first_seq)
+        (first, positions), *rest = jobs
+        for job, more in rest:
+            last_seq = first.last_seq or 0
+            if job.first_seq <= last_seq + BLOCK_MESSAGES:
+                newest = max(last_seq, job.last_seq or 0)
+                first = first.model_copy(update={"last_seq": newest})
+                positions += more
+            else:
+                yield _FollowingJob(first, positions)
+                first, positions = job, more
+        yield _FollowingJob(first, positions)

@@ -1,0 +1,376 @@
+"""Inbound SMS: find the sender and the chat, detect keywords, and post the message."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from skein.errors import (
+    ConditionFailed,
+    Conflict,
+    ExtraWriteFailed,
+    NotFound,
+    Unprocessable,
+)
+from skein.inbound.sms_keywords import Keyword, could_start, keyword_in
+from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.common.address import Address, Route, sms_route
+from skein.models.common.base import MemberRef, NamedMember, rfc3339
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Check, Is, Missing, Put, Write
+from skein.models.config.overrides import Overrides, Retention, TenantSettings
+from skein.models.delivery.sms import InboundSms
+from skein.models.directory.address_index import AddressChat, AddressOwner, caller_name
+from skein.models.directory.agent import Agent
+from skein.models.directory.line import Line
+from skein.models.directory.phone_number import e164
+from skein.models.directory.user import User
+from skein.models.quotas.limit import ExceededLimit
+from skein.ports import Clock, Ids, Metrics, Table
+from skein.services.chat_state.closed_memberships import membership_keys, read_membership
+from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
+from skein.services.common.optimistic import optimistic
+from skein.services.config.resolution import merged_overrides
+from skein.services.config.retention import retention_of
+from skein.services.directory.name_index import indexed
+from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
+from skein.services.replies.user_notices import Notices
+
+logger = logging.getLogger(__name__)
+
+
+class _DirectChat(NamedTuple):
+    """The sender and the chat of an SMS, with the chat's setting overrides."""
+
+    user_id: str
+    chat_id: str
+    overrides: Overrides
+
+
+class _AddressLookup(NamedTuple):
+    """The stored data about a person's address on a line.
+
+    Attributes:
+        owner: The owner of the address; None for an unknown address.
+        chat: The pointer to the chat of the address and the line; None before the first contact.
+        overrides: The setting overrides of the agent, the line and the tenant.
+        retention: The tenant's retention.
+        is_line: Whether the address is itself a line of this deployment, of any tenant.
+    """
+
+    owner: AddressOwner | None
+    chat: AddressChat | None
+    overrides: Overrides
+    retention: Retention | None
+    is_line: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmsReceiver:
+    """Receiver of inbound SMS."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    chats: Chats
+    rate_limiter: RateLimiter
+    notices: Notices
+    metrics: Metrics
+
+    def receive(self, sms: InboundSms) -> PostedMessage | None:
+        """Post an SMS to the direct chat of its sender and the line's agent.
+
+        The first contact creates the sender and the chat. A new chat is also created if the line
+        leads to another agent now, or if the old chat was discarded or its person has left it.
+        Keywords such as STOP are recorded and trigger nobody.
+
+        Returns:
+            The message. None for an SMS that is not stored: the SMS has neither text nor media, or
+            its sender is one of our own lines, in which case two agents would answer each other
+            endlessly.
+
+        Raises:
+            Unprocessable: A number is not a full phone number, so no answer could be sent.
+            NotFound: The recipient is not one of our lines, or the line's agent was deleted.
+            Contention: The optimistic lock failed 20 times; the SMS was not stored.
+        """
+        route = sms_route(line=_number(sms.recipient), phone=_number(sms.sender))
+        if not sms.body.strip() and not sms.media:
+            logger.info("SMS not stored", extra={"reason": Reason.NO_WORDS, **_named(route, sms)})
+            self.metrics.count("RequestsRejected", reason=Reason.NO_WORDS)
+            return None
+        line = self._line(route.line)
+        return optimistic(self.clock, lambda: self._receive_once(line, route, sms))
+
+    def _receive_once(self, line: Line, route: Route, sms: InboundSms) -> PostedMessage | None:
+        """Post the SMS, on condition that the address still belongs to the same user.
+
+        Raises:
+            ConditionFailed: The address belongs to another user now; the caller reads again.
+        """
+        lookup = self._look_up(line, route.person)
+        if lookup.is_line:
+            extra = {"reason": Reason.OWN_LINE, **_named(route, sms)}
+            logger.warning("SMS not stored", extra=extra)
+            self.metrics.count("TextsFromOwnLines")
+            return None
+        direct = _fitting(lookup, line=line) or self._open(line, route.person)
+        keyword = self._keyword(line, direct, sms)
+        over = None if keyword else self._admitted(line, direct, sms)
+        try:
+            try:
+                return self._post(line, route, direct, sms, keyword, over)
+            except (Conflict, NotFound):  # the chat is discarded, or the person has left
+                direct = self._open(line, route.person, instead_of=direct)
+                return self._post(line, route, direct, sms, keyword, over)
+        except ExtraWriteFailed:
+            raise ConditionFailed(frozenset()) from None
+
+    def _admitted(self, line: Line, direct: _DirectChat, sms: InboundSms) -> ExceededLimit | None:
+        """Charge an SMS to its sender's rate limits; a redelivered SMS costs nothing."""
+        sender = MemberRef(kind="user", id=direct.user_id)
+        tenant, chat_id, sid = line.tenant, direct.chat_id, _client_id(sms)
+        record_key = IdempotencyRecord.key_of(tenant, chat_id, sender, sid)
+        own = Membership.key_of(tenant, chat_id, sender)
+        found = self.table.get_many([*admission_keys(tenant, direct.user_id), record_key, own])
+        record_keys = [record_key]
+        if own in found:
+            former = Membership.from_item(found[own]).formerly
+            refs = (MemberRef(kind="user", id=user_id) for user_id in former)
+            record_keys += [IdempotencyRecord.key_of(tenant, chat_id, ref, sid) for ref in refs]
+        if len(record_keys) > 1:
+            found |= self.table.get_many(record_keys)
+        if not found.keys().isdisjoint(record_keys):
+            return over_now(found, tenant, direct.user_id, self.clock.now())
+        return self.rate_limiter.admit_inbound(tenant, direct.user_id, known=found)
+
+    def _line(self, address: Address) -> Line:
+        item = self.table.get(Line.key_of(address))
+        if item is None:
+            raise NotFound("line not found", reason=Reason.UNKNOWN_LINE)
+        return Line.from_item(item)
+
+    def _keyword(self, line: Line, direct: _DirectChat, sms: InboundSms) -> Keyword | None:
+        return keyword_in(
+            sms.body,
+            opt_out_type=sms.opt_out_type,
+            opted_out=could_start(sms.body) and self._opted_out(line, direct),
+        )
+
+    def _post(
+        self,
+        line: Line,
+        route: Route,
+        direct: _DirectChat,
+        sms: InboundSms,
+        keyword: Keyword | None,
+        over: ExceededLimit | None,
+    ) -> PostedMessage:
+        """Post an SMS and, if its sender is over a limit, a notice.
+
+        The notice says why nobody answers. An SMS that was stored before the sender went over the
+        limit causes no notice. A redelivered SMS that was stored after that causes the notice
+        again, in case the first attempt failed before the notice was stored.
+        """
+        still_theirs = Is("user_id", direct.user_id)
+        posted = self.chats.post_message(
+            NewMessage(
+                tenant=line.tenant,
+                chat_id=direct.chat_id,
+                sender=MemberRef(kind="user", id=direct.user_id),
+                text=sms.body,
+                client_id=_client_id(sms),
+                kind="keyword" if keyword else "text",
+                media=sms.media,
+                route=route,
+                no_run_reason=reason_of_limit(over.what) if over is not None else None,
+                overrides=direct.overrides,
+                opted_out={"stop": True, "start": False}.get(keyword or ""),
+            ),
+            extra_writes=lambda _: (
+                Check(AddressOwner.key_of(line.tenant, route.person), still_theirs),
+            ),
+        )
+        if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
+            self.notices.over_limit(
+                over,
+                tenant=line.tenant,
+                chat_id=direct.chat_id,
+                agent=MemberRef(kind="agent", id=line.agent_id),
+                user_id=direct.user_id,
+            )
+        return posted
+
+    def _opted_out(self, line: Line, direct: _DirectChat) -> bool:
+        person = MemberRef(kind="user", id=direct.user_id)
+        there = read_membership(self.table, line.tenant, direct.chat_id, person)
+        return there is not None and line.address.channel in there.opt_outs
+
+    def _look_up(self, line: Line, sender: Address) -> _AddressLookup:
+        owner_key = AddressOwner.key_of(line.tenant, sender)
+        chat_key = AddressChat.key_of(line.tenant, sender, line.address)
+        agent_key = Agent.key_of(line.tenant, line.agent_id)
+        tenant_key = TenantSettings.key_of(line.tenant)
+        sender_key = Line.key_of(sender)
+        found = self.table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
+        owner, chat, agent = found.get(owner_key), found.get(chat_key), found.get(agent_key)
+        tenant = TenantSettings.from_optional(found.get(tenant_key))
+        return _AddressLookup(
+            AddressOwner.from_item(owner) if owner else None,
+            AddressChat.from_item(chat) if chat else None,
+            merged_overrides(Agent.from_item(agent) if agent else None, line, tenant),
+            retention_of(tenant),
+            is_line=sender_key in found,
+        )
+
+    def _open(
+        self, line: Line, sender: Address, *, instead_of: _DirectChat | None = None
+    ) -> _DirectChat:
+        """Create the chat, and the user if missing; concurrent SMS create each once."""
+        return optimistic(
+            self.clock,
+            lambda: self._open_once(line, sender, instead_of),
+            finds_own_write=True,
+        )
+
+    def _open_once(
+        self, line: Line, sender: Address, instead_of: _DirectChat | None
+    ) -> _DirectChat:
+        lookup = self._look_up(line, sender)
+        owner, former = lookup.owner, lookup.chat
+        direct = _fitting(lookup, line=line, instead_of=instead_of)
+        if direct is not None:
+            return direct
+        direct = _DirectChat(
+            owner.user_id if owner else f"usr_{self.ids.ulid()}",
+            f"chat_{self.ids.ulid()}",
+            lookup.overrides,
+        )
+        agent, user, former_membership = self._people(line, direct, former)
+        writes: list[Write] = []
+        if user is None:
+            user = self._new_caller(line, direct.user_id, sender)
+            writes += [Put(user.key, user.to_item(), Missing()), *indexed(user)]
+        if owner is None:
+            owner = AddressOwner(tenant=line.tenant, address=sender, user_id=user.id)
+            writes.append(Put(owner.key, owner.to_item(), Missing()))
+        members = (user.as_member, agent.as_member)
+        chat = self._new_chat(line, direct.chat_id, members, lookup.retention)
+        writes += _memberships_of(chat, former_membership)
+        writes.append(Put(chat.key, chat.to_item(), Missing()))
+        pointer = AddressChat(
+            tenant=line.tenant,
+            address=sender,
+            line=line.address,
+            agent_id=agent.id,
+            chat_id=chat.id,
+        )
+        unmoved = Is("chat_id", former.chat_id) if former else Missing()
+        writes.append(Put(pointer.key, pointer.to_item(), unmoved))
+        self.table.transact(writes)
+        return direct
+
+    def _people(
+        self, line: Line, direct: _DirectChat, former: AddressChat | None
+    ) -> tuple[Agent, User | None, Membership | None]:
+        """Read the line's agent, the user, and the user's membership of the former chat."""
+        agent_key = Agent.key_of(line.tenant, line.agent_id)
+        user_key = User.key_of(line.tenant, direct.user_id)
+        keys = [agent_key, user_key]
+        if former is not None:
+            person = MemberRef(kind="user", id=direct.user_id)
+            keys.extend(membership_keys(line.tenant, former.chat_id, person))
+        found = self.table.get_many(keys)
+        agent, user, *memberships = (found.get(key) for key in keys)
+        there = [Membership.from_item(item) for item in memberships if item is not None]
+        if agent is None or Agent.from_item(agent).deleted_at is not None:
+            raise NotFound("the line has no agent", reason=Reason.AGENT_DELETED)
+        return (
+            Agent.from_item(agent),
+            User.from_item(user) if user else None,
+            there[0] if there else None,
+        )
+
+    def _new_caller(self, line: Line, user_id: str, address: Address) -> User:
+        """Return the record of a person of whom only the address is known."""
+        return User(
+            tenant=line.tenant,
+            id=user_id,
+            name=caller_name(address),
+            addresses=(address,),
+            caller=True,
+            created_at=self.clock.now(),
+        )
+
+    def _new_chat(
+        self,
+        line: Line,
+        chat_id: str,
+        members: tuple[NamedMember, ...],
+        retention: Retention | None,
+    ) -> Chat:
+        now = self.clock.now()
+        return Chat(
+            tenant=line.tenant,
+            id=chat_id,
+            line=line.address,
+            kind="direct",
+            visibility="private",
+            roster=members,
+            activity_hour=now.replace(minute=0, second=0, microsecond=0),
+            retention=retention,
+            created_at=now,
+        )
+
+
+def _memberships_of(chat: Chat, former: Membership | None) -> Iterator[Write]:
+    """Yield the writes of a new chat's memberships.
+
+    Args:
+        former: The person's membership in the former chat of the same two addresses. Its
+            opt-out stays in force: the carrier blocks the pair of numbers, whichever the agent.
+    """
+    for member in chat.roster:
+        membership = Membership(tenant=chat.tenant, chat_id=chat.id, member=member)
+        if member.kind == "user" and former is not None:
+            membership = membership.model_copy(update={"opt_outs": former.opt_outs})
+        yield Put(membership.key, membership.to_item(chat), Missing())
+
+
+def _number(text: str) -> str:
+    """Convert a phone number of an SMS to E.164.
+
+    Raises:
+        Unprocessable: The text is not a full phone number.
+    """
+    try:
+        return e164(text)
+    except ValueError:
+        raise Unprocessable(
+            "the phone number must be in E.164 form",
+            details={"number": text[:64]},
+            reason=Reason.INVALID_NUMBER,
+        ) from None
+
+
+def _named(route: Route, sms: InboundSms) -> dict[str, str]:
+    """Return the log fields that name an SMS."""
+    return {"sid": sms.message_sid, "line": route.line.address}
+
+
+def _client_id(sms: InboundSms) -> str:
+    """Return the id by which a redelivered SMS is recognised."""
+    return f"{sms.account_sid}:{sms.message_sid}"
+
+
+def _fitting(
+    lookup: _AddressLookup, *, line: Line, instead_of: _DirectChat | None = None
+) -> _DirectChat | None:
+    """Return the known user and chat, unless the chat is another agent's or `instead_of`."""
+    owner, chat = lookup.owner, lookup.chat
+    if owner is None or chat is None:
+        return None
+    direct = _DirectChat(owner.user_id, chat.chat_id, lookup.overrides)
+    gone = instead_of is not None and direct[:2] == instead_of[:2]
+    return None if chat.agent_id != line.agent_id or gone else direct

@@ -1,0 +1,297 @@
+"""CHAT HISTORY and CONVERSATION SUMMARY: the active chat's newest messages, and the rest in short.
+
+- Read: the messages from the first one that a summary does not cover, and the trigger's message if
+  it is older. For a run that leaves messages to other runs of the agent, also these runs.
+- Kept: the messages of the history window. The run of a plan or a service leaves out messages that
+  another run is about to answer. The summary is kept if it may be shown.
+- Order: by number, as a timeline by days or as messages with roles. If there is no room, the oldest
+  messages are left out (`interface/budget.py`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from skein.interface.budget import MESSAGE_OVERHEAD_TOKENS, HistoryEntry, counted
+from skein.interface.names import Names
+from skein.interface.reading import Reading, SectionItems, SectionReads, current_seq
+from skein.interface.section import SEPARATOR, Section, SectionInput, around
+from skein.interface.timeline import EntryContext, dated, day_line, timeline_entry, turn_text
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.summary import PinnedSummary
+from skein.models.common.audience import may_show
+from skein.models.common.provenance import Authors
+from skein.models.common.storage import Key
+from skein.models.runs.run import Run
+from skein.models.runs.step import HISTORY
+from skein.ports import TokenCounter
+from skein.services.chat_state.audience import destination_of
+from skein.services.chat_state.history_window import pin_of, shown_from
+from skein.services.chat_state.sessions import first_of_session, reset_in
+from skein.services.common.quoting import quoted
+from skein.settings import Settings
+
+SHOWN_KINDS = frozenset({"text", "deleted"})
+MAX_ASKED = 20  # messages to answer, if they are of an earlier session
+MAX_UNCOUNTED_DAYS = 3  # day lines that a cut can add: of the beginning, the trigger and the end
+
+
+@dataclass(frozen=True, slots=True)
+class History(SectionItems):
+    """Messages of the active chat, and its summaries.
+
+    Attributes:
+        messages: The history window, and the trigger's message if it is older than the window.
+        before: The summary of the messages before the history window.
+        fuller: The newest summary, if it covers more messages than `before`. It replaces messages
+            of the window for which there is no room.
+        seen_to: The SEEN watermark after an incomplete reading; None if SEEN moves to the highest
+            message.
+    """
+
+    messages: tuple[Message, ...] = ()
+    before: PinnedSummary | None = None
+    fuller: PinnedSummary | None = None
+    seen_to: int | None = None
+
+    @property
+    def shown_seq(self) -> int:
+        """The SEEN watermark after the history is shown."""
+        if self.seen_to is not None:
+            return self.seen_to
+        return max((message.seq for message in self.messages), default=0)
+
+    @classmethod
+    def keys(cls, read: SectionReads) -> Iterable[Key]:
+        """Return the keys of the agent's own runs whose messages a run leaves to them.
+
+        There are none for a run that answers the chat's messages itself.
+        """
+        run, chat, member = read.run, read.chat, read.member
+        if chat is None or member is None or not run.leaves_messages(chat.id):
+            return []
+        run_ids = (member.running_run, *member.resuming)
+        return [Run.key_of(run.tenant, run_id) for run_id in run_ids if run_id is not None]
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "History":
+        """Keep the messages that the prompt may show, and the trigger's message."""
+        chat, last = read.chat, _shown_to(read)
+        messages = [one for one in read.messages if last is None or one.seq <= last]
+        home, trigger = found_trigger(read)
+        if trigger is not None and home is chat and trigger not in messages:
+            messages.insert(0, trigger)
+        return cls(tuple(messages), before=summary_before(chat), fuller=_fuller_summary(chat))
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people who wrote the messages, and those whose words the summaries hold."""
+        summaries = (each for each in (self.before, self.fuller) if each is not None)
+        senders = (message.sender.person_id for message in self.messages)
+        return [Authors.in_digests(senders), *(summary.authors for summary in summaries)]
+
+
+def first_seq_to_read(run: Run, chat: Chat, settings: Settings) -> int:
+    """Return the seq of the first message to read.
+
+    The messages to answer can be of an earlier session. At most 20 of them are read then, and
+    none before a reset.
+    """
+    start = shown_from(chat, summary_before(chat), settings)
+    asked = run.trigger.from_seq if chat.id == run.chat_id else None
+    if asked is None or asked >= first_of_session(chat):
+        return start
+    return min(start, max(asked, reset_in(chat), chat.last_seq - MAX_ASKED + 1))
+
+
+def _shown_to(read: SectionReads) -> int | None:
+    """Return the seq of the last message that a prompt may show; None for no limit.
+
+    The run of a plan or a service leaves out the messages that another run of the agent is about to
+    answer. So each message is answered once, and its own run finds it unseen.
+    """
+    chat, member, found = read.chat, read.member, read.found
+    if chat is None or member is None or not read.run.leaves_messages(chat.id):
+        return None
+    keys = History.keys(read)
+    asked = [_asked_of(Run.from_item(found[key]), chat) for key in keys if key in found]
+    if member.queued_run is not None:
+        asked.append(member.queued_run.trigger.from_seq)
+    return min([chat.last_seq, *(seq - 1 for seq in asked if seq is not None)])
+
+
+def _asked_of(run: Run, chat: Chat) -> int | None:
+    """Return the seq of the first message of a chat that a run at work answers."""
+    if run.resumed is not None and run.resumed.chat_id == chat.id:
+        return run.resumed.seq
+    return run.trigger.from_seq if run.chat_id == chat.id else None
+
+
+def summary_before(chat: Chat | None) -> PinnedSummary | None:
+    """Return the summary of the messages before the window, if it may be shown."""
+    if chat is None or chat.pinned is None:
+        return None
+    return chat.pinned if may_show(chat.pinned.audience, destination_of(chat)) else None
+
+
+def _fuller_summary(chat: Chat | None) -> PinnedSummary | None:
+    """Return the newest summary, if showable and fuller than the pinned one."""
+    summary = chat.summary if chat is not None else None
+    if chat is None or summary is None or summary.seq <= summed_up(summary_before(chat)):
+        return None
+    if not may_show(summary.audience, destination_of(chat)):
+        return None
+    return pin_of(summary, summary.seq + 1)
+
+
+def summed_up(summary: PinnedSummary | None) -> int:
+    """Return the seq of the last message that a summary covers; 0 for no summary."""
+    return summary.seq if summary is not None else 0
+
+
+def found_trigger(read: SectionReads) -> tuple[Chat | None, Message | None]:
+    """Return the chat and the message that triggered the run, from all that was read."""
+    run, home, found, messages = read.run, read.chat, read.found, read.messages
+    home_id = run.own_chat_id
+    if home_id is None:
+        return None, None
+    if home is None or home.id != home_id:
+        item = found.get(Chat.key_of(run.tenant, home_id))
+        home, messages = Chat.from_item(item) if item else None, ()
+    seq = run.trigger.seq
+    if seq is None:
+        return home, None
+    item = found.get(Message.key_of(run.tenant, home_id, seq))
+    stored = Message.from_item(item) if item else None
+    if stored is not None and home is not None:
+        stored = home.as_now(stored)
+    return home, next((message for message in messages if message.seq == seq), stored)
+
+
+def conversation_summary(given: SectionInput) -> Section | None:
+    """Render the summary of the messages before the history; None if there is none."""
+    before = given.reading.of(History).before
+    if before is None:
+        return None
+
+    def frame(words: str) -> str:
+        return f"CONVERSATION SUMMARY (earlier messages):\n  {quoted(words)}"
+
+    section = around("CONVERSATION SUMMARY", before.text, frame, given.counter)
+    return section.within(given.summary_limit)
+
+
+def entry_context(run: Run, reading: Reading, names: Names, *, numbered: bool) -> EntryContext:
+    """Return how the entries of the active chat are rendered.
+
+    Args:
+        run: The run, with its trigger.
+        numbered: Whether a tool of the agent takes the numbers of messages.
+    """
+    chat, member, resumed = reading.chat, reading.member, run.resumed
+    home = chat is not None and chat.id == run.chat_id
+    here = resumed is not None and chat is not None and resumed.chat_id == chat.id
+    messages = reading.of(History).messages
+    referred = {one.reply_to for one in messages if one.reply_to is not None}
+    referred |= {one.seq for one in messages if one.sender.ref == names.agent and one.expects_reply}
+    referred |= {one.seq for one in messages if numbered and one.sender.ref != names.agent}
+    if home and run.trigger.seq is not None and run.trigger.seq != current_seq(run, chat):
+        referred.add(run.trigger.seq)
+    if here and resumed is not None:
+        referred.add(resumed.asked_seq)
+    return EntryContext(
+        names=names,
+        destination=reading.destination,
+        zone=reading.entries_zone,
+        seen_seq=member.seen_seq if member else 0,
+        trigger_seq=run.trigger.seq if home else None,
+        resumed=resumed if here else None,
+        referred=frozenset(referred),
+    )
+
+
+def history_entries(
+    run: Run, reading: Reading, context: EntryContext, counter: TokenCounter, *, roles: bool
+) -> list[HistoryEntry]:
+    """Return the history entries of the prompt.
+
+    Keywords, notices and erased messages are left out, unless the effective settings include them.
+    In a timeline, the first entry of each day also costs the line of the day.
+    """
+    current = current_seq(run, reading.chat)
+    staying = {
+        context.trigger_seq,
+        context.resumed.asked_seq if context.resumed is not None else None,
+    }
+    entries, day = [], ""
+    for message in reading.of(History).messages:
+        if message.kind not in SHOWN_KINDS and not reading.config.effective.include_system_messages:
+            continue
+        overhead = MESSAGE_OVERHEAD_TOKENS
+        if not roles:
+            begun, day = day, day_line(message.created_at, context.zone)
+            overhead = counter.count(f"{day}\n") if day != begun else 0
+        entries.append(
+            counted(
+                message.seq,
+                message.text,
+                counter,
+                frame=_Line(message, context, roles=roles),
+                own=message.sender.ref == context.names.agent,
+                current=message.seq == current,
+                overhead=overhead,
+                stays=message.seq in staying,
+            )
+        )
+    return entries
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Frame that renders a message's text as its entry in the history."""
+
+    message: Message
+    context: EntryContext
+    roles: bool
+
+    def __call__(self, text: str) -> str:
+        if self.roles:
+            return turn_text(self.message, text, self.context)
+        return f"{timeline_entry(self.message, text, self.context)}\n"
+
+
+def history_head(reading: Reading, context: EntryContext) -> str:
+    """Return the first line of a timeline; '' without a chat."""
+    if reading.chat is None:
+        return ""
+    return f"{HISTORY} ({quoted(reading.chat.display_title)}, {context.zone.key}):\n"
+
+
+def head_tokens(
+    head: str, reading: Reading, context: EntryContext, counter: TokenCounter, *, roles: bool
+) -> int:
+    """Return the tokens to keep free for the first line, and for days that begin at a cut."""
+    if roles or not head:
+        return 0
+    days = {day_line(message.created_at, context.zone) for message in reading.of(History).messages}
+    largest = max((counter.count(f"{day}\n") for day in days), default=0)
+    return counter.count(head + SEPARATOR) + min(len(days), MAX_UNCOUNTED_DAYS) * largest
+
+
+def timeline(
+    head: str,
+    entries: Sequence[HistoryEntry],
+    reading: Reading,
+    context: EntryContext,
+    counter: TokenCounter,
+) -> Section:
+    """Render the history as one section, with a line before the entries of each day.
+
+    The sum of the lines' counts is exact, because no token spans the end of a line.
+    """
+    if not entries:
+        return Section(HISTORY, head.rstrip("\n"), counter.count(f"{head}\n"))
+    at = {message.seq: message.created_at for message in reading.of(History).messages}
+    lines = list(dated(((at[entry.seq], entry.line) for entry in entries), context.zone, end="\n"))
+    size = counter.count(head) + sum(map(counter.count, lines))
+    last = entries[-1].line.rstrip("\n")
+    size += counter.count(last + SEPARATOR) - entries[-1].tokens
+    return Section(HISTORY, (head + "".join(lines)).rstrip("\n"), size)

@@ -1,0 +1,330 @@
+"""The reading of an activation: everything that its prompt is built from.
+
+`agent/reading/reader.py` makes a full reading, and `agent/reading/fallback.py` one of the messages
+to answer alone. The items of the sections are declared in `agent/sections/`. "May be shown" means
+to the readers of the active chat (`may_show`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import ClassVar, Self, TypeVar, cast
+from zoneinfo import ZoneInfo
+
+from skein.errors import NotFound
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.address import Channel
+from skein.models.common.agent_item import AgentItem
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import NamedMember
+from skein.models.common.provenance import Authors
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Item, Key
+from skein.models.config.overrides import StackSettings
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.models.outbox.jobs import RunJob
+from skein.models.quotas.limit import Allowance
+from skein.models.runs.run import PromptMark, Run
+from skein.services.chat_state.audience import destination_of, own_scope_of, scope_of
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.config.resolution import (
+    effective_settings,
+    found_settings,
+    keys_of_settings,
+)
+from skein.services.delivery.enqueue import why_not_sent
+from skein.services.directory.time_zones import zone_of_person
+from skein.services.quotas.token_budget import found_allowances, payer_keys
+from skein.settings import Settings
+
+READ_SECONDS = 1.5  # after it, a context is degraded
+UTC = ZoneInfo("UTC")
+AgentItemT = TypeVar("AgentItemT", bound=AgentItem)
+ItemsT = TypeVar("ItemsT", bound="SectionItems")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnChat:
+    """One of the agent's chats, with the agent's membership."""
+
+    chat: Chat
+    member: Membership
+
+    @property
+    def last_active_at(self) -> datetime:
+        """The time of the last message; of the chat's creation if there is no message."""
+        return self.chat.last_message_at or self.chat.created_at
+
+    def has(self, person: NamedMember) -> bool:
+        """Tell whether a person is a member of the chat."""
+        return self.chat.has(person.ref)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionReads:
+    """What was read for a prompt so far.
+
+    Attributes:
+        run: The run, with its trigger.
+        chat: The active chat; None for none.
+        member: The agent's membership in the active chat.
+        now: The time of the reading.
+        messages: The newest messages of the active chat, as far as the history can show them.
+        owned: The agent's items in the scopes of the chat, with the sort keys that sections name.
+        found: The items that were read by key.
+        others: The agent's other chats that were read.
+        all_others: Whether `others` holds all other chats of the agent.
+    """
+
+    run: Run
+    chat: Chat | None
+    member: Membership | None
+    now: datetime
+    messages: Sequence[Message] = ()
+    owned: Sequence[Item] = ()
+    found: Mapping[Key, Item] = field(default_factory=dict)
+    others: Sequence[OwnChat] = ()
+    all_others: bool = False
+    _parsed: dict[type[AgentItem], tuple[AgentItem, ...]] = field(default_factory=dict, repr=False)
+
+    @property
+    def readers(self) -> Audience:
+        """The readers of the active chat."""
+        return destination_of(self.chat)
+
+    @property
+    def scope(self) -> str | None:
+        """The scope of the active chat."""
+        return scope_of(self.chat)
+
+    @property
+    def own_scope(self) -> str | None:
+        """The scope of the items that the run makes now."""
+        return own_scope_of(self.run, self.chat)
+
+    @property
+    def active(self) -> tuple[OwnChat, ...]:
+        """The active chat, if the agent is a member of it."""
+        if self.chat is None or self.member is None:
+            return ()
+        return (OwnChat(self.chat, self.member),)
+
+    def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
+        """Return the agent's items of one kind that may be shown to the readers."""
+        known = self._parsed.get(kind)
+        if known is None:
+            readers = self.readers
+            items = (kind.from_item(item) for item in self.owned if kind.PREFIX.holds(item))
+            known = tuple(item for item in items if may_show(item.audience, readers))
+            self._parsed[kind] = known
+        return cast("tuple[AgentItemT, ...]", known)
+
+
+class SectionItems(ABC):
+    """The items of one or several sections: which are read, and which of these are kept.
+
+    A subclass without arguments has no items, as in a degraded context.
+
+    Attributes:
+        owned: The sort keys of the agent's items that `found` takes from `SectionReads.owned`.
+    """
+
+    __slots__ = ()
+    owned: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def guess(cls, job: RunJob) -> Iterable[Key]:
+        """Return keys to read together with the run, before anything but its job is known.
+
+        A right guess saves a call, and a wrong one costs some read capacity.
+        """
+        return ()
+
+    @classmethod
+    def keys(cls, read: SectionReads) -> Iterable[Key]:
+        """Return the keys of items to read.
+
+        The reader asks once before its batch. It asks again after the batch, and reads keys that
+        are new then in a second batch.
+        """
+        return ()
+
+    @classmethod
+    def found(cls, read: SectionReads) -> Self:
+        """Return the items to keep: those that may be shown, in their order."""
+        return cls()
+
+    @abstractmethod
+    def authors(self) -> Iterable[Authors]:
+        """Return the people whose words the items hold; see `models/common/provenance.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The settings and the token buckets that apply to a run.
+
+    Attributes:
+        effective: The effective settings of the agent in the active chat.
+        allowances: The token buckets that the run is charged to, by owner.
+    """
+
+    effective: Settings
+    allowances: Mapping[str, Allowance] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The data that was read for one activation.
+
+    Attributes:
+        chat: The active chat; None if the run has entered no chat.
+        member: The agent's membership in the active chat.
+        destination: The readers of the active chat.
+        audience: The people who were present for all messages of the history. Content that is made
+            now has this audience.
+        scope: The scope of the agent's items that are made now.
+        config: The settings and the token buckets that apply.
+        items: The items of the sections; see `of`.
+        person: The user record of a direct chat's person, if it may be shown.
+        listeners: The ids of the people of the run's own chat who are connected, if its answers are
+            streamed.
+        snapshot: The snapshot of a direct chat, so that an answer need not read it again.
+        prompt_mark: The mark on a prompt that is made from an incomplete reading.
+    """
+
+    agent: Agent
+    chat: Chat | None
+    member: Membership | None
+    destination: Audience
+    audience: Audience
+    scope: str | None
+    now: datetime
+    config: Configuration
+    items: tuple[SectionItems, ...] = ()
+    person: User | None = None
+    listeners: tuple[str, ...] = ()
+    snapshot: ChatSnapshot | None = None
+    prompt_mark: PromptMark | None = None
+
+    def of(self, kind: type[ItemsT]) -> ItemsT:
+        """Return the items of one kind; empty ones if there are none of this kind."""
+        return next((each for each in self.items if type(each) is kind), kind())
+
+    def having(self, items: SectionItems) -> "Reading":
+        """Return the reading with other items of one kind."""
+        others = (each for each in self.items if type(each) is not type(items))
+        return replace(self, items=(*others, items))
+
+    @property
+    def opted_out(self) -> bool:
+        """Whether the active chat is on SMS and its person has opted out."""
+        return self.snapshot is not None and self.snapshot.opted_out
+
+    @property
+    def channel(self) -> Channel | None:
+        """The channel by which messages to the active chat are sent; None for the app.
+
+        Without a snapshot, the chat's first channel counts.
+        """
+        if self.snapshot is None:
+            return self.chat.line.channel if self.chat and self.chat.line else None
+        routes = (one.route for one in self.snapshot.members if why_not_sent(one) is None)
+        return next((route.channel for route in routes if route is not None), None)
+
+    @property
+    def zone(self) -> str:
+        """The time zone of a direct chat's person, if it may be shown; else the agent's."""
+        own = zone_of_person(self.person) if self.person is not None else None
+        return own or self.agent.time_zone
+
+    @property
+    def entries_zone(self) -> ZoneInfo:
+        """The time zone of the history's entries."""
+        return zone_of_entries(self.person, self.agent.time_zone)
+
+
+def zone_of_entries(person: User | None, agent_zone: str) -> ZoneInfo:
+    """Return the time zone of a history's entries: UTC, or in a direct chat that of NOW.
+
+    Args:
+        person: The user record of a direct chat's person, if it may be shown.
+        agent_zone: The agent's time zone.
+    """
+    if person is None:
+        return UTC
+    return ZoneInfo(zone_of_person(person) or agent_zone)
+
+
+def keys_of_configuration(run: Run, chat: Chat | None) -> list[Key]:
+    """Return the keys of the agent, and of the settings and token buckets that apply."""
+    return [
+        Agent.key_of(run.tenant, run.agent_id),
+        StackSettings.key_for(run.id),
+        *keys_of_settings(run.tenant, chat),
+        *payer_keys(run),
+    ]
+
+
+def found_configuration(
+    run: Run, chat: Chat | None, found: Mapping[Key, Item], settings: Settings
+) -> tuple[Agent, Configuration]:
+    """Return the agent, and the settings and token buckets that apply, as found.
+
+    Args:
+        chat: The active chat.
+        found: The items of `keys_of_configuration` that exist.
+
+    Raises:
+        NotFound: The agent is gone.
+    """
+    item = found.get(Agent.key_of(run.tenant, run.agent_id))
+    if item is None or item.get("deleted_at"):
+        raise NotFound("agent not found", reason=Reason.AGENT_DELETED)
+    agent = Agent.from_item(item)
+    line, tenant = found_settings(run.tenant, chat, found)
+    stack = StackSettings.from_optional(found.get(StackSettings.key_for(run.id)))
+    return agent, Configuration(
+        effective=effective_settings(agent, line, tenant, settings, chat=chat, stack=stack),
+        allowances=found_allowances(run, found),
+    )
+
+
+def person_at(chat: Chat | None) -> NamedMember | None:
+    """Return the only person in a direct chat; None if there is no such person."""
+    if chat is None or chat.kind != "direct":
+        return None
+    people = [member for member in chat.roster if member.kind == "user"]
+    return people[0] if len(people) == 1 else None
+
+
+def profile_audience(user_id: str) -> Audience:
+    """Return the audience of a person's profile: that person alone."""
+    return Audience(open=False, people=(user_id,))
+
+
+def keys_of_person(chat: Chat | None) -> list[Key]:
+    """Return the key of a direct chat's person, if that person is its only reader."""
+    person = person_at(chat)
+    if chat is None or person is None:
+        return []
+    if not may_show(profile_audience(person.id), destination_of(chat)):
+        return []
+    return [User.key_of(chat.tenant, person.id)]
+
+
+def current_seq(run: Run, chat: Chat | None) -> int | None:
+    """Return the seq of the message to answer.
+
+    This is the reply that ended the run's wait in this chat, or else the trigger's message.
+
+    Returns:
+        The seq; None if the run answers no message in this chat, for example after a wait timed
+        out.
+    """
+    if chat is None:
+        return None
+    if run.resumed is not None and run.resumed.chat_id == chat.id:
+        return run.resumed.seq
+    return run.trigger.seq if chat.id == run.chat_id else None

@@ -1,0 +1,215 @@
+"""The section of a prompt: its input, its text, its exact size, and how it is shortened."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from skein.interface.budget import Frame, shortened
+from skein.interface.names import Names
+from skein.interface.reading import Reading
+from skein.interface.timeline import EntryContext
+from skein.models.chats.chat import Chat
+from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
+from skein.models.runs.completion import ToolSpec
+from skein.models.runs.provenance import EntryProvenance
+from skein.models.runs.run import PromptMark, Run
+from skein.ports import TokenCounter
+
+SEPARATOR = "\n\n"
+LIST_SHARE = 5  # a list takes at most a fifth of the prompt's tokens
+SUMMARY_SHARE = 3  # a summary takes at most a third of the history's limit
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """The reply mode and history format of an agent in a chat."""
+
+    reply_mode: ReplyMode
+    history_format: HistoryFormat
+
+    @classmethod
+    def of(cls, agent: Agent, chat: Chat | None) -> "Manner":
+        """Return an agent's manner, with defaults that depend on the kind of chat.
+
+        The defaults are text and roles in a direct chat, and tools and a timeline in a group.
+        Without a chat there are no readers and no history, so the manner is always tools and a
+        timeline.
+        """
+        if chat is None:
+            return cls(reply_mode="tools", history_format="timeline")
+        direct = chat.kind == "direct"
+        return cls(
+            reply_mode=agent.reply_mode or ("text" if direct else "tools"),
+            history_format=agent.history_format or ("roles" if direct else "timeline"),
+        )
+
+
+def speaks_in_text(reading: Reading) -> bool:
+    """Return whether the text of the model's answer is posted in the active chat."""
+    return Manner.of(reading.agent, reading.chat).reply_mode == "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionInput:
+    """The data and the limits that the sections of one prompt are made from.
+
+    Attributes:
+        run: The run, with its trigger.
+        manner: How the agent answers, and how the prompt shows the history.
+        names: The names of members in the prompt.
+        context: How the entries of the history are rendered.
+        tools: The arguments of each offered tool.
+        tokens_left: The tokens for all sections together.
+        counter: The tokenizer of the agent's model.
+        shown: The messages of the history by seq, oldest first.
+    """
+
+    run: Run
+    reading: Reading
+    manner: Manner
+    names: Names
+    context: EntryContext
+    tools: Mapping[str, Collection[str]]
+    tokens_left: int
+    counter: TokenCounter
+    shown: Sequence[int] = ()
+
+    @property
+    def roles(self) -> bool:
+        """Whether the history is a list of messages with roles."""
+        return self.manner.history_format == "roles"
+
+    @property
+    def list_limit(self) -> int:
+        """The token limit of a section that lists items."""
+        return self.tokens_left // LIST_SHARE
+
+    @property
+    def summary_limit(self) -> int:
+        """The token limit of a summary."""
+        return self.reading.config.effective.max_context_tokens // SUMMARY_SHARE
+
+    def offers(self, tool: str) -> bool:
+        """Return whether the model is offered a tool."""
+        return tool in self.tools
+
+    def takes(self, argument: str) -> bool:
+        """Return whether a tool takes an argument."""
+        return any(argument in arguments for arguments in self.tools.values())
+
+
+def arguments_of(tools: Sequence[ToolSpec]) -> dict[str, tuple[str, ...]]:
+    """Return the arguments of tools, by the tool's name."""
+    return {
+        tool.name: tuple(cast("Mapping[str, object]", tool.parameters.get("properties", {})))
+        for tool in tools
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One titled part of a prompt.
+
+    Attributes:
+        name: The name in capitals, as in the text.
+        text: The whole section, including its name.
+        tokens: The exact size, including the blank line after the section.
+        shorter: Renders the section again in at most so many tokens, or in as few as possible.
+        marks: Marks on the run about how the section came about, for operators.
+        entries: Where the entries of the section come from, for operators.
+    """
+
+    name: str
+    text: str
+    tokens: int
+    shorter: Callable[[int], "Section"] | None = field(default=None, compare=False)
+    marks: tuple[PromptMark, ...] = ()
+    entries: tuple[EntryProvenance, ...] = ()
+
+    def within(self, tokens: int) -> "Section":
+        """Return the section in at most `tokens` tokens, or in as few as possible."""
+        if self.tokens <= tokens or self.shorter is None:
+            return self
+        return self.shorter(tokens)
+
+
+def prose(name: str, body: str, counter: TokenCounter) -> Section:
+    """Make a section that is never shortened."""
+    text = f"{name}:\n{body}"
+    return Section(name, text, counter.count(text + SEPARATOR))
+
+
+def one_line(name: str, fact: str, counter: TokenCounter) -> Section:
+    """Make a section of one line, which is never shortened."""
+    text = f"{name}: {fact}"
+    return Section(name, text, counter.count(text + SEPARATOR))
+
+
+def around(
+    name: str,
+    text: str,
+    frame: Frame,
+    counter: TokenCounter,
+    *,
+    least: int = 0,
+    gap: str = " ",
+) -> Section:
+    """Make a section around one long text, which is cut when there is no room.
+
+    Args:
+        text: The text that may be cut.
+        frame: Renders the whole section around the text.
+        least: The tokens that the section keeps when it is shortened.
+        gap: What separates the mark of a cut from the text.
+    """
+
+    def ended(shown: str) -> str:
+        return frame(shown) + SEPARATOR
+
+    def shorter(tokens: int) -> Section:
+        shown = shortened(text, ended, max(tokens, least), counter, gap=gap)
+        return Section(name, frame(shown), counter.count(ended(shown)), shorter)
+
+    return Section(name, frame(text), counter.count(ended(text)), shorter)
+
+
+def listing(name: str, lines: Sequence[str], limit: int, counter: TokenCounter) -> Section:
+    """Make a section of as many lines as fit.
+
+    A last line states the number of lines that were left out.
+
+    Each line is counted separately, so that the counts of unchanged lines can be cached. The sum is
+    exact: no token spans the end of a line, because the next line begins with spaces.
+
+    Args:
+        lines: The lines without line breaks, most important first.
+    """
+
+    def shorter(tokens: int) -> Section:
+        return listing(name, lines, tokens, counter)
+
+    shown: list[str] = [f"{name}:"]
+    size = counter.count(f"{name}:\n")
+    reserve = counter.count(_more(len(lines)) + SEPARATOR)
+    for position, line in enumerate(lines):
+        last = position == len(lines) - 1
+        needed = counter.count(line + (SEPARATOR if last else "\n"))
+        if size + needed + (0 if last else reserve) > limit:
+            more = _more(len(lines) - position)
+            shown.append(more)
+            size += counter.count(more + SEPARATOR)
+            break
+        shown.append(line)
+        size += needed
+    return Section(name, "\n".join(shown), size, shorter)
+
+
+def _more(missing: int) -> str:
+    return f"  - and {missing} more"
+
+
+def closing(section: Section, counter: TokenCounter) -> Section:
+    """Return the section without its trailing blank line, as the last one of a message."""
+    last = section.text.rsplit("\n", 1)[-1]
+    surplus = counter.count(last + SEPARATOR) - counter.count(last)
+    return replace(section, tokens=section.tokens - surplus)

@@ -1,0 +1,174 @@
+"""The entries of a history, as lines of a timeline or as turns.
+
+A person's text cannot leave its own entry (docs/security.md, "Entries of a prompt"). In a timeline,
+texts are JSON strings without any line break, names are plain, and nothing else in a line comes
+from a person. As roles, further lines of a message stand behind a bar.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from skein.interface.names import Names, shown_origin
+from skein.models.chats.chat import Message
+from skein.models.common.audience import Audience
+from skein.models.runs.trigger import Resume
+from skein.services.common.quoting import (
+    bracket_lines_behind_bars,
+    further_lines_behind_bars,
+    quoted,
+)
+
+TRIGGER_LABEL = "\u2190 TRIGGER"
+RESUME_LABEL = "\u2190 RESUME"
+NOT_DELIVERED = {"all": "[not delivered] ", "part": "[delivered only in part] "}
+MESSAGE_DELETED = "[message deleted]"
+MINUTES_PER_HOUR, HOURS_PER_DAY = 60, 24
+SHOWN_HOURS = 48  # older content shows its age in days
+UTC = ZoneInfo("UTC")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryContext:
+    """How the entries of one history are rendered.
+
+    Attributes:
+        names: The names of the members, and the agent that reads the history.
+        destination: The readers of the active chat, who decide whether an origin may be shown.
+        seen_seq: The SEEN watermark of the agent in the chat.
+        trigger_seq: The seq of the trigger's message; None if it is not in this chat.
+        resumed: How the run's newest wait in this chat ended.
+        referred: The messages that something else in the prompt refers to by number.
+    """
+
+    names: Names
+    destination: Audience
+    zone: ZoneInfo = UTC
+    seen_seq: int = 0
+    trigger_seq: int | None = None
+    resumed: Resume | None = None
+    referred: Collection[int] = ()
+
+
+def day_line(moment: datetime, zone: ZoneInfo) -> str:
+    """Return the line that begins a day in a timeline: `  -- 2026-02-18 --`."""
+    return f"  -- {moment.astimezone(zone):%Y-%m-%d} --"
+
+
+def dated(
+    entries: Iterable[tuple[datetime, str]], zone: ZoneInfo, *, end: str = ""
+) -> Iterator[str]:
+    """Yield the lines of entries, with a line before the entries of each day.
+
+    Args:
+        entries: The time of each entry, and its line.
+        end: The end of the lines of days.
+    """
+    day = ""
+    for moment, line in entries:
+        begun, day = day, day_line(moment, zone)
+        if day != begun:
+            yield f"{day}{end}"
+        yield line
+
+
+def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
+    """Render a message as one line of the timeline.
+
+    Args:
+        text: The text to show, which the budget may have cut.
+        context: How the entries of the history are rendered.
+    """
+    own, resumed = message.sender.ref == context.names.agent, context.resumed
+    details = [f"reply to msg:{message.reply_to}"] if message.reply_to is not None else []
+    if own and message.expects_reply:
+        details.append("waited for a reply")
+    reply = f" ({', '.join(details)})" if details else ""
+    at = message.created_at.astimezone(context.zone)
+    seen = "[SEEN]" if own or message.seq <= context.seen_seq else "[NEW]"
+    content = f"{_kind(message)}{_delivery_and_origin(message, context)}{quoted(text)}"
+    if message.kind == "deleted":
+        content = MESSAGE_DELETED
+    line = (
+        f"[msg:{message.seq} {at:%H:%M}] {context.names[message.sender]}{reply}: "
+        f"{content}{attached(message)} {seen}"
+    )
+    if message.seq == context.trigger_seq:
+        line += f" {TRIGGER_LABEL}"
+    if resumed is not None and resumed.seq == message.seq:
+        line += f" {RESUME_LABEL}"
+    if resumed is not None and resumed.status == "timeout" and resumed.asked_seq == message.seq:
+        line += f" {RESUME_LABEL} (timeout)"
+    return f"  {line}"
+
+
+def turn_text(message: Message, text: str, context: EntryContext) -> str:
+    """Render a message as a turn of its own, for a history as roles.
+
+    A turn of another member names the sender in brackets, which the name cannot close. A message
+    that the prompt refers to also has its number and time there. Further lines of the message stand
+    behind a bar, so that no line can imitate another entry.
+
+    The agent's own text stays unchanged, because the agent would imitate any marks in it. Only
+    lines that begin with a bracket, as entries and notes do, stand behind a bar. A note states the
+    origin of a message that was requested in another chat, the number of a message that the prompt
+    refers to, and a message that was not delivered.
+    """
+    own = message.sender.ref == context.names.agent
+    lines = bracket_lines_behind_bars(text) if own else further_lines_behind_bars(text)
+    media = attached(message).removeprefix(" ")
+    words = _kind(message) + " ".join(part for part in (lines, media) if part)
+    if message.kind == "deleted":
+        words = MESSAGE_DELETED
+    at = message.created_at.astimezone(context.zone)
+    number = f"msg:{message.seq} {at:%Y-%m-%d %H:%M %Z}"
+    details = [number] if message.seq in context.referred else []
+    if message.reply_to is not None and message.reply_to in context.referred:
+        details.append(f"reply to msg:{message.reply_to}")
+    if own:
+        marks = f"[{', '.join(details)}] " if details else ""
+        return f"{marks}{_delivery_and_origin(message, context)}{words}"
+    kind = "human" if message.sender.kind == "user" else "agent"
+    return f"[{', '.join([f'{context.names[message.sender]} ({kind})', *details])}] {words}"
+
+
+def origin_of(message: Message, context: EntryContext) -> str:
+    """Return a note on the origin of the agent's message, if showable; else ''."""
+    origin = shown_origin(message, context.names.agent, context.destination)
+    if origin is None:
+        return ""
+    asker = context.names.stored(origin.asker, origin.asked_by)
+    return f"[sent because {asker} asked {quoted(origin.text)} in {quoted(origin.chat_title)}] "
+
+
+def _delivery_and_origin(message: Message, context: EntryContext) -> str:
+    """Return the notes before the text of the agent's own message: its delivery and its origin."""
+    return f"{delivery_of(message, context)}{origin_of(message, context)}"
+
+
+def delivery_of(message: Message, context: EntryContext) -> str:
+    """Return a note on the agent's message if its SMS did not reach the person; else ''."""
+    own = message.sender.ref == context.names.agent
+    return NOT_DELIVERED[message.not_delivered] if own and message.not_delivered else ""
+
+
+def attached(message: Message) -> str:
+    """Return a note for each media attachment of a message."""
+    return "".join(f" [attached: {quoted(media.content_type)}]" for media in message.media)
+
+
+def _kind(message: Message) -> str:
+    """Return the kind of a keyword or notice in brackets; '' for a text."""
+    return "" if message.kind == "text" else f"[{message.kind}] "
+
+
+def ago(span: timedelta) -> str:
+    """Format how long ago something was: in minutes, hours (up to 47) or days."""
+    minutes = int(span.total_seconds()) // 60
+    if minutes < 1:
+        return "just now"
+    if minutes < MINUTES_PER_HOUR:
+        return f"{minutes} min ago"
+    hours = minutes // MINUTES_PER_HOUR
+    return f"{hours} h ago" if hours < SHOWN_HOURS else f"{hours // HOURS_PER_DAY} days ago"

@@ -1,0 +1,165 @@
+"""The base of tools: typed functions from which short JSON schemas are generated."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic_core import ErrorDetails
+
+from skein.errors import Correctable, Failed, Invalid, Rejected, TooLarge, Unprocessable
+from skein.interface.arguments import MAY_BE_EMPTY, NOT_SHOWN
+from skein.models.runs.completion import ToolSpec, is_strict
+from skein.models.runs.tool_arguments import json_object
+from skein.services.common.quoting import quoted
+
+MAX_REASON = 300  # characters of the error for one argument
+MAX_LOCATION = 60  # characters of an argument's name in an error
+MAX_REASONS = 5  # arguments that one error names
+SHOWN = ("type", "enum", "items", "anyOf", "description")  # bounds are checked here, not shown
+NULL = {"type": "null"}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool of an agent: a function, its name, its description and its arguments."""
+
+    name: str
+    description: str
+    arguments: type[BaseModel]
+    function: Callable[..., str]
+
+    @cached_property  # takes a millisecond, and each request to a model has the specs of all tools
+    def spec(self) -> ToolSpec:
+        """The description and schema of the tool, for a model."""
+        return ToolSpec(
+            name=self.name,
+            description=self.description,
+            parameters=schema_for_models(self.arguments.model_json_schema()),
+        )
+
+    def parse(self, arguments: str) -> dict[str, Any]:
+        """Parse and validate the arguments that a model wrote.
+
+        Null counts as not given. So does "", except for arguments marked `MAY_BE_EMPTY`.
+
+        Raises:
+            Correctable: The arguments are not a JSON object, or do not fit the schema.
+        """
+        try:
+            given = json_object(arguments)
+        except ValueError as error:
+            raise Correctable(f"arguments: Invalid JSON: {error}"[:MAX_REASON]) from None
+        known = {name: value for name, value in given.items() if self._is_given(name, value)}
+        try:
+            return dict(self.arguments.model_validate(known))
+        except ValidationError as error:
+            raise Correctable(_reasons(error)) from None
+
+    def _is_given(self, name: str, value: object) -> bool:
+        """Return whether a value counts as given; see `parse`."""
+        if value is None or value == "":
+            field = self.arguments.model_fields.get(name)
+            return value == "" and field is not None and MAY_BE_EMPTY in field.metadata
+        return True
+
+
+def _reasons(error: ValidationError) -> str:
+    """Describe the invalid arguments in a bounded text that quotes no values."""
+    problems = error.errors(include_url=False, include_input=False)
+    reasons = [
+        f"{_location(problem['loc'])}: {_words(problem)}"[:MAX_REASON]
+        for problem in problems[:MAX_REASONS]
+    ]
+    more = len(problems) - len(reasons)
+    return "; ".join([*reasons, *([f"and {more} more"] if more else [])])
+
+
+def _location(location: tuple[str | int, ...]) -> str:
+    """Return the path of an argument, with an invented name quoted and cut."""
+    name = str(location[0]) if location else "arguments"
+    if not name.isidentifier() or len(name) > MAX_LOCATION:
+        name = quoted(name[:MAX_LOCATION])
+    return ".".join([name, *(str(part) for part in location[1:] if isinstance(part, int))])
+
+
+def _words(problem: ErrorDetails) -> str:
+    if problem["type"] == "string_too_long":
+        return f"at most {problem['ctx']['max_length']:,} characters"
+    return problem["msg"]
+
+
+class _Arguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+def tool(function: Callable[..., str]) -> Tool:
+    """Make a tool of a function whose first parameter is the `ToolContext`.
+
+    The other parameters become the tool's arguments, with the descriptions of their `Annotated`
+    fields. The first paragraph of the docstring is the tool's description for the model.
+    """
+    _, *parameters = inspect.signature(function).parameters.values()
+    fields: dict[str, Any] = {
+        parameter.name: (
+            parameter.annotation,
+            ... if parameter.default is parameter.empty else parameter.default,
+        )
+        for parameter in parameters
+    }
+    name = function.__name__
+    model = create_model(name, __base__=_Arguments, **fields)
+    summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
+    return Tool(name, " ".join(summary.split()), model, function)
+
+
+def schema_for_models(schema: dict[str, Any]) -> dict[str, Any]:
+    """Shorten the JSON schema of a tool's arguments, because models pay for each token of it.
+
+    A model may leave optional arguments out. Bounds and defaults are not shown: `Tool.parse` checks
+    them. Arguments of a type marked `NOT_SHOWN` are accepted but not shown. If all shown arguments
+    are required, additional ones are forbidden, so that providers accept the schema in strict mode
+    (https://platform.openai.com/docs/guides/structured-outputs).
+    """
+    parts: dict[str, Any] = schema.get("properties", {})
+    properties = {name: part for name, part in parts.items() if NOT_SHOWN not in part}
+    required = [name for name in properties if name in schema.get("required", ())]
+    shown: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _shown(part) for name, part in properties.items()},
+    }
+    if required:
+        shown["required"] = required
+    if is_strict(shown):
+        shown["additionalProperties"] = False
+    return shown
+
+
+def _shown(part: dict[str, Any]) -> dict[str, Any]:
+    """Shorten the schema of one argument; null, which counts as not given, is not shown."""
+    shown = {key: part[key] for key in SHOWN if key in part}
+    if "items" in shown:
+        shown["items"] = _shown(shown["items"])
+    kinds = [_shown(each) for each in shown.pop("anyOf", ()) if each != NULL]
+    if len(kinds) == 1:
+        return kinds[0] | shown
+    return ({"anyOf": kinds} if kinds else {}) | shown
+
+
+@contextmanager
+def refusals_as_tool_errors() -> Iterator[None]:
+    """Convert a service's errors to tool errors, which the model is shown.
+
+    Raises:
+        Correctable: The call may succeed with other arguments.
+        Failed: The call cannot succeed.
+    """
+    try:
+        yield
+    except (Invalid, Unprocessable, TooLarge) as error:
+        raise Correctable(str(error)) from None
+    except Rejected as error:
+        raise Failed(str(error)) from None

@@ -1,0 +1,245 @@
+"""The context of a tool call: its run, its reading, and its services.
+
+The first parameter of each tool is a `ToolContext`. It has everything that a tool may use:
+
+- `call.target(chat_id)` returns the id of the chat that the call names; `call.target(None)` returns
+  the id of the active chat. `own_chat(call, call.target(None))` in `agent/tools/chats.py` reads the
+  active chat with the agent's membership, and `call.service(OwnChats).snapshot` reads all its
+  memberships. Read nothing of the active chat from `call.reading.chat`. That is the chat that the
+  prompt shows, and `enter_chat` does not change it. Use `call.reading` only for who may see or own
+  what the prompt was made from. Do not read `run.active_chat_id` either: `target` also refuses the
+  call if the agent failed to enter the chat it meant.
+- `call.service(Memories)` returns a service by its class.
+- `call.activation.claim` has the run, the agent, and the check that no other worker has the run.
+- `call.activation.add_held` records the audience of content that the tool shows from elsewhere,
+  and whose words it holds; `add_items` does so for items.
+
+The functions below the classes return the owner of an item that a tool makes, and the reach of the
+items that a tool may find or change.
+
+Content may change an item only if the content's audience includes everyone who may be shown the
+item (`may_change` in `models/common/audience.py`). The reach carries the content's audience, and
+each service checks changes against that audience. So in private an agent's tools change no open
+items, and never narrow the audience of an item.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from skein.errors import Correctable, Failed
+from skein.interface.history import History
+from skein.interface.names import Names
+from skein.interface.reading import Reading
+from skein.models.chats.chat import Message
+from skein.models.common.audience import Audience
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import DerivedItem, Owner, Reach, scopes_at
+from skein.models.common.provenance import MANY, NOTHING, Authors, MadeFrom, Span
+from skein.models.runs.run import Run, SentMessage
+from skein.ports import Clock, Services
+from skein.services.runs.claim import Claim
+
+Service = TypeVar("Service")
+
+
+@dataclass(slots=True)
+class Activation:
+    """The state of one activation in progress, as far as tools know it.
+
+    Attributes:
+        claim: The claim as last written, which the cleanup after an error uses, too.
+        sent: The messages that the current step has sent so far.
+        enter_chat_failed: Whether the agent failed to enter a chat in this step, so that the active
+            chat is not the intended one.
+        permit: Whether the activation holds a permit of the concurrency limit.
+        ended: Whether the agent ended the run.
+        over: Whether the run waits or has ended, so that this worker may write nothing more.
+    """
+
+    claim: Claim
+    sent: list[SentMessage] = field(default_factory=list)
+    enter_chat_failed: bool = False
+    permit: bool = False
+    ended: bool = False
+    over: bool = False
+
+    @property
+    def run(self) -> Run:
+        """The run as last written."""
+        return self.claim.run
+
+    def begin_again(self) -> None:
+        """Reset the state of an activation that was dropped."""
+        self.sent.clear()
+        self.enter_chat_failed = self.ended = False
+
+    def add_held(self, audience: Audience, authors: Authors) -> None:
+        """Add content that a tool has shown to the run's held content.
+
+        Args:
+            audience: The people who were present for all of that content.
+            authors: The people whose words it holds, by digest.
+        """
+        if self.run.held is not None:
+            self.claim = self.claim.with_run(held=self.run.held.with_shown(audience, authors))
+
+    def add_items(self, items: Iterable[DerivedItem | None]) -> None:
+        """Add items that a tool has shown, each with its audience, to the held content."""
+        for item in items:
+            if item is not None:
+                self.add_held(item.audience, item.authors)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """The context of one tool call.
+
+    Attributes:
+        effect: The id of this call, which is the same in each retry.
+        activation: The activation.
+        reading: The reading that the prompt was made from.
+        services: The services, by class; see `service`.
+        names: Returns the names of people and agents in the prompt.
+        clock: The clock.
+        may_wait: Whether this call may make the run wait. Calls before the last question may not,
+            because the step has more to do.
+    """
+
+    effect: str
+    activation: Activation
+    reading: Reading
+    services: Services
+    names: Callable[[], Names]
+    clock: Clock
+    may_wait: bool = True
+
+    def service(self, kind: type[Service]) -> Service:
+        """Return a service by its class, such as `Memories`."""
+        return self.services.get(kind)
+
+    def target(self, chat_id: str | None) -> str:
+        """Return the chat that a call names, or else the active chat.
+
+        Raises:
+            Correctable: No chat is active, or the agent could not enter the intended chat.
+        """
+        if chat_id is not None:
+            return chat_id
+        if self.activation.enter_chat_failed:
+            raise Correctable("enter_chat failed, so nothing was done in the previous chat")
+        active = self.activation.run.active_chat_id
+        if active is None:
+            raise Correctable("no chat is active: give a chat_id, or enter a chat first")
+        return active
+
+
+def content_of(call: ToolContext) -> Audience:
+    """Return the audience of everything that this activation was shown, tool results included.
+
+    It is the audience by which posts are allowed, so that a memory, a goal or a document is for no
+    more people than a message made from the same content.
+    """
+    held = call.activation.run.held
+    return held.audience if held is not None else call.reading.audience
+
+
+def own_scope(call: ToolContext) -> str | None:
+    """Return the scope of items that are made now.
+
+    Raises:
+        Failed: The content is private, and there is no scope for private content here.
+    """
+    scope = call.reading.scope
+    if scope is None and not content_of(call).open:
+        raise Failed("this run has private content and no chat, so it cannot store anything")
+    return scope
+
+
+def authors_of(call: ToolContext) -> Authors:
+    """Return the people whose words this activation was shown, tool results included."""
+    held = call.activation.run.held
+    return held.authors if held is not None else MANY
+
+
+def words_of(messages: Iterable[Message]) -> Authors:
+    """Return the people who wrote some messages, by digest."""
+    return Authors.in_digests(message.sender.person_id for message in messages)
+
+
+def material_of(call: ToolContext, *items: str) -> MadeFrom:
+    """Return the material of what is made now: the messages that the run answers.
+
+    A run that answers none works with what its prompt shows of the active chat.
+
+    Args:
+        items: The ids of the items that the call names.
+    """
+    run, reading, trigger = call.activation.run, call.reading, call.activation.run.trigger
+    made = trigger.plan.made_from if trigger.plan is not None else NOTHING
+    if run.chat_id is not None and trigger.seq is not None:
+        first = trigger.from_seq or trigger.seq
+        made = made.joined(_messages(reading, run.chat_id, first, trigger.seq, trigger.by))
+    if run.resumed is not None and run.resumed.seq is not None:
+        answer = run.resumed.seq
+        made = made.joined(_messages(reading, run.resumed.chat_id, answer, answer))
+    shown = reading.of(History).messages
+    if made.nothing and reading.chat is not None and shown:
+        made = _messages(reading, reading.chat.id, shown[0].seq, shown[-1].seq)
+    return made.naming(items)
+
+
+def _messages(
+    reading: Reading, chat_id: str, first: int, last: int, by: MemberRef | None = None
+) -> MadeFrom:
+    """Return the provenance of a span of messages, as far as the reading knows who wrote them."""
+    here = reading.chat is not None and reading.chat.id == chat_id
+    messages = reading.of(History).messages
+    shown = {message.seq: message.sender.ref for message in messages if here}
+    if by is not None:
+        shown.setdefault(last, by)
+    asked = range(first, last + 1)
+    writers = Authors.of(shown[seq].person_id for seq in asked if seq in shown)
+    span = Span(chat_id=chat_id, first_seq=first, last_seq=last)
+    known = all(seq in shown for seq in asked)
+    return MadeFrom(spans=(span,), writers=writers if known else MANY)
+
+
+def readers_of(call: ToolContext) -> Audience:
+    """Return the readers of the chat; without a chat, the audience of the trigger."""
+    reading = call.reading
+    return reading.destination if reading.chat is not None else content_of(call)
+
+
+def owner_at(call: ToolContext, *items: str) -> Owner:
+    """Return the owner of items that are made now, with the provenance of the content.
+
+    Args:
+        items: The ids of the items that the call names.
+
+    Raises:
+        Failed: There is no scope for the items; see `own_scope`.
+    """
+    run, reading = call.activation.run, call.reading
+    return Owner(
+        tenant=run.tenant,
+        agent_id=run.agent_id,
+        scope=own_scope(call),
+        audience=content_of(call),
+        authors=authors_of(call),
+        made_from=material_of(call, *items),
+        source_chat_id=reading.chat.id if reading.chat else None,
+        source_run_id=run.id,
+    )
+
+
+def reach_at(call: ToolContext) -> Reach:
+    """Return the reach of the activation: open items, and those of its own scope."""
+    reading = call.reading
+    return Reach(
+        tenant=call.activation.run.tenant,
+        agent_id=call.activation.run.agent_id,
+        scopes=scopes_at(reading.scope),
+        readers=readers_of(call),
+        content=content_of(call),
+    )

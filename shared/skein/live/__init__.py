@@ -1,0 +1,13 @@
+"""Connect people to the live channel, and push frames to them."""
+
+__all__ = [
+    "answer_streams",
+    "api",
+    "changes",
+    "client_frames",
+    "connections",
+    "models",
+    "pushes",
+    "reading",
+    "tickets",
+]

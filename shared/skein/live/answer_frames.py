@@ -1,0 +1,165 @@
+"""Frames of a streamed answer: who may be sent one now, and what each connection still lacks."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from skein.errors import ConnectionGone, SkeinError
+from skein.live.api import DeltaFrame, RetractFrame, RunAgent
+from skein.live.models.connection import OpenConnection, PersonConnections
+from skein.live.pushes import text_of
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience
+from skein.models.runs.run import Run
+from skein.ports import Clock, Metrics, ParallelMap, Sockets, Table
+from skein.services.runs.claim import Claim
+from skein.services.runs.disclosure import made_for_all
+
+logger = logging.getLogger(__name__)
+
+
+class AnswerListeners(NamedTuple):
+    """The chat and the agent of a frame, and the connections that may be sent it now."""
+
+    chat_id: str
+    agent: RunAgent
+    connections: tuple[OpenConnection, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerFinder:
+    """Finder of those who may be sent a frame of an activation's answer.
+
+    Args:
+        readers: The readers for whom the activation was made.
+        connected_ids: The ids of the readers who were connected.
+    """
+
+    table: Table
+    clock: Clock
+    claim: Claim
+    readers: Audience
+    connected_ids: tuple[str, ...]
+
+    def find(self, *, with_words: bool) -> AnswerListeners | None:
+        """Return who may be sent a frame now, in one read.
+
+        Args:
+            with_words: Whether the frame has words, or voids words.
+
+        Returns:
+            The listeners; None if the chat is gone, the agent has left it, another worker has
+            the run, or the words will not be posted.
+
+        Raises:
+            Transient: The table is out of reach.
+        """
+        claimed = self.claim.run
+        chat_key = Chat.key_of(claimed.tenant, claimed.own_chat_id or "")
+        people = {
+            PersonConnections.key_of(claimed.tenant, each): each for each in self.connected_ids
+        }
+        found = self.table.get_many([chat_key, claimed.key, *people])
+        if chat_key not in found:
+            return None
+        chat = Chat.from_item(found[chat_key])
+        agent = next((each for each in chat.roster if each.ref == self.claim.agent), None)
+        run = Run.from_item(found[claimed.key]) if claimed.key in found else None
+        if agent is None or (with_words and not self._may_post(run, chat)):
+            return None
+        if run is not None and run.fence != claimed.fence:
+            return None  # another worker has retracted the words
+        now = self.clock.now()
+        members = set(chat.person_ids)
+        return AnswerListeners(
+            chat.id,
+            RunAgent(id=agent.id, name=agent.name),
+            tuple(
+                connection
+                for key, person in people.items()
+                if person in members and key in found
+                for connection in PersonConnections.from_item(found[key]).open_at(now)
+            ),
+        )
+
+    def _may_post(self, run: Run | None, chat: Chat) -> bool:
+        """Return whether this worker still has the run, and may post its answer in the chat."""
+        return (
+            run is not None
+            and run.status == "running"
+            and run.fence == self.claim.run.fence
+            and chat.discarded_at is None
+            and made_for_all(self.readers, chat)
+        )
+
+
+class _Sent(NamedTuple):
+    """The words that a connection has been sent, and the number of the last frame."""
+
+    text: str = ""
+    n: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerFrames:
+    """Sender of what each connection still lacks of an answer's words.
+
+    Its state is used by one task at a time.
+
+    Args:
+        sockets: Returns the open connections.
+        parallel_map: Sends to several connections at once.
+        after_earlier: Whether an earlier attempt may have sent words, which are retracted first.
+    """
+
+    sockets: Callable[[], Sockets]
+    parallel_map: ParallelMap
+    metrics: Metrics
+    after_earlier: bool
+    _sent: dict[str, _Sent] = field(default_factory=dict)  # by connection
+    _lost: set[str] = field(default_factory=set)  # connections that may have missed words
+
+    def send(self, listeners: AnswerListeners, words: str) -> None:
+        """Bring all connections to these words; "" voids what they have."""
+
+        def push(connection: OpenConnection) -> None:
+            self._push(connection.id, self._frames(listeners, connection.id, words))
+
+        self.parallel_map(push, listeners.connections)
+
+    def _frames(
+        self, listeners: AnswerListeners, connection_id: str, words: str
+    ) -> list[DeltaFrame | RetractFrame]:
+        """Return the frames that a connection lacks, and remember them as sent."""
+        frames: list[DeltaFrame | RetractFrame] = []
+        sent = self._sent.get(connection_id)
+        if self.after_earlier if sent is None else not words.startswith(sent.text):
+            frames.append(RetractFrame(chat_id=listeners.chat_id, agent=listeners.agent))
+            sent = None
+        text, n = sent or _Sent()
+        new = words[len(text) :]
+        if new and connection_id not in self._lost:
+            text, n = words, n + 1
+            frames.append(
+                DeltaFrame(chat_id=listeners.chat_id, agent=listeners.agent, n=n, text=new)
+            )
+        self._sent[connection_id] = _Sent(text, n)
+        return frames
+
+    def _push(self, connection_id: str, frames: list[DeltaFrame | RetractFrame]) -> None:
+        """Push frames over a connection; after a failure, it gets no more words."""
+        if not frames:
+            return
+        sockets = self.sockets()
+        try:
+            for frame in frames:
+                sockets.push(connection_id, text_of(frame))
+        except ConnectionGone:
+            self._lost.add(connection_id)
+        except SkeinError:
+            logger.warning("failed to push words", exc_info=True)
+            self._lost.add(connection_id)
+            self.metrics.count("FramesLost", len(frames))
+        else:
+            self.metrics.count("FramesPushed", len(frames))

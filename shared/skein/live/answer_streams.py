@@ -1,0 +1,222 @@
+"""Answer streams: send the words of an answer to its readers while the model writes them.
+
+The words are sent in the background, so that they neither delay nor fail the turn. Before each
+frame, the sender reads who may read the chat now, and whether the worker still has the run. The
+message that follows replaces the words. A `retract` follows if there is no such message.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from skein.models.common.audience import Audience
+from skein.ports import Background, Clock, Metrics, ParallelMap, Sockets, Table
+from skein.services.runs.claim import Claim
+
+if TYPE_CHECKING:  # only for somebody who listens
+    from skein.live.answer_frames import AnswerFrames, ListenerFinder
+
+PAUSE = timedelta(milliseconds=250)  # between the frames of an answer
+MAX_FAILURES = 5  # after which a stream is given up
+RETRACT_SECONDS = 1.0  # that the end of a turn waits for a retract
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerStreams:
+    """Sender of answers while the model writes them.
+
+    Args:
+        table: The table, from which each frame reads who may read the chat.
+        sockets: Returns the open connections.
+        background: Sends the frames.
+        parallel_map: Sends to several connections at once.
+    """
+
+    table: Table
+    clock: Clock
+    sockets: Callable[[], Sockets]
+    background: Background
+    parallel_map: ParallelMap
+    metrics: Metrics
+
+    def open(
+        self,
+        claim: Claim,
+        readers: Audience,
+        people: Sequence[str],
+        *,
+        start_of: Callable[[str], str],
+    ) -> "AnswerStream":
+        """Open the stream of an activation's answer in the run's own chat.
+
+        If an earlier attempt of the run may have sent words, they are retracted.
+
+        Args:
+            readers: The readers for whom the activation was made.
+            people: The ids of the readers who are connected.
+            start_of: Returns the start of an unfinished text that is certain to be posted.
+        """
+        from skein.live.answer_frames import AnswerFrames, ListenerFinder
+
+        has_earlier = claim.run.attempts > 1 or claim.run.deferrals > 0
+        stream = AnswerStream(
+            self,
+            ListenerFinder(
+                table=self.table,
+                clock=self.clock,
+                claim=claim,
+                readers=readers,
+                connected_ids=tuple(people),
+            ),
+            AnswerFrames(
+                sockets=self.sockets,
+                parallel_map=self.parallel_map,
+                metrics=self.metrics,
+                after_earlier=has_earlier,
+            ),
+            start_of,
+            shown=None if has_earlier else "",
+        )
+        stream.retract()
+        return stream
+
+    def finish(self) -> None:
+        """Wait, for a second at most, until the last frames of a turn are sent.
+
+        A container stops between invocations, and would send these frames much later.
+        """
+        self.background.finish(RETRACT_SECONDS)
+
+
+class AnswerStream:
+    """The stream of one activation's answer; see `AnswerStreams.open`.
+
+    The turn says what the model has written so far. One task at a time, in the background, sends
+    the certain start of that, waits for the pause, and sends again if there is more.
+    """
+
+    def __init__(
+        self,
+        streams: AnswerStreams,
+        listeners: "ListenerFinder",
+        frames: "AnswerFrames",
+        start_of: Callable[[str], str],
+        *,
+        shown: str | None,
+    ) -> None:
+        self._streams = streams
+        self._listeners = listeners
+        self._frames = frames
+        self._start_of = start_of
+        self._lock = Lock()
+        self._text = ""  # of the model so far; "" retracts the words that were sent
+        self._shown = shown  # the words that were sent; None: unknown
+        self._stopped = False  # the answer is complete: no more words, but a retract
+        self._posted = False  # the message replaces the words: no retract either
+        self._waiting = False  # a task waits for the pause
+        self._next_at = streams.clock.now()
+        self._failures = 0  # in a row
+
+    def show(self, text: str) -> None:
+        """Send the words of an answer that are new and certain, at most 4 times a second.
+
+        Args:
+            text: The whole text of the model so far.
+        """
+        with self._lock:
+            if self._stopped or self._failures >= MAX_FAILURES:
+                return
+            self._text = text
+        self._send_later()
+
+    def retract(self) -> None:
+        """Void the words that this attempt or an earlier one has sent; others may follow."""
+        with self._lock:
+            self._text = ""
+            if self._shown == "":
+                return
+            self._next_at = self._streams.clock.now()
+            self._waiting = False  # the task that waits is too late
+        self._send_later()
+
+    def stop(self, final: str | None) -> None:
+        """Send no more words: the answer is complete.
+
+        Args:
+            final: The message that will be posted; None if there is none.
+        """
+        with self._lock:
+            self._stopped = True
+            keeps = final is not None and final.startswith(self._shown or "")
+        if not keeps:
+            self.retract()
+
+    def posted(self) -> None:
+        """Keep the words that were sent, because the message that replaces them is posted."""
+        with self._lock:
+            self._stopped = self._posted = True
+
+    def close(self) -> None:
+        """End the stream and, without a posted message, retract its words (idempotent)."""
+        if not self._posted:
+            self.stop(None)
+
+    def _send_later(self) -> None:
+        """Send when the pause after the last frame is over."""
+        with self._lock:
+            if self._waiting:
+                return
+            self._waiting = True
+            seconds = (self._next_at - self._streams.clock.now()).total_seconds()
+        if not self._streams.background.later(max(seconds, 0), self._send):
+            with self._lock:
+                self._waiting = False
+            logger.warning("too many answers are streamed at once")
+            self._streams.metrics.count("StreamsFailed")
+
+    def _send(self) -> None:
+        """Send the new words; send again if there are more, or after a failure."""
+        with self._lock:
+            self._waiting = False
+            text = self._text
+            if self._posted or (self._stopped and text):
+                return
+        try:
+            self._send_start(text)
+        except Exception:
+            logger.exception("failed to stream an answer")
+            self._streams.metrics.count("StreamsFailed")
+            with self._lock:
+                self._failures += 1
+                self._next_at = self._streams.clock.now() + PAUSE
+                again = self._failures < MAX_FAILURES
+        else:
+            with self._lock:
+                self._failures = 0
+                again = self._text != text
+        if again:
+            self._send_later()
+
+    def _send_start(self, text: str) -> None:
+        """Send the certain start of a text, or with "" a retract, unless that was sent."""
+        words = self._start_of(text) if text else ""
+        if words == self._shown or (text and not words):
+            return
+        listeners = self._listeners.find(with_words=words != "")
+        if listeners is None:
+            if words:
+                self.stop(None)  # the answer will not be posted
+            return
+        with self._lock:
+            if words and self._stopped:
+                return
+            self._shown = words
+            self._next_at = self._streams.clock.now() + PAUSE
+        self._frames.send(listeners, words)
+        if words and self._posted:  # the words may have come after the message
+            self._frames.send(listeners, "")

@@ -1,0 +1,86 @@
+"""Frames from clients: ping and typing."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from skein.errors import ConditionFailed
+from skein.live.api import (
+    MAX_CLIENT_FRAME_BYTES,
+    ClientFrame,
+    Ping,
+    PongFrame,
+    Typing,
+)
+from skein.live.connections import LiveConnections
+from skein.live.models.connection import Connection
+from skein.models.chats.chat import Membership
+from skein.models.common.base import MemberRef, rfc3339
+from skein.models.common.storage import Absent, Below, Exists, Update, all_of, any_of
+from skein.models.outbox.jobs import LiveEvent, PushJob
+from skein.ports import Clock, Table
+from skein.services.outbox.dispatch import Dispatch
+
+TYPING_PAUSE = timedelta(seconds=3)
+
+_FRAMES: TypeAdapter[Any] = TypeAdapter(ClientFrame)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFrames:
+    """Receiver of the frames that clients send.
+
+    Args:
+        connections: Finds the person of a connection, answers a ping, and closes connections.
+    """
+
+    table: Table
+    clock: Clock
+    connections: LiveConnections
+    dispatch: Dispatch
+
+    def receive(self, connection_id: str, text: str) -> None:
+        """Handle a frame; a frame that no client should send closes the connection.
+
+        Raises:
+            Transient: The table is out of reach; the frame is lost.
+        """
+        connection = self.connections.find(connection_id)
+        if connection is None:
+            self.connections.close(connection_id, "expired")
+            return
+        if len(text.encode(errors="surrogatepass")) > MAX_CLIENT_FRAME_BYTES:
+            self.connections.close(connection_id, "frame_too_large")
+            return
+        try:
+            frame: Ping | Typing = _FRAMES.validate_json(text.encode(errors="surrogatepass"))
+        except ValidationError:
+            self.connections.close(connection_id, "bad_frame")
+            return
+        if isinstance(frame, Ping):
+            self.connections.answer(connection_id, PongFrame())
+        else:
+            self._typing(connection, frame.chat_id)
+
+    def _typing(self, connection: Connection, chat_id: str) -> None:
+        """Tell the other members that a person types, at most every 3 seconds per connection."""
+        person = MemberRef(kind="user", id=connection.user_id)
+        item = self.table.get(Membership.key_of(connection.tenant, chat_id, person))
+        if item is None or not Membership.from_item(item).active:
+            return
+        now = self.clock.now()
+        pause_over = any_of(Absent("typed_at"), Below("typed_at", rfc3339(now - TYPING_PAUSE)))
+        try:
+            self.table.write(
+                Update(
+                    connection.key,
+                    set={"typed_at": rfc3339(now)},
+                    condition=all_of(Exists(), pause_over),
+                )
+            )
+        except ConditionFailed:
+            return
+        event = LiveEvent(type="typing", member=person)
+        self.dispatch.send([PushJob(tenant=connection.tenant, chat_id=chat_id, events=(event,))])

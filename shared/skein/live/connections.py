@@ -1,0 +1,141 @@
+"""Connections to the live channel: opening, finding and closing them."""
+
+import logging
+from contextlib import suppress
+from dataclasses import dataclass
+
+from skein.errors import ConditionFailed, ConnectionGone, Transient, Unauthenticated
+from skein.live.api import ClosingCode, ClosingFrame
+from skein.live.models.connection import (
+    CONNECTION_LIFETIME,
+    MAX_CONNECTIONS,
+    Connection,
+    LiveTicket,
+    OpenConnection,
+    PersonConnections,
+)
+from skein.models.api.base import Resource
+from skein.models.common.storage import Delete, Exists, Item, Put, gone
+from skein.ports import Clock, Sockets, Table
+from skein.services.common.optimistic import optimistic
+
+REFUSED = "the ticket is unknown, used or expired"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveConnections:
+    """Connections of the live channel."""
+
+    table: Table
+    clock: Clock
+    sockets: Sockets
+
+    def connect(self, ticket: str, connection_id: str) -> Connection:
+        """Open a connection with a ticket, which is then used.
+
+        A person has at most 10 connections: the oldest one is closed for the eleventh.
+
+        Raises:
+            Unauthenticated: The ticket is unknown, used or expired, or its token has expired.
+        """
+        connection, dropped = optimistic(
+            self.clock, lambda: self._connect_once(LiveTicket.hash_of(ticket), connection_id)
+        )
+        for each in dropped:
+            self.close(each.id, "too_many_connections")
+        return connection
+
+    def _connect_once(
+        self, ticket_hash: str, connection_id: str
+    ) -> tuple[Connection, tuple[OpenConnection, ...]]:
+        ticket, now = self._ticket(ticket_hash), self.clock.now()
+        connection = Connection(
+            tenant=ticket.tenant,
+            id=connection_id,
+            user_id=ticket.user_id,
+            ends_at=min(now + CONNECTION_LIFETIME, ticket.token_ends_at),
+        )
+        person = self._of(ticket.tenant, ticket.user_id)
+        others = person.open_at(now)
+        kept = others[-(MAX_CONNECTIONS - 1) :]
+        dropped = others[: -(MAX_CONNECTIONS - 1)]
+        new = OpenConnection(id=connection.id, opened_at=now, ends_at=connection.ends_at)
+        try:
+            self.table.transact(
+                [
+                    Delete(ticket.key, Exists()),
+                    Put(connection.key, connection.to_item(), gone(now)),
+                    person.replacement((*kept, new), now),
+                    *(Delete(Connection.key_of(each.id)) for each in dropped),
+                ]
+            )
+        except ConditionFailed as failure:
+            if 0 in failure.failed:
+                raise Unauthenticated(REFUSED) from failure
+            raise
+        return connection, dropped
+
+    def _ticket(self, ticket_hash: str) -> LiveTicket:
+        item = self.table.get(LiveTicket.key_of(ticket_hash))
+        ticket = LiveTicket.from_item(item) if item is not None else None
+        if ticket is None or ticket.ends_at <= self.clock.now():
+            raise Unauthenticated(REFUSED)
+        return ticket
+
+    def find(self, connection_id: str) -> Connection | None:
+        """Return a connection that has not ended; None if there is no such connection."""
+        item = self.table.get(Connection.key_of(connection_id))
+        connection = Connection.from_item(item) if item is not None else None
+        if connection is None or connection.ends_at <= self.clock.now():
+            return None
+        return connection
+
+    def disconnect(self, connection_id: str) -> None:
+        """Forget a connection that was closed (idempotent)."""
+        optimistic(self.clock, lambda: self._disconnect_once(connection_id))
+
+    def _disconnect_once(self, connection_id: str) -> None:
+        key = Connection.key_of(connection_id)
+        item: Item | None = self.table.get(key)
+        if item is None:
+            return
+        connection, now = Connection.from_item(item), self.clock.now()
+        person = self._of(connection.tenant, connection.user_id)
+        left = tuple(each for each in person.open_at(now) if each.id != connection_id)
+        self.table.transact([Delete(key), person.replacement(left, now)])
+
+    def close(self, connection_id: str, code: ClosingCode) -> None:
+        """Close a connection after a last frame with the reason, and forget it (idempotent).
+
+        Raises:
+            Transient: The table is out of reach, or the connection may still be open.
+        """
+        self.answer(connection_id, ClosingFrame(code=code))
+        self.sockets.close(connection_id)
+        self.disconnect(connection_id)
+
+    def close_all(self, tenant: str, user_id: str, code: ClosingCode) -> None:
+        """Close all connections of a person, who is sent nothing after that (idempotent).
+
+        If the gateway is out of reach, a connection is closed at its next frame instead.
+
+        Raises:
+            Transient: The table is out of reach.
+        """
+        for each in self._of(tenant, user_id).connections:
+            try:
+                self.close(each.id, code)
+            except Transient:
+                logger.warning("failed to close a connection", exc_info=True)
+                self.disconnect(each.id)
+
+    def answer(self, connection_id: str, frame: Resource) -> None:
+        """Send a frame to one connection; the frame may be lost."""
+        with suppress(ConnectionGone, Transient):
+            self.sockets.push(connection_id, frame.model_dump_json())
+
+    def _of(self, tenant: str, user_id: str) -> PersonConnections:
+        item = self.table.get(PersonConnections.key_of(tenant, user_id))
+        return PersonConnections.from_optional(item, tenant, user_id)

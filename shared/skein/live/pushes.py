@@ -1,0 +1,229 @@
+"""Pushes: tell the people of a chat, over the live channel, what has changed there.
+
+A push job only names what has changed. The push reads the state as it is now, and sends what is
+true now to the people who may see it now. So a frame may be missing or come twice, but is never
+wrong.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+
+from skein.errors import ConnectionGone, NotFound, SkeinError
+from skein.live.api import (
+    MAX_FRAME_BYTES,
+    STATUSES,
+    ChatFrame,
+    Frame,
+    MessageFrame,
+    ReadFrame,
+    ResyncFrame,
+    RunAgent,
+    RunFrame,
+    TypingFrame,
+    public_reason,
+)
+from skein.live.connections import LiveConnections
+from skein.live.models.connection import OpenConnection, PersonConnections
+from skein.models.api.chats import ChatResource, MemberResource, MessageResource
+from skein.models.chats.chat import Membership, Message
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Item, Key
+from skein.models.outbox.jobs import LiveEvent, PushJob
+from skein.models.runs.run import Run
+from skein.ports import Clock, Metrics, ParallelMap, Sockets, Table
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+
+OPENING = timedelta(seconds=10)  # the gateway may refuse frames for a connection that is opening
+
+logger = logging.getLogger(__name__)
+
+
+class Listener(NamedTuple):
+    """A member with open connections."""
+
+    membership: Membership
+    connections: tuple[OpenConnection, ...]
+
+
+class SentFrames(NamedTuple):
+    """How many frames a connection was sent, and how many failed."""
+
+    pushed: int
+    lost: int
+
+
+class _Changes(NamedTuple):
+    """The state of what a job names, as it is now."""
+
+    snapshot: ChatSnapshot
+    events: Sequence[LiveEvent]
+    found: Mapping[Key, Item]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushes:
+    """Sender of frames to the people of a chat.
+
+    Args:
+        connections: Forgets connections that are gone.
+        parallel_map: Sends to several connections at once.
+    """
+
+    table: Table
+    clock: Clock
+    sockets: Sockets
+    connections: LiveConnections
+    parallel_map: ParallelMap
+    metrics: Metrics
+
+    def push(self, job: PushJob) -> None:
+        """Send the frames for a chat's changes to all its people who are connected.
+
+        The reads do not grow with the number of frames: the chat, the people's connections, and
+        what the job names.
+        """
+        try:
+            snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        except NotFound:
+            return
+        listeners = self.listeners(snapshot)
+        if not listeners:
+            return
+        keys = _keys_of(job)
+        found = self.table.get_many(keys) if keys else {}
+        changes = _Changes(snapshot, job.events, found)
+        sends = [
+            (connection, frames)
+            for listener in listeners
+            if (frames := _frames_for(listener.membership, changes))
+            for connection in listener.connections
+        ]
+        counts = self.parallel_map(lambda send: self.send(*send), sends)
+        if pushed := sum(count.pushed for count in counts):
+            self.metrics.count("FramesPushed", pushed)
+        if lost := sum(count.lost for count in counts):
+            self.metrics.count("FramesLost", lost)
+
+    def listeners(self, snapshot: ChatSnapshot) -> list[Listener]:
+        """Return the members of a chat with their open connections, in one read."""
+        people = {
+            PersonConnections.key_of(snapshot.chat.tenant, membership.member.id): membership
+            for membership in snapshot.members
+            if membership.active and membership.member.kind == "user"
+        }
+        found = self.table.get_many(list(people)) if people else {}
+        now = self.clock.now()
+        listeners = [
+            Listener(people[key], PersonConnections.from_item(item).open_at(now))
+            for key, item in found.items()
+        ]
+        return [listener for listener in listeners if listener.connections]
+
+    def send(self, connection: OpenConnection, frames: Sequence[Frame]) -> SentFrames:
+        """Send frames to one connection in order; after one that fails, the rest are lost.
+
+        Frames for a connection that is gone do not count as lost.
+        """
+        pushed = lost = 0
+        try:
+            for frame in frames:
+                self.sockets.push(connection.id, text_of(frame))
+                pushed += 1
+        except ConnectionGone:
+            if connection.opened_at + OPENING <= self.clock.now():
+                self.connections.disconnect(connection.id)
+        except SkeinError:
+            logger.warning("failed to push frames", exc_info=True)
+            lost = len(frames) - pushed
+        return SentFrames(pushed, lost)
+
+
+def text_of(frame: Frame) -> str:
+    """Return a frame as JSON; a frame over 32 KB becomes a `resync`."""
+    text = frame.model_dump_json(exclude_none=isinstance(frame, RunFrame))
+    if len(text.encode()) <= MAX_FRAME_BYTES:
+        return text
+    return ResyncFrame(chat_id=getattr(frame, "chat_id", "")).model_dump_json()
+
+
+def _keys_of(job: PushJob) -> list[Key]:
+    """Return the keys of the messages and runs that a job names, each once."""
+    messages = [
+        Message.key_of(job.tenant, job.chat_id, event.seq)
+        for event in job.events
+        if event.seq is not None and event.type in {"message", "changed"}
+    ]
+    runs = [
+        Run.key_of(job.tenant, event.run_id)
+        for event in job.events
+        if event.run_id is not None and Run.lives_in(event.run_id, job.chat_id)
+    ]
+    return list(dict.fromkeys([*messages, *runs]))
+
+
+def _frames_for(reader: Membership, changes: _Changes) -> list[Frame]:
+    """Return the frames that a member may be sent now, in the order of the events."""
+    frames: list[Frame] = []
+    for event in changes.events:
+        frames += [frame for frame in _frames_of(event, reader, changes) if frame not in frames]
+    return frames
+
+
+def _frames_of(event: LiveEvent, reader: Membership, changes: _Changes) -> Iterator[Frame]:
+    snapshot, chat = changes.snapshot, changes.snapshot.chat
+    if event.type == "resync":
+        yield ResyncFrame(chat_id=chat.id)
+    elif event.type == "chat":
+        yield ChatFrame(chat_id=chat.id, chat=ChatResource.of(chat))
+    elif event.type == "run" and event.run_id is not None:
+        yield from _run_frames(event.run_id, reader, changes)
+    elif event.seq is not None and event.type in {"message", "changed"}:
+        item = changes.found.get(Message.key_of(chat.tenant, chat.id, event.seq))
+        if item is not None and event.seq > reader.joined_seq:
+            message = chat.as_now(Message.from_item(item))
+            gone = message.kind in {"deleted", "erased"}
+            yield MessageFrame(
+                type="changed" if gone else event.type,
+                chat_id=chat.id,
+                message=MessageResource.of(message),
+            )
+    elif event.member is not None and event.member != reader.member.ref:
+        yield from _member_frames(event, event.member, reader, snapshot)
+
+
+def _run_frames(run_id: str, reader: Membership, changes: _Changes) -> Iterator[Frame]:
+    """Yield the frame of a run that lives in the chat, if the reader saw what triggered it."""
+    chat = changes.snapshot.chat
+    if not Run.lives_in(run_id, chat.id):
+        return
+    item = changes.found.get(Run.key_of(chat.tenant, run_id))
+    run = Run.from_item(item) if item is not None else None
+    if run is None or run.merged_into is not None:
+        return
+    agent = changes.snapshot.member(MemberRef(kind="agent", id=run.agent_id))
+    seq = run.trigger.seq
+    if agent is None or (seq is not None and seq <= reader.joined_seq):
+        return
+    yield RunFrame(
+        chat_id=chat.id,
+        agent=RunAgent(id=agent.member.id, name=agent.member.name),
+        status=STATUSES[run.status],
+        reason=public_reason(run.status, run.reason),
+    )
+
+
+def _member_frames(
+    event: LiveEvent, who: MemberRef, reader: Membership, snapshot: ChatSnapshot
+) -> Iterator[Frame]:
+    """Yield the frame of a member who has read or is typing."""
+    membership = snapshot.member(who)
+    if membership is None:
+        return
+    member = MemberResource.of(membership.member)
+    if event.type == "typing":
+        yield TypingFrame(chat_id=snapshot.chat.id, member=member)
+    elif event.type == "read" and membership.seen_seq > reader.joined_seq:
+        yield ReadFrame(chat_id=snapshot.chat.id, member=member, seq=membership.seen_seq)

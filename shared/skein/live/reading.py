@@ -1,0 +1,54 @@
+"""The people of a chat who are connected to the live channel when an agent answers there.
+
+Their connections are read in a batch that a reading makes anyway. They are read only if the answer
+can be streamed: in text mode, in the run's own chat, not on a line, and with at most 20 people.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from skein.live.models.connection import PersonConnections
+from skein.models.chats.chat import Chat
+from skein.models.common.storage import Item, Key
+from skein.models.directory.agent import Agent
+from skein.models.runs.run import Run
+from skein.services.runs.claim import PrefetchedItems
+
+MAX_PEOPLE = 20  # of a chat with streamed answers; each frame is a push for each of them
+
+
+def keys_of_listeners(run: Run, chat: Chat | None, prefetched: PrefetchedItems) -> list[Key]:
+    """Return the keys of the connections of a chat's people; none if nothing can be streamed.
+
+    Args:
+        chat: The active chat.
+        prefetched: The items that were read together with the run. Without the agent, the answer
+            may be in text mode.
+    """
+    if chat is None or chat.id != run.chat_id or chat.line is not None:
+        return []
+    agent = prefetched.get(Agent.key_of(run.tenant, run.agent_id))
+    default = "text" if chat.kind == "direct" else "tools"
+    if agent is not None and (agent.get("reply_mode") or default) != "text":
+        return []
+    if len(chat.person_ids) > MAX_PEOPLE:
+        return []
+    return [PersonConnections.key_of(chat.tenant, person) for person in chat.person_ids]
+
+
+def found_listeners(chat: Chat | None, found: Mapping[Key, Item], now: datetime) -> tuple[str, ...]:
+    """Return the ids of the people with open connections.
+
+    Args:
+        chat: The active chat.
+        found: The items of `keys_of_listeners` that exist.
+    """
+    if chat is None:
+        return ()
+    keys = {person: PersonConnections.key_of(chat.tenant, person) for person in chat.person_ids}
+    items = {person: found.get(key) for person, key in keys.items()}
+    return tuple(
+        person
+        for person, item in items.items()
+        if item is not None and PersonConnections.from_item(item).open_at(now)
+    )

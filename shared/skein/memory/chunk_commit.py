@@ -1,0 +1,281 @@
+"""Chunk commit: store a chunk's memories and the new consolidation watermark together.
+
+The memories of a chunk and the agent's new watermark are one transaction, conditional on the old
+watermark, so no message is skipped. A failure and its record are one transaction, too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from skein.errors import ConditionFailed
+from skein.memory.chunking import HistoryPosition
+from skein.memory.extraction import Extraction
+from skein.memory.models.memory import Memory
+from skein.memory.models.records import ConsolidationRecord, KeptCounts
+from skein.memory.profile_extraction import ProfileDraft, filled, person_of
+from skein.memory.store import searchable_memories
+from skein.memory.transcript import AgentChunk, reach_of
+from skein.memory.writes import MemoryWrites, remember
+from skein.models.chats.chat import Membership
+from skein.models.common.agent_item import raised, revision_key
+from skein.models.common.base import rfc3339
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import (
+    Absent,
+    Check,
+    Condition,
+    Is,
+    Item,
+    Put,
+    Update,
+    Write,
+    all_of,
+)
+from skein.models.directory.user import User
+from skein.models.runs.completion import TokenUsage
+from skein.ports import Clock, Ids, Metrics, Table
+from skein.services.background.engine import Failure, Overtaken, TooMuch
+from skein.services.chats.consolidation_schedule import MAX_FAILURES, after_failure
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.directory.name_index import reindexed
+
+MAX_WRITES = 95
+MAX_BYTES = 3_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkCommitter:
+    """Writer of an agent's memories of a chat and of its consolidation watermark."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    metrics: Metrics
+
+    def keep(self, batch: AgentChunk, extracted: Extraction | None, usage: TokenUsage) -> None:
+        """Store a chunk's memories and profile values together with the new watermark.
+
+        Args:
+            batch: The messages that the memories come from.
+            extracted: The entries to store; None if the model was not asked.
+            usage: The tokens used, including attempts with larger chunks.
+
+        Raises:
+            Overtaken: The watermark moved, the agent left, or an erasure began; nothing is stored.
+            TooMuch: The writes exceed one transaction; nothing is stored.
+        """
+        target, since, chunk, owner = batch
+        if extracted is not None:
+            authors = owner.authors.joined(extracted.authors)
+            owner = owner.model_copy(update={"authors": authors})
+        record_id = f"con_{self.ids.ulid()}"
+
+        def attempt() -> KeptCounts:
+            drafts = extracted.profile if extracted is not None else ()
+            read = self._read(target.membership, owner, drafts, record_id)
+            membership = read.membership
+            if read.kept is not None:
+                return read.kept
+            if not membership.active or position_of(membership) != since:
+                raise Overtaken(str(membership.key))
+            kept = MemoryWrites()
+            if extracted is not None and extracted.entries:
+                live = searchable_memories(self.table, reach_of(owner), now=self.clock.now())
+                kept = remember(
+                    owner,
+                    extracted.entries,
+                    live,
+                    revision=read.revision,
+                    now=self.clock.now(),
+                    ids=self.ids,
+                )
+            profile, values = self._profile(read.person, drafts, owner)
+            counts = kept.kept.model_copy(update={"profile": values})
+            record = self._record(
+                batch, usage, id=record_id, kept=counts, passed_over=extracted is None
+            )
+            change = _moved(chunk.position) | {"consolidation_failures": 0}
+            # Position of the epoch check. An erasure raises the epoch: no memory may be made of
+            # messages that the erasure removes.
+            same_epoch = 1
+            writes: list[Write] = [
+                Update(membership.key, set=change, condition=_still(membership)),
+                Check(target.chat.key, Is("epoch", target.chat.epoch)),
+                Put(record.key, record.to_item()),
+                *kept.writes,
+                *profile,
+            ]
+            if len(writes) > MAX_WRITES or _size(writes) > MAX_BYTES:
+                raise TooMuch("the memories do not fit into one transaction")
+            try:
+                self.table.transact(writes)
+            except ConditionFailed as failure:
+                if same_epoch in failure.failed:
+                    raise Overtaken(str(target.chat.key)) from failure
+                raise
+            return counts
+
+        kept = optimistic(self.clock, attempt, finds_own_write=True)
+        self.metrics.count("MemoriesMade", kept.core + kept.journal)
+        if kept.profile:
+            self.metrics.count("ProfileFieldsSet", kept.profile)
+
+    def fail(self, batch: AgentChunk, failure: Failure) -> None:
+        """Record a failed chunk and the time of its retry; keep the watermark.
+
+        Nothing is recorded if the watermark has moved or the agent left.
+        """
+        target, since = batch.target, batch.since
+
+        def attempt() -> int:
+            membership, now = self._membership(target.membership), self.clock.now()
+            if membership is None or not membership.active or position_of(membership) != since:
+                return 0
+            failures = membership.consolidation_failures + 1
+            change = {
+                "consolidation_failures": failures,
+                "consolidation_retry_at": rfc3339(after_failure(now, failures)),
+            }
+            record = self._record(batch, failure.usage, failure=failure.why)
+            unchanged = all_of(
+                _still(membership),
+                Is("consolidation_failures", membership.consolidation_failures),
+            )
+            self.table.transact(
+                [
+                    Update(membership.key, set=change, condition=unchanged),
+                    Put(record.key, record.to_item()),
+                ]
+            )
+            return failures
+
+        failures = optimistic(self.clock, attempt)
+        if failures >= MAX_FAILURES:
+            self.metrics.count("ConsolidationsStuck")
+
+    def pass_over(
+        self, membership: Membership, since: HistoryPosition, until: HistoryPosition
+    ) -> None:
+        """Move the watermark without asking the model.
+
+        That happens for messages that say nothing new, and for all messages of a deleted agent.
+        """
+
+        def attempt() -> None:
+            fresh = self._membership(membership)
+            if fresh is not None and fresh.active and position_of(fresh) == since:
+                change = _moved(until) | {"consolidation_failures": 0}
+                self.table.write(Update(fresh.key, set=change, condition=_still(fresh)))
+
+        optimistic(self.clock, attempt)
+
+    def _read(
+        self, membership: Membership, owner: Owner, drafts: Sequence[ProfileDraft], record_id: str
+    ) -> "_Reading":
+        """Read what a chunk's transaction depends on, in one batch.
+
+        The person is read only if there are drafts for the profile.
+
+        Raises:
+            Overtaken: The membership does not exist.
+        """
+        key = revision_key(owner.tenant, owner.agent_id, owner.scope)
+        record = ConsolidationRecord.key_of(membership.tenant, membership.chat_id, record_id)
+        person_id = person_of(owner) if drafts else None
+        person_keys = [User.key_of(owner.tenant, person_id)] if person_id is not None else []
+        found = self.table.get_many([membership.key, key, record, *person_keys])
+        if membership.key not in found:
+            raise Overtaken(str(membership.key))
+        return _Reading(
+            Membership.from_item(found[membership.key]),
+            raised(key, Memory.COUNTER, found),
+            next((User.from_item(found[each]) for each in person_keys if each in found), None),
+            ConsolidationRecord.from_item(found[record]).kept if record in found else None,
+        )
+
+    def _profile(
+        self, person: User | None, drafts: Sequence[ProfileDraft], owner: Owner
+    ) -> tuple[Sequence[Write], int]:
+        """Return the writes that fill a person's profile, and the number of values.
+
+        A person being erased gets none.
+        """
+        if person is None or person.erasure_id is not None:
+            return (), 0
+        ids = [f"pch_{self.ids.ulid()}" for _ in drafts]
+        given, count = filled(person, drafts, owner, change_ids=ids, now=self.clock.now())
+        if not given:
+            return (), 0
+        revised, write = revise(person, given)
+        return (write, *reindexed(person, revised)), count
+
+    def _membership(self, membership: Membership) -> Membership | None:
+        """Read the membership again; None if the item does not exist any more."""
+        item: Item | None = self.table.get(membership.key)
+        return Membership.from_item(item) if item is not None else None
+
+    def _record(
+        self, batch: AgentChunk, usage: TokenUsage, **fields: object
+    ) -> ConsolidationRecord:
+        target, chunk = batch.target, batch.chunk
+        values = {
+            "tenant": target.chat.tenant,
+            "chat_id": target.chat.id,
+            "id": f"con_{self.ids.ulid()}",
+            "agent_id": target.agent.id,
+            "from_seq": chunk.from_seq,
+            "to_seq": chunk.to_seq,
+            "messages": len(chunk.pieces),
+            "usage": usage,
+            "at": self.clock.now(),
+        }
+        return ConsolidationRecord.model_validate(values | fields)
+
+
+class _Reading(NamedTuple):
+    """What a chunk's transaction depends on.
+
+    Attributes:
+        revision: The write that raises the revision of the agent's memories, as it was read.
+        person: The person whose profile is filled.
+        kept: What an earlier attempt with an unknown outcome has stored; None if nothing.
+    """
+
+    membership: Membership
+    revision: Update
+    person: User | None
+    kept: KeptCounts | None
+
+
+def position_of(membership: Membership) -> HistoryPosition:
+    """Return an agent's consolidation watermark of a chat."""
+    joined_since = membership.joined_seq > membership.consolidated_seq
+    return HistoryPosition(
+        membership.remembered_seq, 0 if joined_since else membership.consolidated_characters
+    )
+
+
+def _moved(position: HistoryPosition) -> dict[str, object]:
+    return {"consolidated_seq": position.seq, "consolidated_characters": position.characters}
+
+
+def _still(membership: Membership) -> Condition:
+    """Build the condition that the watermark is unchanged and the agent is still a member."""
+    return all_of(
+        Is("consolidated_seq", membership.consolidated_seq),
+        Is("consolidated_characters", membership.consolidated_characters),
+        Is("joined_seq", membership.joined_seq),
+        Absent("left_seq"),
+        Is("chat_id", membership.chat_id),
+    )
+
+
+def _size(writes: list[Write]) -> int:
+    """Estimate the bytes of a transaction; only put items count, because they hold the texts."""
+    return sum(
+        len(str(value).encode())
+        for write in writes
+        if isinstance(write, Put)
+        for value in write.item.values()
+    )

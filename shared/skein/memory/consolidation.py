@@ -1,0 +1,297 @@
+"""Consolidation: a background task that makes memories from a chat's new messages.
+
+The task takes a chat's agents one after another, and the messages since an agent's watermark chunk
+by chunk. If a chunk fails, the watermark stays before it. A lease ensures that one worker at a time
+consolidates a chat; the lease ends with the worker's invocation. If time runs out, the worker sends
+a new job for the rest. The chat stays due, for the tick or the hourly finder, until every agent is
+done.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import ClassVar, NamedTuple
+
+from skein.memory.chunk_commit import ChunkCommitter, position_of
+from skein.memory.chunking import Chunk, HistoryPosition, chunks, halves
+from skein.memory.extraction import (
+    ANSWER_TOKENS,
+    MODEL_SECONDS,
+    Extraction,
+    KnownMemories,
+    question,
+)
+from skein.memory.models.memory import Memory
+from skein.memory.shown import core_in_budget, newest_first
+from skein.memory.store import searchable_memories
+from skein.memory.transcript import (
+    AgentChunk,
+    ConsolidationTarget,
+    TimeZones,
+    joins_of,
+    reach_of,
+)
+from skein.models.chats.chat import Membership, Message
+from skein.models.chats.consolidation import Consolidation
+from skein.models.common.audience import NOBODY
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Is, Present, Query, Update, all_of
+from skein.models.outbox.jobs import ConsolidationJob
+from skein.models.runs.completion import TokenUsage
+from skein.ports import Clock, Table
+from skein.recall.sweep import RecallSweep
+from skein.services.background.engine import Failure, Outcome, Overtaken, Question, Task
+from skein.services.chat_state.snapshot import ChatSnapshot, read_agent, read_snapshot
+from skein.services.chats.consolidation_schedule import (
+    MAX_FAILURES,
+    agents_without,
+    due_change,
+    has_new,
+    idle_at,
+    next_consolidation,
+    next_due_time,
+    retry_at,
+    wanted,
+)
+from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import pages
+from skein.services.common.text_search import EmbeddingCache, closest
+from skein.services.common.token_cache import RememberedTokens
+from skein.services.outbox.dispatch import Dispatch
+from skein.settings import Settings
+
+MESSAGES_PER_PAGE = 100
+MAX_CLOSE = 20  # core memories shown because messages of the chunk are close to them
+
+
+class ConsolidationClaim(NamedTuple):
+    """The lease on the consolidation of a chat.
+
+    Attributes:
+        idle: Whether the chat was quiet, so that all its messages may be consolidated.
+        without: The ids of the agents that do not consolidate the chat, unless requested.
+        requested_seq: The last message that an operator had requested when the claim was made.
+        fence: The fencing token of the claim.
+    """
+
+    job: ConsolidationJob
+    snapshot: ChatSnapshot
+    idle: bool
+    without: frozenset[str]
+    requested_seq: int | None
+    fence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, Extraction]):
+    """Background task that consolidates the chat of a job for each of its agents.
+
+    Consolidation runs if the chat is quiet or an operator requested it; otherwise the chat is only
+    made due again for later. If the tenant is over its budget, the rest waits until the next day,
+    and during a pause of background work for an hour. At the end, the recall sweep looks for
+    messages of a quiet chat that are not in the index.
+    """
+
+    name: ClassVar[str] = "consolidation"
+    failures: ClassVar[str] = "ConsolidationsFailed"
+    seconds: ClassVar[int] = MODEL_SECONDS
+    answer_tokens: ClassVar[int] = ANSWER_TOKENS
+
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+    tokens: RememberedTokens
+    meanings: EmbeddingCache
+    committer: ChunkCommitter
+    recall_sweep: RecallSweep
+    settings: Settings
+
+    # ------------------------------------------------------------------ what is due
+
+    def claim(self, job: ConsolidationJob, until: datetime) -> ConsolidationClaim | None:
+        """Claim the chat, and make it due again for the case that this worker dies."""
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
+        now = self.clock.now()
+        if item is None or snapshot.chat.consolidation_at is None:
+            return None
+        consolidation = Consolidation.from_item(item)
+        if consolidation.busy(now):
+            return None
+        claimed = consolidation.claimed(until)
+        again = claimed.due(max(next_due_time(snapshot.chat, now), until))
+        change = {"fence": claimed.fence, "busy_until": rfc3339(until)} | again
+        unclaimed = all_of(consolidation.as_claimed, Present("gsi2sk"))
+        self.table.write(Update(consolidation.key, set=change, condition=unclaimed))
+        return ConsolidationClaim(
+            job,
+            snapshot,
+            idle=idle_at(snapshot.chat, self.settings) <= now,
+            without=agents_without(self.table, snapshot, self.settings),
+            requested_seq=consolidation.requested_seq,
+            fence=claimed.fence,
+        )
+
+    # ------------------------------------------------------------------ what is read
+
+    def read(self, claim: ConsolidationClaim) -> Iterator[Iterator[AgentChunk]]:
+        """Read the new messages of each agent in chunks, as one series per agent.
+
+        An agent whose retry is not due yet is left out, unless an operator asked. So are all agents
+        of a chat whose person has opted out of SMS.
+        """
+        chat, now = claim.snapshot.chat, self.clock.now()
+        if chat.discarded_at is not None:
+            return
+        for agent in sorted(claim.snapshot.agents, key=lambda agent: agent.member.id):
+            waits = claim.snapshot.opted_out or agent.member.id in claim.without
+            new = not waits and has_new(chat, agent)
+            requested = wanted(agent, claim.requested_seq)
+            if claim.idle and new and (requested or (retry_at(agent) or now) <= now):
+                yield self._series(claim, agent, chat.last_seq)
+            elif requested and claim.requested_seq is not None:
+                yield self._series(claim, agent, claim.requested_seq)
+
+    def _series(
+        self, claim: ConsolidationClaim, membership: Membership, until: int
+    ) -> Iterator[AgentChunk]:
+        """Yield the chunks up to message `until`; move the watermark over all others.
+
+        If nothing is new (`has_new`), or nobody was present for all of a chunk, the watermark moves
+        without a question.
+        """
+        chat, at = claim.snapshot.chat, position_of(membership)
+        agent = read_agent(self.table, chat.tenant, membership.member.id)
+        if agent is None or not has_new(chat, membership):
+            self.committer.pass_over(membership, at, HistoryPosition(until))
+            return
+        target = ConsolidationTarget(chat, agent, membership, TimeZones(self.table, agent))
+        for chunk in self._chunks(target, at, until):
+            batch = AgentChunk(target, at, chunk, target.owner(chunk))
+            if batch.owner.audience == NOBODY:
+                self.committer.keep(batch, None, TokenUsage())
+            else:
+                yield batch
+            at = chunk.position
+        if at.seq < until:
+            self.committer.pass_over(membership, at, HistoryPosition(until))
+
+    def _chunks(
+        self, target: ConsolidationTarget, since: HistoryPosition, until: int
+    ) -> Iterator[Chunk]:
+        longest = self.settings.consolidation_chunk_tokens
+        halvings = max(target.membership.consolidation_failures - MAX_FAILURES + 1, 0)
+        return chunks(
+            self._messages(target, since, until),
+            since=since,
+            until=until,
+            measure=lambda *part: self.tokens.count(f"{target.line(*part)}\n"),
+            limit=max(longest >> halvings, 1),
+            longest=longest,
+            joins=joins_of(target.chat),
+        )
+
+    def _messages(
+        self, target: ConsolidationTarget, since: HistoryPosition, until: int
+    ) -> Iterator[Message]:
+        """Yield the messages with text or media of people and agents, reading by page."""
+        chat = target.chat
+        first = Message.key_of(chat.tenant, chat.id, since.seq + 1).sk
+        last = Message.key_of(chat.tenant, chat.id, until).sk
+        for items in pages(
+            lambda start: self.table.query(
+                Query(chat.key.pk, first=first, last=last, limit=MESSAGES_PER_PAGE, start=start)
+            )
+        ):
+            messages = [chat.as_now(Message.from_item(item)) for item in items]
+            texts = [m for m in messages if m.kind == "text" and (m.text or m.media)]
+            target.zones.learn(texts)
+            yield from texts
+
+    # ------------------------------------------------------------------ what is asked
+
+    def question(self, claim: ConsolidationClaim, batch: AgentChunk) -> Question[Extraction]:
+        """Ask the agent's model which memories and profile values to make from a chunk."""
+        live = searchable_memories(self.table, reach_of(batch.owner), now=self.clock.now())
+        core = core_in_budget(live, self.tokens)
+        known = KnownMemories.of(core, self._close_to(batch.chunk, live))
+        return question(batch, known, default_model=self.settings.default_model)
+
+    def _close_to(self, chunk: Chunk, live: Sequence[Memory]) -> list[Memory]:
+        """Return core memories that messages of a chunk may repeat or contradict."""
+        core = newest_first([memory for memory in live if memory.kind == "core"])
+        spoken = [
+            f"{piece.message.sender.name}: {piece.message.text[piece.start : piece.end]}"
+            for piece in chunk.pieces
+        ]
+        texts = [memory.text for memory in core]
+        return [core[at] for at in closest(texts, spoken, MAX_CLOSE, self.meanings)]
+
+    def halves(self, batch: AgentChunk) -> Sequence[AgentChunk]:
+        """Split a chunk that yields too many memories."""
+        parts = halves(batch.chunk)
+        if parts is None:
+            return ()
+        first, second = (batch._replace(chunk=chunk) for chunk in parts)
+        return first, second._replace(since=first.chunk.position)
+
+    # ------------------------------------------------------------------ what is written
+
+    def write(
+        self, claim: ConsolidationClaim, batch: AgentChunk, answer: Extraction, usage: TokenUsage
+    ) -> None:
+        """Store memories and profile values together with the new watermark."""
+        self.committer.keep(batch, answer, usage)
+
+    def fail(self, claim: ConsolidationClaim, batch: AgentChunk, failure: Failure) -> None:
+        """Record the failed chunk and the time of its retry; keep the watermark."""
+        self.committer.fail(batch, failure)
+
+    def release(self, claim: ConsolidationClaim, outcome: Outcome) -> None:
+        """Release the lease, and make the chat due again if messages are left."""
+        optimistic(self.clock, lambda: self._settle(claim, outcome))
+        if claim.idle and not outcome.out_of_time:
+            self.recall_sweep.check(claim.snapshot.chat, claim.snapshot.members)
+
+    def _settle(self, claim: ConsolidationClaim, outcome: Outcome) -> None:
+        """Release the lease and set when the chat is due next.
+
+        The due pointer is cleared if no messages are left. A new job is sent at once if time ran
+        out, or if an operator requested more messages meanwhile. If that job is lost, the due
+        pointer leads to the next one.
+
+        Raises:
+            Overtaken: Another worker has claimed the chat, which stays unchanged.
+        """
+        job = claim.job
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        chat, now = snapshot.chat, self.clock.now()
+        item = self.table.get(Consolidation.key_of(job.tenant, job.chat_id))
+        held = Consolidation.from_item(item) if item is not None else None
+        if held is None or held.fence != claim.fence:
+            raise Overtaken(str(chat.key))
+        unmet = any(wanted(agent, held.requested_seq) for agent in snapshot.agents)
+        requested = held.requested_seq if unmet and chat.discarded_at is None else None
+        at = next_consolidation(
+            snapshot,
+            requested_seq=requested,
+            now=now,
+            settings=self.settings,
+            without=claim.without,
+        )
+        more = outcome.out_of_time or requested not in {None, claim.requested_seq}
+        again = more and outcome.not_before is None and at is not None and at <= now
+        if at is not None:
+            at = max(at, outcome.not_before or at, next_due_time(chat, now))
+        unchanged = all_of(held.as_claimed, Is("requested_seq", held.requested_seq))
+        due = due_change(chat, at, condition=unchanged)
+        released = {"busy_until": None, "requested_seq": requested}
+        change = due.change | {"version": chat.version + 1}
+        self.table.transact(
+            [
+                Update(chat.key, set=change, condition=Is("version", chat.version)),
+                replace(due.write, set={**due.write.set, **released}),
+            ]
+        )
+        if again:
+            self.dispatch.send([job])

@@ -1,0 +1,192 @@
+"""Extraction: ask an agent's model which memories to make from a chunk of messages."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+from skein.memory.models.memory import Memory, MemoryKind
+from skein.memory.profile_extraction import AskedProfile, ProfileDraft
+from skein.memory.transcript import AgentChunk
+from skein.memory.writes import MemoryDraft
+from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.runs.completion import ModelAnswer, ModelMessage, well_formed
+from skein.prompts import render
+from skein.services.background.engine import Question, TooMuch, UnusableAnswer
+from skein.services.common.model_json import json_object_in
+from skein.services.common.quoting import quoted
+
+ANSWER_TOKENS = 8_000  # of the model, for a consolidation
+
+MODEL_SECONDS = 240  # the SDK's own retry included
+MAX_ENTRIES = 40
+MAX_MEMORY = 10_000  # characters
+NOTHING_YET = "Nothing yet."
+CLOSE = "Compare the conversation with these first, because they are about similar things:"
+
+_ENTRY: dict[str, object] = {"type": "string"}
+_REFINED: dict[str, object] = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "replaces": {"type": "integer"}},
+    "required": ["text", "replaces"],
+    "additionalProperties": False,
+}
+ANSWERED: dict[str, object] = {
+    "journal": {"type": "array", "items": _ENTRY},
+    "core": {"type": "array", "items": {"anyOf": [_ENTRY, _REFINED]}},
+}
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": ANSWERED,
+    "required": [*ANSWERED],
+    "additionalProperties": False,
+}
+
+
+class Extraction(NamedTuple):
+    """Entries to store as memories, and values for the person's profile, of one answer.
+
+    Attributes:
+        authors: The people whose words the memories in the question hold, by digest.
+        profile: The values; empty unless the question asked for some.
+    """
+
+    entries: list[MemoryDraft]
+    authors: Authors
+    profile: tuple[ProfileDraft, ...] = ()
+
+
+class KnownMemories(NamedTuple):
+    """The core memories that a question shows, numbered from 1.
+
+    Attributes:
+        core: The memories, oldest first.
+        close: The ids of those that messages may repeat or contradict.
+    """
+
+    core: tuple[Memory, ...]
+    close: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, core: Sequence[Memory], close: Sequence[Memory]) -> Self:
+        """Return `core` with the memories of `close` that it lacks."""
+        known = {memory.id: memory for memory in (*core, *close)}
+        ordered = sorted(known.values(), key=lambda memory: memory.age)
+        return cls(tuple(ordered), frozenset(memory.id for memory in close))
+
+    @property
+    def text(self) -> str:
+        """The memories with numbers and dates; then the numbers of those to compare."""
+        lines = [
+            f"{number}. [{memory.created_at:%Y-%m-%d}] {quoted(memory.text)}"
+            for number, memory in enumerate(self.core, 1)
+        ]
+        close = [str(n) for n, memory in enumerate(self.core, 1) if memory.id in self.close]
+        if close:
+            lines.append(f"\n{CLOSE} {', '.join(close)}.")
+        return "\n".join(lines) or NOTHING_YET
+
+
+def schema_with(profile: AskedProfile | None) -> dict[str, object]:
+    """Return the JSON schema of the answer, with `profile` if values are asked for."""
+    if profile is None:
+        return SCHEMA
+    required = [*ANSWERED, "profile"]
+    return SCHEMA | {"properties": ANSWERED | {"profile": profile.schema}, "required": required}
+
+
+def question(
+    batch: AgentChunk, known: KnownMemories, *, default_model: str
+) -> Question[Extraction]:
+    """Build the question to an agent's model about one chunk of a chat.
+
+    An answer with more than 40 entries, or one that was cut off at the token limit, is too much.
+
+    Args:
+        batch: The chunk.
+        known: Core memories of the agent that may be shown to the chunk's audience.
+        default_model: The model of agents that name none.
+    """
+    target, chunk = batch.target, batch.chunk
+    agent, chat, profile = target.agent, target.chat, target.profile(chunk)
+    system = render("consolidation", {"identity": agent.identity, "memories": known.text})
+    if profile is not None:
+        system = f"{system}\n\n{profile.request}"
+    variables = {"title": quoted(chat.display_title), "messages": target.transcript(chunk)}
+    asked = render("consolidation_input", variables)
+
+    def parse(answer: ModelAnswer) -> Extraction:
+        found = json_object_in(answer.text, {"journal", "core"})
+        entries = entries_in(found, known.core)
+        if entries is None:
+            written = answer.usage.output_tokens - answer.usage.reasoning_tokens
+            if answer.fault == "cut_off" or written >= ANSWER_TOKENS:
+                raise TooMuch("the answer was cut off")
+            raise UnusableAnswer("the answer could not be parsed")
+        if len(entries) > MAX_ENTRIES:
+            raise TooMuch(f"the answer has {len(entries)} entries")
+        drafts = profile.drafts_in((found or {}).get("profile")) if profile is not None else ()
+        authors = NO_AUTHORS.joined(*(memory.authors for memory in known.core))
+        return Extraction(entries, authors, tuple(drafts))
+
+    return Question(
+        model=agent.model or default_model,
+        messages=(
+            ModelMessage(role="system", content=system),
+            ModelMessage(role="user", content=asked),
+        ),
+        schema=schema_with(profile),
+        agent_id=agent.id,
+        spread_by=chat.id,
+        parse=parse,
+    )
+
+
+def entries_in(found: Mapping[str, Any] | None, core: Sequence[Memory]) -> list[MemoryDraft] | None:
+    """Parse the entries of an answer.
+
+    Entries without a letter or digit are dropped; long entries are cut to 10,000 characters.
+
+    Args:
+        found: The answer's JSON object; None if the answer has none.
+        core: The core memories that the answer may name by number, from 1.
+
+    Returns:
+        The entries, possibly none; None if the answer cannot be parsed.
+    """
+    if found is None:
+        return None
+    entries: list[MemoryDraft] = []
+    kinds: tuple[MemoryKind, ...] = ("journal", "core")
+    for kind in kinds:
+        given = found.get(kind) or []
+        if not isinstance(given, list):
+            return None
+        for value in given:
+            text, number = _parts(value)
+            if text is None:
+                return None
+            text = well_formed(text.replace("\0", "")).strip()[:MAX_MEMORY].strip()
+            if any(character.isalnum() for character in text):
+                # A journal entry fades, so it must not supersede a core memory.
+                replaced = _numbered(core, number) if kind == "core" else None
+                entries.append(MemoryDraft(kind, text, replaced))
+    return entries
+
+
+def _parts(value: Any) -> tuple[str | None, object]:
+    """Split an entry into its text and the number that it replaces.
+
+    An invalid entry has no text. A number is taken as text, and null as an empty text.
+    """
+    if isinstance(value, dict):
+        text = value.get("text")
+        return (text if isinstance(text, str) else None), value.get("replaces")
+    if value is None or isinstance(value, int | float):
+        value = "" if value is None else str(value)
+    return (value if isinstance(value, str) else None), None
+
+
+def _numbered(core: Sequence[Memory], number: object) -> str | None:
+    """Return the id of the memory shown under `number`; None if there is none."""
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(core):
+        return None
+    return core[number - 1].id

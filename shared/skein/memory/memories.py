@@ -1,0 +1,233 @@
+"""Memories: add, forget, restore, read and list what agents have learnt."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from pydantic import ValidationError
+from ulid import ULID
+
+from skein.errors import Conflict, Unprocessable
+from skein.memory.models.memory import MadeBy, Memory, MemoryKind
+from skein.memory.store import searchable_memories
+from skein.memory.writes import double_of, gives_way, made, normalised, superseded
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.storage import Check, Write
+from skein.ports import Ids
+from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
+from skein.services.common.pagination import DEFAULT_PAGE, Listing
+from skein.services.items.store import OwnedStore
+
+MemoryState = Literal["live", "ended"]
+
+
+class AddedMemory(NamedTuple):
+    """Result of adding a memory.
+
+    Attributes:
+        memory: The memory as stored.
+        known: Whether `memory` is an older memory with the same words; if so, nothing was added.
+    """
+
+    memory: Memory
+    known: bool
+
+
+def memory_id_of(effect: str, at: datetime) -> str:
+    """Derive the memory id of an effect, so that retries produce the same id.
+
+    The id is a ULID, so ids sort by `at`.
+
+    Args:
+        effect: The effect's id.
+        at: A time that is the same on every attempt, for example the run's creation time.
+    """
+    moment = int(at.timestamp() * 1000).to_bytes(6, "big")
+    return f"mem_{ULID(moment + hashlib.sha256(effect.encode()).digest()[:10])}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memories(OwnedStore[Memory]):
+    """Store of the agents' memories, partitioned by scope."""
+
+    ids: Ids
+
+    @property
+    def kind(self) -> type[Memory]:
+        """The class of the items."""
+        return Memory
+
+    def add(
+        self,
+        owner: Owner,
+        text: str,
+        kind: MemoryKind,
+        *,
+        made_by: MadeBy,
+        reach: Reach | None = None,
+        constitutional: bool = False,
+        memory_id: str | None = None,
+        guard: Check | None = None,
+    ) -> AddedMemory:
+        """Add a memory (idempotent with the same `memory_id`).
+
+        A memory with the same words as a live one is not stored again. With the same words, a core
+        memory supersedes a journal entry, and a constitutional memory supersedes a core memory, as
+        far as `gives_way` allows.
+
+        Args:
+            owner: The agent, and the scope, audience and source of the memory.
+            text: 1 to 10,000 characters.
+            kind: `core` memories stay; `journal` entries fade after 7 days.
+            made_by: The author's role.
+            reach: The memories to search for duplicates; by default those of the same partition.
+            constitutional: Whether only operators can remove the memory.
+            memory_id: The memory's id. For a run's effect, an id that is the same on every attempt.
+                None generates an id.
+            guard: A check on the run that adds the memory.
+
+        Raises:
+            Unprocessable: The text is invalid, or a journal entry is to be constitutional.
+            LostLease: The guard does not hold.
+        """
+        if constitutional and kind != "core":
+            raise Unprocessable("only a core memory can be constitutional")
+        try:
+            memory = made(
+                owner,
+                kind,
+                text,
+                memory_id=memory_id or f"mem_{self.ids.ulid()}",
+                made_by=made_by,
+                now=self.clock.now(),
+                constitutional=constitutional,
+            )
+        except ValidationError as error:
+            raise invalid_arguments(error) from None
+        return optimistic(self.clock, lambda: self._add_once(memory, reach or owner.reach, guard))
+
+    def _add_once(self, memory: Memory, reach: Reach, guard: Check | None) -> AddedMemory:
+        own = Reach(tenant=memory.tenant, agent_id=memory.agent_id, scopes=(memory.scope,))
+        found = self.read(own, [memory.id])
+        stored = found.shown(memory.id)
+        if stored is not None:
+            return AddedMemory(stored, known=False)
+        live = self.live(reach)
+        double = double_of(memory.kind, memory.text, live)
+        if double is not None and (double.constitutional or not memory.constitutional):
+            return AddedMemory(double, known=True)
+        writes: list[Write] = found.writes(None, memory)
+        for old in live:
+            same = normalised(old.text) == normalised(memory.text)
+            if same and gives_way(old, memory):
+                writes += superseded(old, memory, memory.created_at)
+        transact_guarded(self.table, writes, guard)
+        return AddedMemory(memory, known=False)
+
+    def forget(self, reach: Reach, memory_id: str, *, guard: Check | None = None) -> Memory:
+        """Remove a memory on behalf of its agent (idempotent).
+
+        Raises:
+            NotFound: No memory within reach has this id.
+            Conflict: The memory is constitutional, or must not be changed from this reach.
+            LostLease: The guard does not hold.
+        """
+
+        def forget(memory: Memory) -> Memory:
+            if memory.constitutional and memory.status != "removed":
+                raise Conflict("a constitutional memory cannot be removed")
+            return self._removed(memory)
+
+        return self.edit(reach, memory_id, forget, guard=guard)
+
+    def delete(self, reach: Reach, item_id: str) -> Memory:
+        """Remove any memory on behalf of an operator (idempotent); the memory stays on record.
+
+        Raises:
+            NotFound: No memory within reach has this id.
+        """
+        return self.edit(reach, item_id, self._removed)
+
+    def _removed(self, memory: Memory) -> Memory:
+        if memory.status == "removed":
+            return memory
+        return memory.ended("removed", self.clock.now())
+
+    def restore(self, reach: Reach, memory_id: str) -> Memory:
+        """Restore a removed or superseded memory (idempotent).
+
+        A journal entry keeps the time at which it fades: a faded entry is not shown again.
+
+        Raises:
+            NotFound: No memory within reach has this id.
+        """
+        return self.edit(reach, memory_id, Memory.restored)
+
+    def supersede(self, reach: Reach, memory_id: str, text: str) -> Memory:
+        """Replace a live memory by one with other words, on behalf of an operator.
+
+        The new memory has the kind, the scope, the audience and the source of the old one, which
+        stays on record. To undo it, restore the old memory and remove the new one.
+
+        Raises:
+            NotFound: No memory within reach has this id.
+            Conflict: The memory has ended.
+            Unprocessable: The text is invalid.
+        """
+        new_id = f"mem_{self.ids.ulid()}"
+
+        def attempt() -> Memory:
+            found = self.read(reach, [memory_id])
+            old = found.get(memory_id)
+            if not old.live:
+                raise Conflict("the memory has ended: restore it first")
+            changes = {
+                "id": new_id,
+                "text": text,
+                "made_by": "api",
+                "created_at": self.clock.now(),
+                "version": 1,
+            }
+            try:
+                new = Memory.model_validate({**dict(old), **changes})
+            except ValidationError as error:
+                raise invalid_arguments(error) from None
+            writes = superseded(old, new, new.created_at)
+            self.table.transact([*found.writes(None, new), *writes])
+            return new
+
+        return optimistic(self.clock, attempt)
+
+    def live(self, reach: Reach) -> list[Memory]:
+        """Read an agent's live memories within reach; see `searchable_memories`."""
+        return searchable_memories(self.table, reach, now=self.clock.now())
+
+    def list(
+        self,
+        reach: Reach,
+        *,
+        status: str | None = None,
+        kind: MemoryKind | None = None,
+        limit: int = DEFAULT_PAGE,
+        cursor: str | None = None,
+    ) -> Listing[Memory]:
+        """List the memories of one partition, by page: live before ended, core before journal.
+
+        Args:
+            reach: The agent and the partition; only the first scope is used.
+            status: Only `live` memories, or only `ended` ones: removed, superseded or faded.
+            kind: Only memories of this kind.
+            cursor: Where the previous page ended.
+
+        Raises:
+            Invalid: The cursor does not belong to this list.
+        """
+        now = self.clock.now()
+
+        def wanted(memory: Memory) -> bool:
+            live = memory.live and not memory.faded(now)
+            return status is None or live == (status == "live")
+
+        sections = Memory.prefixes(kind=kind, live=status != "ended", ended=status != "live")
+        return self.page(reach, sections, wanted, limit=limit, cursor=cursor)

@@ -1,0 +1,328 @@
+"""Reflection: a background task that asks agents which fading journal entries to keep.
+
+A journal entry becomes due three days before it fades, so a failed attempt can be retried. The
+transaction that writes the core memories also clears the due pointers of all decided entries. After
+a failure the due pointers remain, and the finder finds the entries again a day later.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby, islice
+from typing import ClassVar, NamedTuple
+
+from skein.errors import ConditionFailed
+from skein.memory.models.memory import REFLECTION_LEAD, Memory
+from skein.memory.models.records import ReflectionRecord
+from skein.memory.shown import core_in_budget
+from skein.memory.store import searchable_memories
+from skein.memory.writes import double_of, superseded
+from skein.models.common.agent_item import touched
+from skein.models.common.audience import Audience
+from skein.models.common.ownership import Reach, owned_partition, scopes_at
+from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.common.storage import Is, Missing, Put, Update, Write, all_of
+from skein.models.directory.agent import Agent
+from skein.models.outbox.due import NOT_DUE
+from skein.models.outbox.jobs import ReflectionJob
+from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage
+from skein.ports import Clock, Ids, Metrics, Table
+from skein.prompts import render
+from skein.services.background.engine import Failure, Outcome, Question, Task, UnusableAnswer
+from skein.services.chat_state.snapshot import read_agent
+from skein.services.common.model_json import json_object_in
+from skein.services.common.optimistic import optimistic
+from skein.services.common.pagination import items_under
+from skein.services.common.quoting import quoted
+from skein.services.common.token_cache import RememberedTokens
+from skein.settings import Settings
+
+MAX_PROMOTED = 10  # entries per job
+MAX_ASKED = 30  # entries per question; at three writes per promotion they fit one transaction
+MAX_CONSIDERED = 200  # entries per job
+ENTRIES_PER_PAGE = 200  # entries per page that is read
+WAITING = timedelta(days=2)  # how long entries are kept at least while the budget is spent
+FADING_WITHIN = REFLECTION_LEAD + timedelta(days=1)  # includes entries that are due tomorrow
+NOTHING_YET = "Nothing yet."
+SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"promote": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["promote"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(slots=True)
+class ReflectionClaim:
+    """The work on one partition; several workers at once are harmless.
+
+    Attributes:
+        left: How many entries may still be promoted.
+    """
+
+    agent: Agent
+    job: ReflectionJob
+    left: int = MAX_PROMOTED
+
+
+class ChosenEntries(NamedTuple):
+    """The journal entries that an answer promotes, in the order of the question.
+
+    Attributes:
+        authors: The people whose words the question held, by digest.
+    """
+
+    entries: Sequence[Memory]
+    authors: Authors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], ChosenEntries]):
+    """Background task that promotes at most 10 fading journal entries of a partition per job.
+
+    One question never mixes entries with different audiences. Once the tenant is over its budget,
+    entries that would soon fade are kept longer.
+    """
+
+    name: ClassVar[str] = "reflection"
+    failures: ClassVar[str] = "ReflectionsFailed"
+    seconds: ClassVar[int] = 60
+    answer_tokens: ClassVar[int] = 1_000
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    tokens: RememberedTokens
+    metrics: Metrics
+    settings: Settings
+
+    def claim(self, job: ReflectionJob, until: datetime) -> ReflectionClaim | None:
+        """Find the agent; None if it was deleted."""
+        agent = read_agent(self.table, job.tenant, job.agent_id)
+        return ReflectionClaim(agent, job) if agent is not None else None
+
+    def read(self, claim: ReflectionClaim) -> Iterator[Iterator[Sequence[Memory]]]:
+        """Read the undecided entries that fade soon, as questions of one audience each.
+
+        Entries of one audience come oldest first. A failed question does not stop the others.
+        """
+        now = self.clock.now()
+        due = islice(
+            (
+                memory
+                for memory in self._marked(claim.job)
+                if memory.fades_at is not None and now < memory.fades_at <= now + FADING_WITHIN
+            ),
+            MAX_CONSIDERED,
+        )
+        for _, group in groupby(sorted(due, key=_for_whom), key=_for_whom):
+            for fading in self._questions(sorted(group, key=lambda memory: memory.id)):
+                if claim.left == 0:
+                    return
+                yield iter([fading])
+
+    def question(self, claim: ReflectionClaim, batch: Sequence[Memory]) -> Question[ChosenEntries]:
+        """Ask the agent's model which entries it wants to keep."""
+        core = self._core(claim.job, batch[0].audience)
+        shown = core_in_budget(core, self.tokens)
+        authors = NO_AUTHORS.joined(*(memory.authors for memory in (*shown, *batch)))
+
+        def parse(answer: ModelAnswer) -> ChosenEntries:
+            return ChosenEntries(promoted_in(answer, batch), authors)
+
+        return Question(
+            model=claim.agent.model or self.settings.default_model,
+            messages=question(claim.agent, shown, batch),
+            schema=SCHEMA,
+            agent_id=claim.agent.id,
+            spread_by=claim.agent.id,
+            parse=parse,
+        )
+
+    def write(
+        self,
+        claim: ReflectionClaim,
+        batch: Sequence[Memory],
+        answer: ChosenEntries,
+        usage: TokenUsage,
+    ) -> None:
+        """Write core memories for the chosen entries; mark the others as considered.
+
+        Chosen entries over the limit keep their due pointer; the next day's job asks again. Each
+        attempt reads the entries again (optimistic lock). An entry that was removed meanwhile is
+        skipped. A chosen entry whose words are already a core memory is not promoted.
+        """
+        job, wanted_later = claim.job, {one.id for one in answer.entries[claim.left :]}
+        decided = [one for one in batch if one.id not in wanted_later]
+        chosen = [one.id for one in answer.entries[: claim.left]]
+        new_ids = {memory_id: f"mem_{self.ids.ulid()}" for memory_id in chosen}
+        record_id = f"ref_{self.ids.ulid()}"
+        record = ReflectionRecord.key_of(job.tenant, job.agent_id, job.scope, record_id)
+
+        def attempt() -> int:
+            found = self.table.get_many([record, *(memory.key for memory in decided)])
+            if record in found:
+                return len(ReflectionRecord.from_item(found[record]).promoted)
+            known = self._core(job, batch[0].audience)
+            writes: list[Write] = []
+            promoted: list[str] = []
+            for memory in (Memory.from_item(found[m.key]) for m in decided if m.key in found):
+                if memory.id in new_ids and double_of("core", memory.text, known) is None:
+                    kept = self._core_of(memory, new_ids[memory.id], answer.authors)
+                    known.append(kept)
+                    promoted.append(kept.id)
+                    writes.append(Put(kept.key, kept.to_item(), Missing()))
+                    considered = memory.model_copy(update={"considered": True})
+                    writes.extend(superseded(considered, kept, kept.created_at))
+                else:
+                    as_read = all_of(Is("id", memory.id), Is("version", memory.version))
+                    change = {**NOT_DUE, "considered": True}
+                    writes.append(Update(memory.key, set=change, condition=as_read))
+            writes.append(self._record(job, decided, usage, id=record_id, promoted=tuple(promoted)))
+            if promoted:
+                writes.append(touched(job.tenant, job.agent_id, job.scope))
+            self.table.transact(writes)
+            return len(promoted)
+
+        promoted = optimistic(self.clock, attempt, finds_own_write=True)
+        self.metrics.count("MemoriesPromoted", promoted)
+        claim.left -= promoted
+
+    def fail(self, claim: ReflectionClaim, batch: Sequence[Memory], failure: Failure) -> None:
+        """Record the failure; the entries' due pointers cause the next attempt."""
+        self.table.write(self._record(claim.job, batch, failure.usage, failure=failure.error))
+
+    def release(self, claim: ReflectionClaim, outcome: Outcome) -> None:
+        """Keep entries longer that would fade before the next attempt."""
+        if outcome.not_before is not None:
+            self._wait(claim.job)
+
+    def _wait(self, job: ReflectionJob) -> None:
+        """Postpone the fading of entries that would fade before the next attempt.
+
+        Their due pointers stay unchanged and cause that attempt.
+        """
+        now = self.clock.now()
+        later = now + WAITING
+        near = (m for m in self._marked(job) if m.fades_at is not None and now < m.fades_at < later)
+        for memory in near:
+            kept = memory.model_copy(update={"fades_at": later, "version": memory.version + 1})
+            item = kept.to_item()
+            change = {name: item[name] for name in ("fades_at", "expires_at", "version")}
+            as_read = all_of(Is("id", memory.id), Is("version", memory.version))
+            with suppress(ConditionFailed):  # another worker decided about the entry meanwhile
+                self.table.transact(
+                    [
+                        Update(memory.key, set=change, condition=as_read),
+                        touched(job.tenant, job.agent_id, job.scope),
+                    ]
+                )
+
+    def _marked(self, job: ReflectionJob) -> Iterator[Memory]:
+        """Yield the journal entries that have a due pointer, oldest first.
+
+        Faded entries are included. They stay in the table for a week or more, so any number of them
+        can precede the others.
+        """
+        partition = owned_partition(job.tenant, job.agent_id, job.scope)
+        journal = Memory.live_prefix("journal")
+        items = items_under(self.table, partition, journal, rows=ENTRIES_PER_PAGE)
+        return (Memory.from_item(item) for item in items if "gsi2sk" in item)
+
+    def _questions(self, entries: Iterable[Memory]) -> Iterator[list[Memory]]:
+        """Split entries into questions of at most 30 entries and one chunk's tokens.
+
+        A single entry with more tokens than that is a question of its own.
+        """
+        asked: list[Memory] = []
+        left = limit = self.settings.consolidation_chunk_tokens
+        for entry in entries:
+            size = self.tokens.count(f"{quoted(entry.text)}\n")
+            if asked and (size > left or len(asked) == MAX_ASKED):
+                yield asked
+                asked, left = [], limit
+            asked.append(entry)
+            left -= size
+        if asked:
+            yield asked
+
+    def _core(self, job: ReflectionJob, audience: Audience) -> list[Memory]:
+        """Read the agent's core memories that may be shown to the audience `audience`."""
+        reach = Reach(
+            tenant=job.tenant, agent_id=job.agent_id, scopes=scopes_at(job.scope), readers=audience
+        )
+        known = searchable_memories(self.table, reach, now=self.clock.now())
+        return [memory for memory in known if memory.kind == "core"]
+
+    def _core_of(self, memory: Memory, memory_id: str, authors: Authors) -> Memory:
+        """Return a core memory with the audience and the material of `memory`.
+
+        Args:
+            authors: The people whose words the question held, by digest.
+        """
+        return memory.model_copy(
+            update={
+                "id": memory_id,
+                "kind": "core",
+                "made_by": "reflection",
+                "fades_at": None,
+                "authors": authors,
+                "made_from": memory.made_from.naming([memory.id]),
+                "created_at": self.clock.now(),
+                "version": 1,
+            }
+        )
+
+    def _record(
+        self, job: ReflectionJob, entries: Sequence[Memory], usage: TokenUsage, **fields: object
+    ) -> Put:
+        values = {
+            "tenant": job.tenant,
+            "agent_id": job.agent_id,
+            "scope": job.scope,
+            "id": f"ref_{self.ids.ulid()}",
+            "considered": tuple(memory.id for memory in entries),
+            "usage": usage,
+            "at": self.clock.now(),
+        }
+        record = ReflectionRecord.model_validate(values | fields)
+        return Put(record.key, record.to_item(), Missing())
+
+
+def question(
+    agent: Agent, core: Sequence[Memory], fading: Sequence[Memory]
+) -> tuple[ModelMessage, ...]:
+    """Render the question about the journal entries in `fading`, which are numbered from 1."""
+    system = render(
+        "reflection",
+        {
+            "identity": agent.identity,
+            "memories": "\n".join(f"- {quoted(one.text)}" for one in core) or NOTHING_YET,
+        },
+    )
+    entries = "\n".join(
+        f"{n}. [{one.created_at:%Y-%m-%d}] {quoted(one.text)}" for n, one in enumerate(fading, 1)
+    )
+    asked = render("reflection_input", {"entries": entries})
+    return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
+
+
+def promoted_in(answer: ModelAnswer, fading: Sequence[Memory]) -> Sequence[Memory]:
+    """Parse the entries that an answer promotes, each once and in the order of `fading`.
+
+    Numbers without an entry are ignored.
+
+    Raises:
+        UnusableAnswer: The answer cannot be parsed.
+    """
+    found = json_object_in(answer.text, {"promote"})
+    numbers = found.get("promote") if found is not None else None
+    if not isinstance(numbers, list):
+        raise UnusableAnswer("the answer could not be parsed")
+    named = {number for number in numbers if type(number) is int}  # excludes booleans
+    return [one for n, one in enumerate(fading, 1) if n in named]
+
+
+def _for_whom(memory: Memory) -> str:
+    return memory.audience.model_dump_json()

@@ -1,0 +1,39 @@
+"""Search for memories by their words and their meaning, newest first among equal ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skein.memory.models.memory import Memory
+from skein.memory.shown import newest_first
+from skein.memory.store import searchable_memories
+from skein.models.common.ownership import Reach
+from skein.ports import Clock, Table
+from skein.services.common.text_search import EmbeddingCache, best_texts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySearch:
+    """Search over the agents' memories."""
+
+    table: Table
+    clock: Clock
+    meanings: EmbeddingCache
+
+    def search(self, reach: Reach, query: str, *, limit: int) -> list[Memory]:
+        """Find the memories within reach that best match a query, best first.
+
+        Args:
+            reach: The agent, the scopes and the readers; faded journal entries are left out.
+            query: What to search for; see `best_texts`.
+        """
+        memories = searchable_memories(self.table, reach, now=self.clock.now())
+        return best_of(memories, query, limit, self.meanings)
+
+
+def best_of(
+    memories: Sequence[Memory], query: str, limit: int, meanings: EmbeddingCache | None = None
+) -> list[Memory]:
+    """Rank the memories that match a query, best first; see `best_texts`."""
+    ordered = newest_first(memories)
+    texts = [memory.text for memory in ordered]
+    return [ordered[position] for position in best_texts(texts, query, limit, meanings)]

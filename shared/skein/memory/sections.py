@@ -1,0 +1,109 @@
+"""CORE MEMORIES and JOURNAL: the memories of an agent that a prompt shows.
+
+- Read: the live memories of the agent in the scopes of the chat.
+- Kept: those that may be shown and have not faded.
+- Order: the newest first, so that of two that contradict each other, the newer one comes first.
+- Over the budget: the constitutional and the newest ones stay (`memory/shown.py`).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from skein.interface.reading import SectionItems, SectionReads
+from skein.interface.section import SEPARATOR, Section, SectionInput
+from skein.memory.models.memory import Memory
+from skein.memory.shown import (
+    CORE_MEMORY_TOKENS,
+    JOURNAL_TOKENS,
+    line_of,
+    newest_first,
+    within_budget,
+)
+from skein.models.common.provenance import Authors
+from skein.models.runs.provenance import EntryProvenance
+from skein.models.runs.run import PromptMark
+from skein.ports import TokenCounter
+
+CORE_SHARE = 3  # core memories take at most a third of the prompt
+
+
+@dataclass(frozen=True, slots=True)
+class Memories(SectionItems):
+    """The agent's memories that may be shown, without faded journal entries."""
+
+    memories: tuple[Memory, ...] = ()
+    owned = (Memory.PREFIX,)
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "Memories":
+        """Keep the memories that may be shown and have not faded."""
+        live = read.shown(Memory)
+        return cls(tuple(memory for memory in live if not memory.faded(read.now)))
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people whose words the memories hold."""
+        return (memory.authors for memory in self.memories)
+
+    def of_kind(self, kind: str) -> list[Memory]:
+        """Return the memories of one kind."""
+        return [memory for memory in self.memories if memory.kind == kind]
+
+
+def core_memories(given: SectionInput) -> Section | None:
+    """Render the core memories; None if there are none.
+
+    If they exceed the limit, the section gets a mark.
+    """
+    limit = min(CORE_MEMORY_TOKENS, given.tokens_left // CORE_SHARE)
+    core = given.reading.of(Memories).of_kind("core")
+    over: PromptMark = "core_memories_over_budget"
+    return _remembered("CORE MEMORIES", core, limit, given.counter, (over,))
+
+
+def journal(given: SectionInput) -> Section | None:
+    """Render the journal entries; None if there are none."""
+    limit = min(JOURNAL_TOKENS, given.list_limit)
+    entries = given.reading.of(Memories).of_kind("journal")
+    return _remembered("JOURNAL", entries, limit, given.counter, ())
+
+
+def _remembered(
+    name: str,
+    memories: Sequence[Memory],
+    limit: int,
+    counter: TokenCounter,
+    over: tuple[PromptMark, ...],
+) -> Section | None:
+    """Make a section of memories. Each line is counted separately, as in `listing`.
+
+    Each memory has its date. A core memory that is the only one contradicts no other and has none.
+    """
+    if not memories:
+        return None
+    dated = len(memories) > 1 or memories[0].kind == "journal"
+
+    def section(
+        shown: Sequence[Memory], *more: str, dated: bool = True, marks: tuple[PromptMark, ...] = ()
+    ) -> Section:
+        ordered = newest_first(shown)
+        lines = [f"{name}:", *(line_of(memory, dated=dated) for memory in ordered), *more]
+        size = sum(counter.count(f"{line}\n") for line in lines[:-1])
+        size += counter.count(lines[-1] + SEPARATOR)
+        entries = tuple(EntryProvenance.of_item(name, "memory", one.id, one) for one in ordered)
+        return Section(name, "\n".join(lines), size, within, marks, entries)
+
+    def within(tokens: int) -> Section:
+        whole = section(memories, dated=dated)
+        if whole.tokens <= tokens:
+            return whole
+        reserve = counter.count(f"{name}:\n")
+        reserve += counter.count(f"{_left_out(len(memories))}{SEPARATOR}")
+        shown = within_budget(memories, counter, tokens - reserve)
+        missing = len(memories) - len(shown)
+        return section(shown, *([_left_out(missing)] if missing else []), marks=over)
+
+    return within(limit)
+
+
+def _left_out(missing: int) -> str:
+    return f"  ({missing} older left out)"

@@ -1,0 +1,50 @@
+"""The choice of memories that a model is shown: which of them, in which order, and as which line.
+
+Prompts, consolidation and reflection make this choice. A prompt shows core memories and journal
+entries. The questions of consolidation and reflection show core memories alone.
+"""
+
+from collections.abc import Sequence
+
+from skein.memory.models.memory import Memory
+from skein.ports import TokenCounter
+from skein.services.common.quoting import on_one_line
+
+CORE_MEMORY_TOKENS = 5_000
+JOURNAL_TOKENS = 2_000
+
+
+def newest_first(memories: Sequence[Memory]) -> list[Memory]:
+    """Sort memories by age, the newest first."""
+    return sorted(memories, key=lambda memory: memory.age, reverse=True)
+
+
+def line_of(memory: Memory, *, dated: bool = True) -> str:
+    """Format a memory as one line of a prompt, without the text's line breaks."""
+    day = f"[{memory.created_at:%Y-%m-%d}] " if dated else ""
+    return f"  - {day}{on_one_line(memory.text)}"
+
+
+def within_budget(memories: Sequence[Memory], counter: TokenCounter, tokens: int) -> list[Memory]:
+    """Choose the memories that fit a token budget, in order from oldest to newest.
+
+    Constitutional memories are always chosen, then the newest others until one does not fit.
+
+    Args:
+        memories: Memories of one kind.
+        tokens: The budget for all lines together; constitutional memories may exceed it.
+    """
+    wanted = sorted(memories, key=lambda memory: (memory.constitutional, *memory.age))
+    shown: list[Memory] = []
+    for memory in reversed(wanted):
+        tokens -= counter.count(f"{line_of(memory)}\n")
+        if tokens < 0 and not memory.constitutional:
+            break
+        shown.append(memory)
+    return sorted(shown, key=lambda memory: memory.age)
+
+
+def core_in_budget(live: Sequence[Memory], counter: TokenCounter) -> list[Memory]:
+    """Choose the core memories among `live` that fit their token budget; see `within_budget`."""
+    core = [memory for memory in live if memory.kind == "core"]
+    return within_budget(core, counter, CORE_MEMORY_TOKENS)

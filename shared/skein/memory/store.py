@@ -1,0 +1,37 @@
+"""Reads of an agent's memories beyond those of a prompt."""
+
+from datetime import datetime
+
+from skein.memory.models.memory import Memory
+from skein.models.common.ownership import Reach, owned_partition
+from skein.models.common.storage import Query
+from skein.ports import Table
+
+MAX_SEARCHED = 5_000  # memories per partition for searches and duplicates; see `Memory.key`
+
+
+def searchable_memories(table: Table, reach: Reach, *, now: datetime) -> list[Memory]:
+    """Read all live memories within reach, up to 5,000 per partition.
+
+    Searches and the check for duplicates need more memories than a prompt, which reads up to 500.
+    The cost is one query per partition and 1 MB.
+    """
+    found: list[Memory] = []
+    for scope in reach.scopes:
+        partition = owned_partition(reach.tenant, reach.agent_id, scope)
+        left, start, more = MAX_SEARCHED, None, True
+        while more and left > 0:
+            page = table.query(
+                Query(
+                    partition,
+                    first=Memory.PREFIX,
+                    last=Memory.PREFIX.last,
+                    limit=left,
+                    newest_first=True,
+                    start=start,
+                )
+            )
+            found += map(Memory.from_item, page.items)
+            left -= len(page.items)
+            start, more = page.next_start, page.next_start is not None
+    return [memory for memory in found if not memory.faded(now) and reach.shows(memory)]

@@ -1,0 +1,177 @@
+"""Transcript of a chat for the consolidation question: one line per message, with its time.
+
+All text that a person typed stays inside its own quotes, so it cannot pass for another message.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from skein.errors import Unprocessable
+from skein.memory.chunking import Chunk, HistoryPosition
+from skein.memory.profile_extraction import AskedProfile, asked_profile, person_of
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import Owner, Reach, scopes_at
+from skein.models.common.provenance import Authors, MadeFrom
+from skein.models.common.storage import MAX_BATCH_GET_KEYS
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.ports import Table
+from skein.services.chat_state.audience import audience_of, scope_of
+from skein.services.common.quoting import label, quoted, time_of
+from skein.services.common.schedule import zone_of
+from skein.services.directory.time_zones import zone_of_person
+
+
+class TimeZones:
+    """Time zones and records of the senders.
+
+    A person's time zone is their own, else the one of their phone numbers' country, else the
+    agent's, else UTC.
+
+    Args:
+        agent: The agent whose time zone is the default.
+    """
+
+    def __init__(self, table: Table, agent: Agent) -> None:
+        self._table = table
+        self._tenant = agent.tenant
+        self._default = agent.time_zone
+        self._known: dict[str, str] = {}
+        self._people: dict[str, User] = {}
+
+    def learn(self, messages: Sequence[Message]) -> None:
+        """Look up the records of the messages' senders, except those known already.
+
+        The reads are batched.
+        """
+        people = {m.sender.id for m in messages if m.sender.kind == "user"} - self._known.keys()
+        missing = sorted(people)
+        for start in range(0, len(missing), MAX_BATCH_GET_KEYS):
+            batch = missing[start : start + MAX_BATCH_GET_KEYS]
+            keys = {user_id: User.key_of(self._tenant, user_id) for user_id in batch}
+            found = self._table.get_many(list(keys.values()))
+            for user_id, key in keys.items():
+                user = User.from_item(found[key]) if key in found else None
+                self._known[user_id] = (user and zone_of_person(user)) or self._default
+                if user is not None:
+                    self._people[user_id] = user
+
+    def person(self, user_id: str | None) -> User | None:
+        """Return the record of a sender, as looked up; None if there is none."""
+        return self._people.get(user_id) if user_id is not None else None
+
+    def of(self, message: Message) -> ZoneInfo:
+        """Return the time zone of a message's sender; UTC if no valid zone is known."""
+        name = self._known.get(message.sender.id) if message.sender.kind == "user" else None
+        for candidate in (name, self._default):
+            try:
+                return zone_of(candidate or "UTC")
+            except Unprocessable:
+                continue
+        return ZoneInfo("UTC")
+
+
+def line(
+    message: Message, zone: ZoneInfo, *, start: int, end: int, me: MemberRef | None = None
+) -> str:
+    """Format a message or a part of it as one line with sender and time.
+
+    If only a part is shown, the line says which characters.
+
+    Args:
+        zone: The sender's time zone, in which the message means days and times.
+        start: The first character to show, counted from 0.
+        end: The end of the characters to show (exclusive).
+        me: The agent that reads the line; its own messages show `You` as the sender.
+    """
+    sender = message.sender
+    kind = "human" if sender.kind == "user" else "agent"
+    who = "You" if sender.ref == me else f"{label(sender.name)} ({kind})"
+    part = ""
+    if start > 0 or end < len(message.text):
+        part = f" (characters {start + 1} to {end} of {len(message.text)})"
+    media = "".join(f" [attached: {quoted(media.content_type)}]" for media in message.media)
+    at = f"{time_of(message.created_at)}, {wall_clock(message.created_at, zone)}"
+    return f"[msg:{message.seq}] [{at}] {who}{part}: {quoted(message.text[start:end])}{media}"
+
+
+def wall_clock(moment: datetime, zone: ZoneInfo) -> str:
+    """Format a moment as local date and time: `Wednesday 2026-02-18 15:50 in ...`."""
+    return f"{moment.astimezone(zone):%A %Y-%m-%d %H:%M} in {zone.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationTarget:
+    """Agent and chat of one consolidation, with the agent's membership."""
+
+    chat: Chat
+    agent: Agent
+    membership: Membership
+    zones: TimeZones
+
+    def line(self, message: Message, start: int, end: int) -> str:
+        """Format a message, or a part of it, as one line of the transcript."""
+        me = self.agent.as_member.ref
+        return line(message, self.zones.of(message), start=start, end=end, me=me)
+
+    def transcript(self, chunk: Chunk) -> str:
+        """Format the messages of a chunk, one per line."""
+        return "\n".join(self.line(piece.message, piece.start, piece.end) for piece in chunk.pieces)
+
+    def owner(self, chunk: Chunk) -> Owner:
+        """Return the owner of the chunk's memories.
+
+        Their audience is the people who were present for all of the chunk. The authors of the
+        memories in the question are added once they are known.
+        """
+        return Owner(
+            tenant=self.chat.tenant,
+            agent_id=self.agent.id,
+            scope=scope_of(self.chat),
+            audience=audience_of(self.chat, since_seq=chunk.from_seq),
+            authors=Authors.in_digests(chunk.senders),
+            made_from=MadeFrom.messages(self.chat.id, chunk.from_seq, chunk.to_seq, chunk.senders),
+            source_chat_id=self.chat.id,
+        )
+
+    def profile(self, chunk: Chunk) -> AskedProfile | None:
+        """Return the profile fields to ask for with the chunk; None if there are none."""
+        owner, messages = self.owner(chunk), [piece.message for piece in chunk.pieces]
+        return asked_profile(self.agent, owner, self.zones.person(person_of(owner)), messages)
+
+
+class AgentChunk(NamedTuple):
+    """A chunk of an agent's new messages.
+
+    Attributes:
+        since: The watermark before the chunk.
+        owner: The scope and the audience of the chunk's memories.
+    """
+
+    target: ConsolidationTarget
+    since: HistoryPosition
+    chunk: Chunk
+    owner: Owner
+
+
+def joins_of(chat: Chat) -> list[int]:
+    """List the messages after which a private chat's current people joined late, ascending.
+
+    An open chat has none, because its messages may be shown to everyone in the tenant.
+    """
+    if chat.visibility == "open":
+        return []
+    people = {str(member.ref) for member in chat.roster if member.kind == "user"}
+    return sorted({seq for member, seq in chat.joined_late.items() if member in people})
+
+
+def reach_of(owner: Owner) -> Reach:
+    """Return the reach of the memories that may be shown to the owner's audience."""
+    scopes = scopes_at(owner.scope)
+    return Reach(
+        tenant=owner.tenant, agent_id=owner.agent_id, scopes=scopes, readers=owner.audience
+    )

@@ -1,0 +1,197 @@
+"""Writes for new memories: skip duplicates and supersede outdated memories.
+
+Two memories are duplicates if they have the same words. The comparison is not fuzzier than that,
+because "30 guests" and "31 guests" are as similar as any two sentences, and are two facts.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from skein.memory.models.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind
+from skein.memory.models.records import KeptCounts
+from skein.models.common.audience import may_change
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Missing, Put, Update, Write
+from skein.ports import Ids
+from skein.services.items.store import replaced
+
+# Punctuation with a meaning: C#, R&D, 10 %, @ann, 3*4, and/or, "does she?"
+_MEANT = frozenset("#%&@*/\\?\u061f\u00a7\u2030")
+_SYMBOLS = re.compile(r"[^\w\s]|_")  # all punctuation is among these
+_APOSTROPHES = str.maketrans("\u2019\u02bc", "''")
+
+
+class MemoryDraft(NamedTuple):
+    """Content of a memory that is to be stored.
+
+    Attributes:
+        replaces: The id of the core memory that this entry supersedes.
+    """
+
+    kind: MemoryKind
+    text: str
+    replaces: str | None = None
+
+
+class MemoryWrites(NamedTuple):
+    """Writes for some new memories, with counts of the changes."""
+
+    writes: tuple[Write, ...] = ()
+    kept: KeptCounts = KeptCounts()
+
+
+def made(
+    owner: Owner,
+    kind: MemoryKind,
+    text: str,
+    *,
+    memory_id: str,
+    made_by: MadeBy,
+    now: datetime,
+    constitutional: bool = False,
+) -> Memory:
+    """Build a new memory; a journal entry fades 7 days after `now`.
+
+    Raises:
+        ValidationError: The text is empty or too long.
+    """
+    return Memory(
+        **dict(owner),
+        id=memory_id,
+        kind=kind,
+        text=text,
+        made_by=made_by,
+        constitutional=constitutional,
+        fades_at=now + timedelta(days=JOURNAL_DAYS) if kind == "journal" else None,
+        created_at=now,
+    )
+
+
+def superseded(old: Memory, by: Memory, now: datetime) -> list[Write]:
+    """Build the writes that mark `old` as superseded by `by`; `old` stays on record."""
+    return replaced(old, old.ended("superseded", now, superseded_by=by.id))
+
+
+def gives_way(old: Memory, new: Memory) -> bool:
+    """Tell whether a new memory may supersede an old one.
+
+    Both need the same scope, and everyone who may be shown the old memory must also be allowed to
+    see the new one. A constitutional memory is never superseded.
+    """
+    if old.constitutional or old.scope != new.scope:
+        return False
+    return may_change(new.audience, old.audience)
+
+
+def double_of(kind: MemoryKind, text: str, live: Sequence[Memory]) -> Memory | None:
+    """Find a live memory with the same words, core or of that kind."""
+    words = normalised(text)
+    same = [memory for memory in live if memory.kind in {"core", kind}]
+    return next((memory for memory in same if normalised(memory.text) == words), None)
+
+
+def remember(
+    owner: Owner,
+    entries: Sequence[MemoryDraft],
+    live: Sequence[Memory],
+    *,
+    revision: Update,
+    now: datetime,
+    ids: Ids,
+    made_by: MadeBy = "consolidation",
+) -> MemoryWrites:
+    """Build the writes that store `entries` as memories, for one transaction.
+
+    A duplicate is not stored again. If a duplicate entry replaces a memory, the existing memory
+    supersedes that one. A core memory also supersedes a journal entry with the same words.
+
+    Args:
+        owner: The agent, and the scope, audience and source of the memories.
+        entries: The new content, 1 to 10,000 characters each.
+        live: The agent's live memories that may be shown to the same audience.
+        revision: The write that raises the partition's revision, if anything changes.
+        made_by: The author's role.
+
+    Returns:
+        The writes and the counts; no writes if nothing changes.
+    """
+    known = {(memory.kind, normalised(memory.text)): memory for memory in reversed(live)}
+    by_id = {memory.id: memory for memory in live}
+    new: list[Memory] = []
+    ended: dict[str, Memory] = {}
+    doubles = 0
+    for entry in sorted(entries, key=lambda entry: entry.kind):  # core first
+        words = normalised(entry.text)
+        same_core, same_journal = known.get(("core", words)), known.get(("journal", words))
+        memory = same_core or (same_journal if entry.kind == "journal" else None)
+        if memory is not None:
+            doubles += 1
+        else:
+            memory_id = f"mem_{ids.ulid()}"
+            memory = made(
+                owner,
+                entry.kind,
+                entry.text,
+                memory_id=memory_id,
+                made_by=made_by,
+                now=now,
+            )
+            known[entry.kind, words] = memory
+            new.append(memory)
+        for old in (by_id.get(entry.replaces or ""), same_journal):
+            if old is None or old.id in ended or memory.id in {old.id, *ended}:
+                continue
+            if gives_way(old, memory):
+                ended[old.id] = memory
+    writes: list[Write] = [Put(memory.key, memory.to_item(), Missing()) for memory in new]
+    for old_id, by in ended.items():
+        writes += superseded(by_id[old_id], by, now)
+    if writes:
+        writes.append(revision)
+    kept = KeptCounts(
+        core=sum(memory.kind == "core" for memory in new),
+        journal=sum(memory.kind == "journal" for memory in new),
+        superseded=len(ended),
+        doubles=doubles,
+    )
+    return MemoryWrites(tuple(writes), kept)
+
+
+def normalised(text: str) -> str:
+    """Reduce a text to its words, numbers and symbols, to compare memories.
+
+    Case, punctuation without a meaning and the width of spaces are removed. The punctuation of a
+    text without words is kept.
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    seen = folded.translate(_APOSTROPHES)
+    if not seen.isascii():
+        seen = _SYMBOLS.sub(lambda symbol: _visible(symbol[0]), seen)
+    plain = _SYMBOLS.sub(_words_apart, seen)
+    return " ".join(plain.split()) or " ".join(seen.split())
+
+
+def _visible(symbol: str) -> str:
+    return "" if unicodedata.category(symbol) == "Cf" else symbol
+
+
+def _words_apart(symbol: re.Match[str]) -> str:
+    """Return a space for a character that only separates words; keep other characters."""
+    text, at = symbol.string, symbol.start()
+    before, after = text[max(at - 1, 0) : at], text[at + 1 : at + 2]
+    return " " if _only_separates(before, symbol[0], after) else symbol[0]
+
+
+def _only_separates(before: str, character: str, after: str) -> bool:
+    """Tell whether a character only separates words, unlike those in `-5`, `1.5` and `A-`."""
+    category = unicodedata.category(character)
+    if not category.startswith("P") or character in _MEANT or after.isdigit():
+        return False
+    if character == "'":
+        return not (before.isalnum() and after.isalnum())
+    if category == "Pd":
+        return not before.isalnum() or after.isalnum()
+    return True

@@ -1,7 +1,0 @@
-"""Define the blocks of messages and the postings of words by which recall finds old messages."""
-
-__all__ = [
-    "block",
-    "stored",
-    "vector_search",
-]

@@ -1,5 +1,0 @@
-"""Define agent summaries and chat summaries."""
-
-__all__ = [
-    "summary",
-]

@@ -1,0 +1,11 @@
+"""Keep goals and plans, and fire the plans that are due."""
+
+__all__ = [
+    "api",
+    "firing",
+    "goals",
+    "models",
+    "plans",
+    "sections",
+    "tools",
+]

@@ -1,0 +1,310 @@
+"""Plans: future triggers of an agent, once or on a cron; `firing` starts their runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic import ValidationError
+
+from skein.errors import NotFound, Unprocessable
+from skein.models.common.ownership import Owner, Reach
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Check, Missing, Put
+from skein.models.directory.agent import Agent
+from skein.planning.models.plan import MAX_PLANS, Plan, PlanStatus
+from skein.planning.plan_chats import owner_of_plan, zone_of_plan
+from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
+from skein.services.common.schedule import (
+    after_a_while,
+    fires_too_often,
+    moment_of,
+    next_time,
+    zone_of,
+)
+from skein.services.items.store import OwnedStore, Snapshot, check_change
+
+MIN_CRON_MINUTES = 15  # between two firings of a plan
+
+TICK_SLACK = timedelta(minutes=2)
+A_MOMENT = timedelta(seconds=1)
+AWAKE = timedelta(hours=1)  # after a message, its author counts as awake for this time
+GENERATIONS = 4  # generations of one name that one batch reads
+
+
+def first_time(kind: str, text: str, time_zone: str, now: datetime) -> datetime:
+    """Return when a new plan fires first.
+
+    Args:
+        kind: `run_after`, `scheduled_at` or `cron`.
+        text: The value of that field as given.
+        time_zone: The name of an IANA time zone.
+
+    Raises:
+        Unprocessable: A value does not fit, or the time has passed or never comes.
+    """
+    zone = zone_of(time_zone)
+    if kind == "run_after":
+        return after_a_while(text, now)
+    if kind == "scheduled_at":
+        return moment_of(text, zone, now)
+    at = next_time(text, zone, now)
+    if at is None:
+        raise Unprocessable("cron matches no time in the next 50 years")
+    return at
+
+
+def ended(plan: Plan, status: PlanStatus, now: datetime, *, reason: Reason | None = None) -> Plan:
+    """Return the plan as ended with `status`, and with the reason if Skein canceled it."""
+    return plan.ended(status, now, next_at=None, reason=reason)
+
+
+def fired(plan: Plan, now: datetime, *, least: timedelta) -> Plan:
+    """Return the plan after it has fired: with its next time, or ended.
+
+    Args:
+        plan: The plan as it was when due.
+        least: The minimum time between two firings, for any cron expression. A tick may
+            be late by `TICK_SLACK` without the plan missing its next time.
+    """
+    if plan.cron is None:
+        return ended(plan, "done", now)
+    fired_at = max(plan.next_at or now, now - TICK_SLACK)
+    earliest = max(now, fired_at + least - A_MOMENT)
+    next_at = next_time(plan.cron, zone_of(plan.time_zone), earliest)
+    if next_at is None:
+        return ended(plan, "done", now)
+    return plan.model_copy(update={"next_at": next_at, "deferred_from": None, "reason": None})
+
+
+def deferred(plan: Plan, until: datetime, *, reason: Reason) -> Plan:
+    """Return the plan with its next firing deferred to `until`."""
+    since = plan.deferred_from or plan.next_at
+    return plan.model_copy(update={"next_at": until, "deferred_from": since, "reason": reason})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plans(OwnedStore[Plan]):
+    """The service that keeps agents' plans, each in the partition of its scope."""
+
+    @property
+    def kind(self) -> type[Plan]:
+        """The class of the items."""
+        return Plan
+
+    @property
+    def limit(self) -> int:
+        """The maximum number of active plans that may be shown to the same readers."""
+        return MAX_PLANS
+
+    def owner(
+        self, agent: Agent, *, chat_id: str | None = None, user_id: str | None = None
+    ) -> Owner:
+        """Return the owner of a plan that an operator sets; see `owner_of_plan`.
+
+        Raises:
+            NotFound: The agent is not a member of such a chat, or the person does not exist.
+            Conflict: The chat is discarded.
+            Unprocessable: Both ids are given, or the person has no direct chat with the agent.
+        """
+        return owner_of_plan(self.table, agent, chat_id=chat_id, user_id=user_id)
+
+    def time_zone(self, owner: Owner, agent: Agent) -> str:
+        """Return the time zone of an operator's plan that names none; see `zone_of_plan`."""
+        return zone_of_plan(self.table, owner, agent)
+
+    def set(
+        self,
+        owner: Owner,
+        name: str,
+        instruction: str,
+        *,
+        reach: Reach | None = None,
+        run_after: str | None = None,
+        scheduled_at: str | None = None,
+        cron: str | None = None,
+        time_zone: str = "UTC",
+        set_by: str | None = None,
+        asked: bool = False,
+        effect: str | None = None,
+        guard: Check | None = None,
+    ) -> Plan:
+        """Create a plan, or replace the one of the same name.
+
+        A plan of this name that may not be shown there stays as a second item, under another id.
+
+        Args:
+            owner: The agent, and the chat and audience in which the plan is made.
+            name: The plan's name, unique within its partition, 1 to 100 characters.
+            instruction: What the agent is to do when the plan fires, 1 to 4,000 characters.
+            reach: The plans that may be shown there; None for all plans in the owner's partition.
+            run_after: `<n> second|minute|hour|day|week(s)` from now.
+            scheduled_at: RFC 3339, or a local time of `time_zone`; in the future.
+            cron: Five fields in `time_zone`; the plan first fires at its next time, not at once.
+            time_zone: The name of an IANA time zone.
+            set_by: The person whose run sets the plan.
+            asked: Whether a message of that person triggered the run. Then the time counts as the
+                person's own choice, so quiet hours do not apply. The exception is a `run_after` of
+                more than an hour, because it names no hour of the day.
+            effect: The id of a run's effect; repeating the same effect changes nothing.
+            guard: A check on the run that sets the plan.
+
+        Returns:
+            The plan; for a repeated effect, the plan as the first time returned it.
+
+        Raises:
+            Unprocessable: Not exactly one of the three times is given, a value does not fit, or
+                the cron expression fires too often.
+            Conflict: The agent has 100 active plans there that may be shown, or 200 in all; or the
+                plan of this name may not be changed from there.
+            LostLease: The guard does not hold.
+        """
+        given = {"run_after": run_after, "scheduled_at": scheduled_at, "cron": cron}
+        times = {kind: text for kind, text in given.items() if text is not None}
+        if len(times) != 1:
+            raise Unprocessable("give exactly one of run_after, scheduled_at and cron")
+        [(kind, text)] = times.items()
+        now = self.clock.now()
+        next_at = first_time(kind, text, time_zone, now)
+        least = MIN_CRON_MINUTES
+        if kind == "cron" and fires_too_often(text, timedelta(minutes=least), now):
+            raise Unprocessable(f"cron may fire at most every {least} minutes")
+        try:
+            plan = Plan(
+                **dict(owner),
+                id=Plan.id_of(owner.agent_id, owner.scope, name.strip()),
+                name=name,
+                instruction=instruction,
+                **{kind: next_at if kind == "scheduled_at" else " ".join(text.split())},
+                time_zone=time_zone,
+                next_at=next_at,
+                active_at=now if kind == "cron" else None,
+                set_by=set_by,
+                own_time=asked and (kind != "run_after" or next_at - now <= AWAKE),
+                created_at=now,
+            )
+        except ValidationError as error:
+            raise invalid_arguments(error) from None
+        shown = (reach or owner.reach).at(owner.scope)
+        return optimistic(self.clock, lambda: self._set_once(plan, shown, effect, guard))
+
+    def _set_once(self, plan: Plan, reach: Reach, effect: str | None, guard: Check | None) -> Plan:
+        found, named = self._named(reach, plan.name, effect)
+        if found.done is not None:
+            return found.done
+        generation, hides = _generation(reach, named)
+        before = named[generation]
+        plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, generation)
+        plan = plan.model_copy(update={"id": plan_id, "generation": generation})
+        if before is None or hides or not before.live:
+            self.check_limit(reach)
+        if before is not None:
+            created_at = plan.created_at if hides else before.created_at
+            version = before.version + 1
+            plan = plan.model_copy(update={"version": version, "created_at": created_at})
+        writes = [*found.writes(before, plan), *found.record(plan, plan.scope, self.clock.now())]
+        if hides and before is not None:
+            unused = len(named) - 1
+            moved_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, unused)
+            moves = {"id": moved_id, "generation": unused, "version": before.version + 1}
+            hidden = before.model_copy(update=moves)
+            writes.append(Put(hidden.key, hidden.to_item(), Missing()))
+            if before.live:
+                writes.append(found.raised(plan.scope))
+        transact_guarded(self.table, writes, guard)
+        return plan
+
+    def cancel(
+        self, reach: Reach, name: str, *, effect: str | None = None, guard: Check | None = None
+    ) -> Plan:
+        """Cancel a plan by its name; a plan that has ended stays as it is.
+
+        Args:
+            reach: The partitions to look in, and the readers.
+            effect: The id of a run's effect; repeating the same effect changes nothing.
+            guard: A check on the run that cancels the plan.
+
+        Raises:
+            NotFound: There is no such plan within reach.
+            Conflict: The plan may not be changed from there.
+            LostLease: The guard does not hold.
+        """
+
+        def attempt() -> Plan:
+            named = [self._named(reach.at(scope), name.strip(), effect) for scope in reach.scopes]
+            done = next((found.done for found, _ in named if found.done is not None), None)
+            if done is not None:
+                return done
+            plans = [
+                (found, plan)
+                for found, generations in named
+                for plan in generations
+                if plan is not None and reach.shows(plan)
+            ]
+            if not plans:
+                raise NotFound("plan not found")
+            found, plan = min(
+                plans, key=lambda each: (not each[1].live, not reach.changes(each[1]))
+            )
+            return self.replace(found, plan, self._canceled(plan), guard=guard)
+
+        return optimistic(self.clock, attempt)
+
+    def delete(self, reach: Reach, item_id: str) -> Plan:
+        """Cancel a plan by its id, and keep it; a plan that has ended stays as it is.
+
+        Raises:
+            NotFound: There is no such plan within reach.
+            Conflict: The plan may not be changed from there.
+        """
+        return self.edit(reach, item_id, self._canceled)
+
+    def _canceled(self, plan: Plan) -> Plan:
+        return ended(plan, "canceled", self.clock.now()) if plan.live else plan
+
+    def _named(
+        self, reach: Reach, name: str, effect: str | None
+    ) -> tuple[Snapshot[Plan], list[Plan | None]]:
+        """Read the plans of one name by generation, up to the first unused generation.
+
+        Args:
+            reach: The readers, and the scope of the plans.
+        """
+        [scope] = reach.scopes
+        named: list[Plan | None] = []
+        while not named or named[-1] is not None:
+            numbers = range(len(named), len(named) + GENERATIONS)
+            ids = [Plan.id_of(reach.agent_id, scope, name, number) for number in numbers]
+            found = self.read(reach, ids, effect=effect)
+            named += [found.stored(scope, plan_id) for plan_id in ids]
+            if None in named:
+                named = named[: named.index(None) + 1]
+        return found, named
+
+
+def _generation(reach: Reach, named: Sequence[Plan | None]) -> tuple[int, bool]:
+    """Return the generation at which to set a plan, and whether a hidden plan gives way there.
+
+    An active plan within reach that may be changed comes first, then an ended one, then the first
+    generation. A plan beyond reach that has the first generation moves to the first unused one. So
+    the new plan's id, and with the id the order in which plans of one minute fire, does not show
+    whether there is such a plan.
+
+    Args:
+        named: The plans of the name by generation; the last generation is unused.
+
+    Raises:
+        Conflict: The active plan within reach may not be changed from there.
+    """
+    shown = {n: plan for n, plan in enumerate(named) if plan is not None and reach.shows(plan)}
+    changeable = [n for n, plan in shown.items() if reach.changes(plan)]
+    active = next((n for n in changeable if shown[n].live), None)
+    if active is not None:
+        return active, False
+    for plan in shown.values():
+        if plan.live:
+            check_change(reach, plan)
+    if changeable:
+        return changeable[0], False
+    if named[0] is None or 0 in shown:
+        return len(named) - 1, False
+    return 0, True

@@ -1,0 +1,93 @@
+"""GOALS and PLANS: the active goals and plans of an agent that may be shown.
+
+All of them are read. Goals are listed by priority, and plans by their next time. As many as fit
+are shown.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from skein.interface.reading import SectionItems, SectionReads
+from skein.interface.section import Section, SectionInput, listing
+from skein.models.common.provenance import Authors
+from skein.planning.models.goal import Goal
+from skein.planning.models.plan import Plan
+from skein.services.common.quoting import minute_of, quoted, quoted_id
+
+
+@dataclass(frozen=True, slots=True)
+class Goals(SectionItems):
+    """The agent's active goals, the most important first."""
+
+    goals: tuple[Goal, ...] = ()
+    owned = (Goal.PREFIX,)
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "Goals":
+        """Keep the goals that may be shown, by priority, then by age."""
+        goals = read.shown(Goal)
+        return cls(tuple(sorted(goals, key=lambda one: (one.priority, one.created_at, one.id))))
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people whose words the goals hold."""
+        return (goal.authors for goal in self.goals)
+
+
+@dataclass(frozen=True, slots=True)
+class Plans(SectionItems):
+    """The agent's active plans, the next one first."""
+
+    plans: tuple[Plan, ...] = ()
+    owned = (Plan.PREFIX,)
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "Plans":
+        """Keep the plans that may be shown and are due again, by time."""
+        plans = read.shown(Plan)
+        coming = [(plan.next_at, plan.id, plan) for plan in plans if plan.next_at is not None]
+        return cls(tuple(plan for _, _, plan in sorted(coming, key=lambda entry: entry[:2])))
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people whose words the plans hold."""
+        return (plan.authors for plan in self.plans)
+
+
+def goals(given: SectionInput) -> Section | None:
+    """Render the agent's goals; None if there are none."""
+    with_ids = given.takes("goal_id")
+    lines = [
+        f"  - {quoted(goal.text)} ({'long-term, ' if goal.long_term else ''}"
+        f"priority: {goal.priority}{f', id: {quoted_id(goal.id)}' if with_ids else ''})"
+        for goal in given.reading.of(Goals).goals
+    ]
+    limit, counter = given.list_limit, given.counter
+    return listing("GOALS", lines, limit, counter) if lines else None
+
+
+def plans(given: SectionInput) -> Section | None:
+    """Render the agent's plans; None if there are none."""
+    now = given.reading.now
+    lines = [
+        f"  - {quoted(plan.name)} ({_kind_of(plan, at)}, in {_span(at - now)})"
+        for plan in given.reading.of(Plans).plans
+        if (at := plan.next_at) is not None
+    ]
+    limit, counter = given.list_limit, given.counter
+    return listing("PLANS", lines, limit, counter) if lines else None
+
+
+def _kind_of(plan: Plan, at: datetime) -> str:
+    if plan.cron is None:
+        return f"once at {minute_of(at)}"
+    cron = " ".join(plan.cron.split())
+    return f"cron: {cron} in {plan.time_zone}, next at {minute_of(at)}"
+
+
+def _span(span: timedelta) -> str:
+    """Format a duration in its two largest units, of days, hours and minutes."""
+    minutes = max(int(span.total_seconds()) // 60, 0)
+    days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
+    if days:
+        return f"{days}d {hours:02d}h"
+    return f"{hours}h {rest:02d}m" if hours else f"{rest}m"

@@ -1,0 +1,11 @@
+"""Erase and export the data of a person, and keep the audit log."""
+
+__all__ = [
+    "api",
+    "audit_log",
+    "erasure_requests",
+    "erasure_worker",
+    "export",
+    "message_deletion",
+    "models",
+]

@@ -1,0 +1,166 @@
+"""Resources of the HTTP API: erasures and exports."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field
+
+from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, IdOfChat, Page, Resource
+from skein.models.api.chats import MessageResource
+from skein.models.api.directory import UserDetail
+from skein.models.api.usage import PersonUsageResource
+from skein.models.chats.chat import Chat, ChatKind, Membership, Visibility
+from skein.models.common.base import Instant
+from skein.models.delivery.delivery import Delivery, DeliveryStatus
+from skein.privacy.models.erasure import BACKUP_DAYS, ErasureStage
+
+BACKUPS = (
+    f"Backups for point-in-time recovery keep copies for at most {BACKUP_DAYS} days after the end "
+    "of the erasure. If the table is restored from an earlier time, erase the user again."
+)
+
+
+class SweepResource(Resource):
+    """The result of one sweep."""
+
+    counts: Annotated[dict[str, int], Field(description="Number of erased items, by kind.")]
+    ended_at: EndedAt
+
+
+class ErasureResource(Resource):
+    """An erasure. After it is done, the resource is its report."""
+
+    id: Id
+    user_id: Annotated[str, Field(description="The id of a user.")]
+    requested_by: Annotated[str, Field(description="The operator who requested the erasure.")]
+    requested_at: Annotated[Instant, Field(description="When the erasure was requested.")]
+    stage: Annotated[
+        ErasureStage, Field(description="The current stage; `resting` between two sweeps.")
+    ]
+    sweeps: Annotated[
+        tuple[SweepResource, ...], Field(description="The finished sweeps, with what each erased.")
+    ]
+    sweep_again_at: Annotated[
+        Instant | None, Field(description="When the next sweep begins; null if there is none.")
+    ]
+    finished_at: Annotated[
+        Instant | None, Field(description="When the erasure was done; null before.")
+    ]
+    backups: Annotated[str, Field(description="How long backups keep copies of the data.")] = (
+        BACKUPS
+    )
+
+
+class ErasurePage(Page[ErasureResource]):
+    """A page of erasures of people, newest first."""
+
+
+class PlaceResource(Resource):
+    """A current or former chat of the person."""
+
+    chat_id: IdOfChat
+    title: Annotated[str | None, Field(description="The title; null without one.")]
+    kind: Annotated[ChatKind, Field(description="The kind of item.")]
+    visibility: Annotated[
+        Visibility,
+        Field(
+            description="Whether content may be shown to everyone in the tenant (`open`) or not."
+        ),
+    ]
+    name: Annotated[str, Field(description="The person's name in this chat.")]
+    joined_seq: Annotated[int, Field(description="The last message before the person joined.")]
+    left_seq: Annotated[int | None, Field(description="The last message before the person left.")]
+    seen_seq: Annotated[
+        int, Field(description="The `seq` of the newest message that was read; 0 if there is none.")
+    ]
+    phone: Annotated[
+        str | None, Field(description="The phone number that gets the answers; null without SMS.")
+    ]
+    line: Annotated[
+        str | None, Field(description="The phone number of the line; null without SMS.")
+    ]
+
+    @classmethod
+    def from_parts(cls, chat: Chat, membership: Membership) -> Self:
+        """Build the resource of a chat and a membership.
+
+        The title of a private chat that the person has left is omitted, because the title may have
+        changed since.
+        """
+        route = membership.route
+        knows_title = membership.active or chat.visibility == "open"
+        return cls(
+            chat_id=chat.id,
+            title=chat.title if knows_title else None,
+            kind=chat.kind,
+            visibility=chat.visibility,
+            name=membership.member.name,
+            joined_seq=membership.joined_seq,
+            left_seq=membership.left_seq,
+            seen_seq=membership.seen_seq,
+            phone=route.person.address if route else None,
+            line=route.line.address if route else None,
+        )
+
+
+class DeliveryResource(Resource):
+    """An SMS to the person."""
+
+    id: Id
+    chat_id: IdOfChat
+    seq: Annotated[int, Field(description="The `seq` of the message that was delivered.")]
+    phone: Annotated[str, Field(description="A phone number in E.164 form, such as +15005550100.")]
+    line: Annotated[str, Field(description="The phone number of the line; null without SMS.")]
+    status: Annotated[DeliveryStatus, Field(description="The current state.")]
+    parts: Annotated[tuple[str, ...], Field(description="The texts of the SMS, in order.")]
+    created_at: CreatedAt
+    ended_at: EndedAt
+
+    @classmethod
+    def of(cls, delivery: Delivery) -> Self:
+        """Build the resource of a delivery."""
+        return cls(
+            id=delivery.id,
+            chat_id=delivery.chat_id,
+            seq=delivery.seq,
+            phone=delivery.to.person.address,
+            line=delivery.to.line.address,
+            status=delivery.status,
+            parts=tuple(part.body for part in delivery.parts),
+            created_at=delivery.created_at,
+            ended_at=delivery.ended_at,
+        )
+
+
+class KeptResource(Resource):
+    """An item that an agent stores for this person only, or made from the person's words only."""
+
+    agent_id: IdOfAgent
+    kind: Annotated[str, Field(description="The kind of item, such as `memory`, `goal` or `plan`.")]
+    attributes: Annotated[dict[str, Any], Field(description="All stored attributes of the item.")]
+
+
+class ExportResource(Resource):
+    """A page of all data of a person. Read pages until `next_cursor` is null."""
+
+    user: Annotated[UserDetail, Field(description="The record of the person.")]
+    usage: Annotated[
+        tuple[PersonUsageResource, ...],
+        Field(description="Use of models and SMS by day, oldest first; on the first page only."),
+    ]
+    chats: Annotated[
+        tuple[PlaceResource, ...], Field(description="The current and former chats of the person.")
+    ]
+    messages: Annotated[
+        tuple[MessageResource, ...],
+        Field(description="The person's messages and, in direct chats, the agent's answers."),
+    ]
+    deliveries: Annotated[
+        tuple[DeliveryResource, ...], Field(description="SMS and their deliveries.")
+    ]
+    kept: Annotated[
+        tuple[KeptResource, ...], Field(description="What agents store for this person only.")
+    ]
+    next_cursor: Annotated[
+        str | None,
+        Field(description="Pass it as `cursor` to get the next page; null on the last page."),
+    ]

@@ -1,0 +1,72 @@
+"""Look-up erasure: items that lead from an identifier to the person."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from skein.errors import ConditionFailed
+from skein.models.chats.idempotency import OPENED
+from skein.models.common.address import Address
+from skein.models.common.storage import Delete, Is, Item, Key, Write
+from skein.models.directory.address_index import AddressChat, AddressOwner, address_partition
+from skein.models.directory.name_index import NameWord
+from skein.models.directory.user import Merge
+from skein.models.quotas.limit import Allowance, owner_of_user
+from skein.models.quotas.usage import days_of_user_usage
+from skein.ports import Table
+from skein.privacy.erasure_sweep import Sweep
+from skein.services.common.pagination import items_under, read_items
+from skein.services.directory.name_index import name_words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookUpEraser:
+    """The stage `rest` of an erasure: look-ups, limits and counters of usage."""
+
+    table: Table
+
+    def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Delete look-ups, limits and counters by address, user id and `client_id`."""
+        del after  # this stage is short and starts over
+        for address in sweep.subject.addresses:
+            for item in items_under(self.table, address_partition(sweep.tenant, address), ""):
+                self._delete(sweep, _look_up(sweep, address, item))
+            yield f"address {len(sweep.subject.addresses)}"
+        for user_id in sweep.subject.ids:
+            merge = Merge.key_of(sweep.tenant, user_id)
+            allowance = Allowance.key_of(sweep.tenant, owner_of_user(user_id))
+            for key in self.table.get_many([merge, allowance]):
+                self._delete(sweep, Delete(key))
+            for item in items_under(self.table, merge.pk, OPENED):
+                self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
+        for key in read_items(self.table, list(_names(sweep))):
+            self._delete(sweep, Delete(key))
+        counters = days_of_user_usage(sweep.tenant, sweep.subject.ids, sweep.now)
+        for key in read_items(self.table, list(counters)):
+            self._delete(sweep, Delete(key))
+
+    def _delete(self, sweep: Sweep, write: Write | None) -> None:
+        if write is None:
+            return
+        try:
+            self.table.write(write)
+        except ConditionFailed:  # the look-up now belongs to someone else
+            return
+        sweep.unsaved.counts["look_ups"] += 1
+
+
+def _names(sweep: Sweep) -> Iterator[Key]:
+    """Yield the keys of the name index at which the person may be found."""
+    words = {word for name in sweep.subject.names for word in name_words(name)}
+    for user_id in sweep.subject.ids:
+        yield from (NameWord.key_of(sweep.tenant, word, user_id) for word in sorted(words))
+
+
+def _look_up(sweep: Sweep, address: Address, item: Item) -> Write | None:
+    """Return the write that deletes a look-up of an address; None if it leads elsewhere."""
+    key = Key(item["pk"], item["sk"])
+    if key == AddressOwner.key_of(sweep.tenant, address):
+        owner = AddressOwner.from_item(item)
+        theirs = owner.user_id in sweep.subject.ids
+        return Delete(key, Is("user_id", owner.user_id)) if theirs else None
+    leads = AddressChat.from_item(item)
+    return Delete(key, Is("chat_id", leads.chat_id)) if leads.chat_id in sweep.chats else None

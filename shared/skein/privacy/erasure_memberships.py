@@ -1,0 +1,274 @@
+"""Membership erasure: find every chat of the person, then remove the person from each.
+
+These are the first two stages of an erasure. Before the removal, runs that may have been shown the
+person's words are canceled. One transaction then removes the person from the roster, deletes the
+person's memberships and the summaries, and raises the chat's epoch. Writers that derive content
+from an older reading of the chat then fail.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from skein.errors import Conflict, NotFound
+from skein.models.chats.chat import (
+    Chat,
+    LastMessage,
+    Membership,
+    Message,
+    member_relation,
+    past_relation,
+    related_chat,
+)
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Delete, Exists, Is, Put, Update, Write, all_of
+from skein.models.runs.run import Run
+from skein.ports import Clock, Table
+from skein.privacy.erasure_sweep import ERASED, Sweep
+from skein.privacy.models.erasure import ErasedChat
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chats.consolidation_schedule import due_change
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.pagination import pages_of_relation
+from skein.services.runs.completion import RunCompletion
+from skein.services.runs.slots import slots_unchanged
+
+FORGOTTEN: dict[str, None] = {"summary": None, "summary_state": None}
+WHY = "a former member of this chat is being erased"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MembershipErasure:
+    """The stages `find` and `close` of an erasure."""
+
+    table: Table
+    clock: Clock
+    completion: RunCompletion
+
+    def find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Note every chat that the person is in or has left."""
+        del after  # the lists are short, and noting a chat is idempotent
+        for ref in sweep.subject.refs:
+            relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, ref.id))
+            for relation in relations:
+                for rows in pages_of_relation(self.table, relation, newest_first=True):
+                    for chat_id in map(related_chat, rows):
+                        self._record_chat(sweep, chat_id)
+                        yield chat_id
+
+    def close(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Cancel runs in the person's chats, and remove the person from each chat."""
+        for chat_id in sorted(sweep.chats):
+            if after is None or chat_id > after:
+                with suppress(NotFound):
+                    self._stop(sweep, chat_id)
+                    optimistic(self.clock, partial(self._close_once, sweep, chat_id))
+                yield chat_id
+
+    # ------------------------------------------------------------------ finding
+
+    def _record_chat(self, sweep: Sweep, chat_id: str) -> None:
+        with suppress(NotFound):
+            snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
+            known = sweep.chats.get(chat_id)
+            erased = self._erased_chat(sweep, snapshot, known)
+            if erased is not None and erased != known:
+                self.table.write(Put(erased.key, erased.to_item()))
+                sweep.chats[chat_id] = erased
+            self._learn_names(sweep, snapshot)
+
+    def _erased_chat(
+        self, sweep: Sweep, snapshot: ChatSnapshot, known: ErasedChat | None
+    ) -> ErasedChat | None:
+        own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
+        if not own:  # the index lags behind the table
+            return known
+        ids = {
+            kind: {
+                membership.member.id
+                for membership in snapshot.members
+                if membership.member.kind == kind
+            }
+            for kind in ("agent", "user")
+        }
+        joined = min((membership.joined_seq for membership in own), default=0)
+        since = self._said_at(snapshot.chat, joined)
+        if known is not None:
+            since = min(since, known.since)
+        return ErasedChat(
+            tenant=sweep.tenant,
+            erasure_id=sweep.erasure.id,
+            chat_id=snapshot.chat.id,
+            private=snapshot.chat.visibility == "private",
+            agents=tuple(sorted(ids["agent"] | set(known.agents if known else ()))),
+            others=tuple(sorted(ids["user"] - set(sweep.subject.ids))),
+            since=since,
+            present_seq=known.present_seq if known else joined + 1,
+            first_seq=known.first_seq if known else None,
+        )
+
+    def _said_at(self, chat: Chat, seq: int) -> datetime:
+        """Return a message's time; for 0 or a missing message, the chat's creation time."""
+        item = self.table.get(Message.key_of(chat.tenant, chat.id, seq)) if seq else None
+        return Message.from_item(item).created_at if item else chat.created_at
+
+    def _learn_names(self, sweep: Sweep, snapshot: ChatSnapshot) -> None:
+        subject = sweep.subject
+        own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
+        names = dict.fromkeys([*subject.names, *(membership.member.name for membership in own)])
+        written = (each.route.person for each in own if each.route)
+        addresses = dict.fromkeys([*subject.addresses, *written])
+        learnt = subject.model_copy(update={"names": tuple(names), "addresses": tuple(addresses)})
+        if learnt != subject:
+            self.table.write(Put(learnt.key, learnt.to_item()))
+            sweep.learn(learnt)
+
+    # ------------------------------------------------------------------ closing
+
+    def _stop(self, sweep: Sweep, chat_id: str) -> None:
+        """Cancel the runs in a chat that may have been shown the person's words.
+
+        A canceled run can start the next one, so the chat is read until no such run is left. A
+        queued run counts if the chat is private or the person triggered the run.
+        """
+        stopped: set[str] = set()
+        while True:
+            snapshot = read_snapshot(self.table, sweep.tenant, chat_id)
+            live = [
+                run
+                for membership in snapshot.agents
+                for run in self._live(sweep, snapshot.chat, membership)
+                if run.id not in stopped
+            ]
+            if not live:
+                return
+            for run in live:
+                stopped.add(run.id)
+                sweep.unsaved.stopped += 1
+                sweep.unsaved.counts["runs_canceled"] += 1
+                with suppress(Conflict):
+                    self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
+
+    def _live(self, sweep: Sweep, chat: Chat, membership: Membership) -> Iterator[Run]:
+        queued = membership.queued_run
+        ids = [
+            membership.running_run,
+            *membership.resuming,
+            membership.wait.run_id if membership.wait else None,
+        ]
+        theirs = queued is not None and sweep.is_theirs(queued.trigger.by)
+        if queued is not None and (chat.visibility == "private" or theirs):
+            ids.append(queued.run_id)
+        for run_id in dict.fromkeys(filter(None, ids)):
+            item = self.table.get(Run.key_of(sweep.tenant, run_id))
+            run = Run.from_item(item) if item else None
+            if run is not None and sweep.to_stop(run):
+                yield run
+
+    def _close_once(self, sweep: Sweep, chat_id: str) -> None:
+        snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
+        own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
+        if not own and sweep.erasure.swept_at is not None and not self._derived(sweep, snapshot):
+            return
+        now = self.clock.now()
+        chat, write = revise(
+            snapshot.chat,
+            self._closed(sweep, snapshot.chat, now),
+            also=self._bookkeeping(sweep, snapshot, now),
+        )
+        writes: list[Write] = [write, *(Delete(membership.key) for membership in own)]
+        writes.extend(_forgotten(membership) for membership in snapshot.agents)
+        if chat.discarded_at is not None and snapshot.chat.consolidation_at is not None:
+            writes.append(due_change(chat, None).write)
+        self.table.transact(writes)
+        for membership in snapshot.members:
+            if (
+                membership.member.kind == "agent"
+                and not membership.active
+                and membership.summary is not None
+            ):
+                self.table.write(Update(membership.key, set=FORGOTTEN, condition=Exists()))
+        sweep.unsaved.stopped += len(own)
+        sweep.unsaved.counts["memberships"] += len(own)
+        summaries = [
+            snapshot.chat.summary,
+            snapshot.chat.pinned,
+            *(p.summary for p in snapshot.members),
+        ]
+        sweep.unsaved.counts["summaries"] += sum(summary is not None for summary in summaries)
+
+    def _derived(self, sweep: Sweep, snapshot: ChatSnapshot) -> bool:
+        """Return whether a summary from before the end of the first sweep remains."""
+        summaries = [
+            snapshot.chat.summary,
+            *(membership.summary for membership in snapshot.members),
+        ]
+        return any(summary is not None and sweep.suspect(summary.at) for summary in summaries)
+
+    def _closed(self, sweep: Sweep, chat: Chat, now: datetime) -> dict[str, Any]:
+        """Return the chat's changed attributes after the person's removal."""
+        own = {str(ref) for ref in sweep.subject.refs}
+        roster = tuple(member for member in chat.roster if not sweep.is_theirs(member))
+        formerly = {
+            old: new
+            for old, new in chat.formerly.items()
+            if not {old, new} & set(sweep.subject.ids)
+        }
+        alone = _alone(chat, roster)
+        names = chat.with_roster(roster)["former_names"]
+        return {
+            "roster": roster,
+            "former_names": tuple(name for name in names if not sweep.is_theirs(name)),
+            "joined_late": {ref: seq for ref, seq in chat.joined_late.items() if ref not in own},
+            "formerly": formerly,
+            "title": None if alone or sweep.names_them(chat.title) else chat.title,
+            "documents": () if alone else chat.documents,
+            **chat.without_made_title(),
+            "summary": None,
+            "summary_state": None,
+            "pinned": None,
+            "last_message": _shown_last(sweep, chat),
+            "epoch": chat.epoch + 1,
+            "discarded_at": chat.discarded_at or (now if alone else None),
+        }
+
+    def _bookkeeping(self, sweep: Sweep, snapshot: ChatSnapshot, now: datetime) -> dict[str, Any]:
+        """Return the attributes that schedule the chat's upkeep, which renews the summaries.
+
+        A chat that is discarded or has no person left gets no upkeep and no consolidation.
+        """
+        roster = tuple(member for member in snapshot.chat.roster if not sweep.is_theirs(member))
+        if snapshot.chat.discarded_at is not None or _alone(snapshot.chat, roster):
+            return snapshot.chat.upkeep(None) | {"consolidation_at": None}
+        return snapshot.chat.upkeep(now)
+
+
+def _alone(chat: Chat, people: tuple[Any, ...]) -> bool:
+    """Return whether a private or direct chat has no person left."""
+    closed = chat.visibility == "private" or chat.kind == "direct"
+    return closed and not any(member.kind == "user" for member in people)
+
+
+def _shown_last(sweep: Sweep, chat: Chat) -> LastMessage | None:
+    last = chat.last_message
+    if last is None:
+        return None
+    by_agent = last.sender.kind == "agent"
+    if sweep.is_theirs(last.sender):
+        return last.model_copy(update={"text": "", "sender": ERASED})
+    said_in_private = chat.visibility == "private" and sweep.suspect(last.created_at)
+    if by_agent and (said_in_private or sweep.names_them(last.text)):
+        return last.model_copy(update={"text": ""})
+    return last
+
+
+def _forgotten(membership: Membership) -> Update:
+    """Return the write that clears an agent's summary (optimistic lock on the slots).
+
+    A concurrent renewal of the summary fails.
+    """
+    as_read = all_of(slots_unchanged(membership), Is("chat_id", membership.chat_id))
+    return Update(membership.key, set=FORGOTTEN, condition=as_read)

@@ -1,0 +1,87 @@
+"""Set back the watermarks of consolidation, so that agents process a chat again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from skein.errors import NotFound
+from skein.models.chats.chat import Membership
+from skein.models.common.base import MemberRef
+from skein.models.common.provenance import MadeFrom
+from skein.models.common.storage import (
+    Absent,
+    Is,
+    Update,
+    Write,
+    all_of,
+)
+from skein.ports import Clock, Table
+from skein.privacy.erasure_sweep import Sweep
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chats.consolidation_schedule import consolidation_due
+from skein.services.common.optimistic import optimistic
+from skein.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolidationRewind:
+    """Rewind of the watermarks of agents whose memories an erasure deletes."""
+
+    table: Table
+    clock: Clock
+    settings: Settings
+
+    def before_erasing(
+        self, sweep: Sweep, agent_id: str, going: Sequence[MadeFrom], *, first: bool
+    ) -> None:
+        """Set an agent's watermarks back before the first span of messages of deleted items.
+
+        Call this before the items are deleted: after a crash, the same items give the same
+        watermarks.
+
+        Args:
+            going: The material of the items.
+            first: Whether, in the first sweep, the person's first message counts, too.
+        """
+        for erased in sweep.chats.values():
+            spans = [made.span_in(erased.chat_id) for made in going]
+            seqs = [span.first_seq for span in spans if span is not None]
+            if first and erased.first_seq is not None and sweep.erasure.swept_at is None:
+                seqs.append(erased.first_seq)
+            if seqs and agent_id in erased.agents:
+                seq = min(seqs) - 1
+                attempt = partial(self._set_back_once, sweep, agent_id, erased.chat_id, seq)
+                optimistic(self.clock, attempt)
+
+    def _set_back_once(self, sweep: Sweep, agent_id: str, chat_id: str, seq: int) -> None:
+        try:
+            snapshot = read_snapshot(self.table, sweep.tenant, chat_id)
+        except NotFound:
+            return
+        membership = snapshot.member(MemberRef(kind="agent", id=agent_id))
+        if membership is None or membership.consolidated_seq <= seq:
+            return
+        writes: list[Write] = [_watermark_at(membership, seq)]
+        moved = membership.model_copy(
+            update={"consolidated_seq": seq, "consolidated_characters": 0}
+        )
+        others = tuple(moved if each is membership else each for each in snapshot.members)
+        due = consolidation_due(
+            snapshot._replace(members=others), now=self.clock.now(), settings=self.settings
+        )
+        if due is not None:
+            change = due.change | {"version": snapshot.chat.version + 1}
+            as_read = Is("version", snapshot.chat.version)
+            writes += [Update(snapshot.chat.key, set=change, condition=as_read), due.write]
+        self.table.transact(writes)
+
+
+def _watermark_at(membership: Membership, seq: int) -> Update:
+    change: dict[str, Any] = {
+        "consolidated_seq": seq,
+        "consolidated_characters": 0,
+        "consolidation_failures": 0,
+    }
+    as_read = all_of(Is("consolidated_seq", membership.consolidated_seq), Absent("left_seq"))
+    return Update(membership.key, set=change, condition=as_read)

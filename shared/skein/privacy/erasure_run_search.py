@@ -1,0 +1,150 @@
+"""Run search: runs outside a person's chats that may hold the person's words."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from skein.errors import NotFound
+from skein.models.chats.chat import (
+    Chat,
+    chat_partition,
+    member_relation,
+    past_relation,
+    related_chat,
+)
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Item, Key, Query
+from skein.models.directory.agent import agent_partition
+from skein.models.runs.run import Run, runs_relation
+from skein.models.runs.step import Step
+from skein.ports import Table
+from skein.privacy.erasure_runs import RunEraser
+from skein.privacy.erasure_sweep import ROWS, Sweep
+from skein.privacy.models.erasure import ErasedChat
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.common.pagination import items_under, pages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSearch:
+    """The stage `runs` of an erasure: runs outside the person's chats."""
+
+    table: Table
+    runs: RunEraser
+
+    def elsewhere(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Erase the runs that may have been shown the person's content in other chats."""
+        for position, runs in self._stretches(sweep):
+            if after is not None and position <= after:
+                continue
+            for run in runs:
+                self.runs.erase(sweep, run)
+            yield position
+
+    def _stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
+        """Yield positions and their runs in stable order; the runs are read lazily."""
+        shared = [erased for erased in sweep.chats.values() if not erased.private]
+        for agent_id in sorted({agent for erased in shared for agent in erased.agents}):
+            day = min(erased.since for erased in shared if agent_id in erased.agents)
+            since = day
+            while day.date() <= sweep.now.date():
+                runs = self._of_day(sweep, agent_id, day.date(), since)
+                yield f"1 {agent_id} {day:%Y-%m-%d}", runs
+                day += timedelta(days=1)
+        hidden = [erased for erased in sweep.chats.values() if erased.private]
+        for agent_id in sorted({agent for erased in hidden for agent in erased.agents}):
+            yield f"2 {agent_id}", self._without_chat(sweep, agent_id)
+        for erased in sorted(hidden, key=lambda erased: erased.chat_id):
+            for person in erased.others:
+                runs = self._of_person(sweep, erased, person)
+                yield f"3 {erased.chat_id} {person}", runs
+        for erased in sorted(sweep.chats.values(), key=lambda erased: erased.chat_id):
+            for chat_id, shown_at in sorted(erased.shown_in.items()):
+                yield f"4 {erased.chat_id} {chat_id}", self._runs_shown(sweep, chat_id, shown_at)
+
+    def _of_day(self, sweep: Sweep, agent_id: str, day: date, since: datetime) -> Iterator[Run]:
+        """Yield an agent's runs of one day, created at or after `since`.
+
+        An agent may tell any chat about its open chats.
+        """
+        for rows in self._pages(runs_relation(sweep.tenant, agent_id, day)):
+            keys = [Key(row["pk"], row["sk"]) for row in rows]
+            found = self.table.get_many(keys) if keys else {}
+            runs = [Run.from_item(found[key]) for key in keys if key in found]
+            yield from (run for run in runs if run.created_at >= since)
+
+    def _runs_shown(self, sweep: Sweep, chat_id: str, shown_at: datetime) -> Iterator[Run]:
+        """Yield the runs of a chat that may have been shown a message's origin."""
+        for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
+            if not Step.is_stored_as(item):
+                run = Run.from_item(item)
+                if (run.ended_at or sweep.now) >= shown_at:
+                    yield run
+        for agent_id in self._agents_ever_in(sweep, chat_id):
+            for run in self.of_background(sweep, agent_id):
+                if run.for_chat_id == chat_id and (run.ended_at or sweep.now) >= shown_at:
+                    yield run
+
+    def _without_chat(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
+        """Yield an agent's runs of plans and services that rest on the person's words.
+
+        Such a run belongs to one of the person's chats, was triggered by a plan from one, or has
+        the person in its audience.
+        """
+        for run in self.of_background(sweep, agent_id):
+            plan = run.trigger.plan
+            from_there = run.for_chat_id in sweep.chats
+            from_there |= plan is not None and plan.chat_id in sweep.chats
+            if from_there or run.audience.counts(sweep.subject.ids):
+                yield run
+
+    def _agents_ever_in(self, sweep: Sweep, chat_id: str) -> list[str]:
+        """Return the ids of a chat's agents, also of those that have left."""
+        try:
+            snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
+        except NotFound:
+            return []
+        return sorted({each.member.id for each in snapshot.members if each.member.kind == "agent"})
+
+    def of_background(self, sweep: Sweep, agent_id: str) -> Iterator[Run]:
+        """Yield the runs that plans and services have started for an agent."""
+        for item in items_under(self.table, agent_partition(sweep.tenant, agent_id), Run.PREFIX):
+            if not Step.is_stored_as(item):
+                yield Run.from_item(item)
+
+    def _of_person(self, sweep: Sweep, erased: ErasedChat, person: str) -> Iterator[Run]:
+        """Yield the runs in another person's private chats by agents of a shared private chat.
+
+        Borrowed context of those agents is deleted there, too.
+        """
+        chats = self._private_chats(sweep, person)
+        for agent_id in erased.agents:
+            for run in self.of_background(sweep, agent_id):
+                if run.for_chat_id in chats and run.created_at >= erased.since:
+                    yield run
+        for chat_id in chats:
+            for agent_id in erased.agents:
+                self.runs.unborrow(sweep, chat_id, agent_id)
+            for item in items_under(self.table, chat_partition(sweep.tenant, chat_id), Run.PREFIX):
+                if not Step.is_stored_as(item):
+                    run = Run.from_item(item)
+                    if run.agent_id in erased.agents and run.created_at >= erased.since:
+                        yield run
+
+    def _private_chats(self, sweep: Sweep, person: str) -> list[str]:
+        ref = MemberRef(kind="user", id=person)
+        relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, person))
+        rows = [row for relation in relations for page in self._pages(relation) for row in page]
+        ids = sorted({related_chat(row) for row in rows} - sweep.chats.keys())
+        chats: list[str] = []
+        for start in range(0, len(ids), ROWS):
+            keys = [Chat.key_of(sweep.tenant, chat_id) for chat_id in ids[start : start + ROWS]]
+            found = self.table.get_many(keys)
+            there = [Chat.from_item(found[key]) for key in keys if key in found]
+            chats.extend(chat.id for chat in there if chat.visibility == "private")
+        return chats
+
+    def _pages(self, relation: str) -> Iterator[tuple[Item, ...]]:
+        return pages(
+            lambda start: self.table.query(Query(relation, index="gsi1", limit=ROWS, start=start))
+        )

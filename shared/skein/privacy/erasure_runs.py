@@ -1,0 +1,204 @@
+"""Run erasure: reduce runs to their figures, and erase their traces in other chats.
+
+In the first sweep, a run that has not ended is left to a later one. A later sweep cancels such a
+run if it started before the first sweep ended. A run that starts afterwards has seen no erased
+content and stays.
+"""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from skein.errors import ConditionFailed, Conflict
+from skein.models.chats.borrowed import BorrowedContext
+from skein.models.chats.chat import (
+    Message,
+    epoch_raised,
+)
+from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.common.audience import NOBODY
+from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Delete, Exists, Is, Put, Query, Update
+from skein.models.outbox.due import NOT_DUE
+from skein.models.runs.run import Run
+from skein.models.runs.step import Step
+from skein.models.runs.trigger import Trigger
+from skein.ports import Table
+from skein.privacy.erasure_sweep import ROWS, Sweep
+from skein.services.runs.completion import RunCompletion
+
+WHY = "a person whose words the run was shown is being erased"
+SENDING = "send_message"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEraser:
+    """Eraser of the content of runs."""
+
+    table: Table
+    completion: RunCompletion
+
+    def erase(self, sweep: Sweep, run: Run) -> None:
+        """Erase the content of a run and keep its figures.
+
+        A live run that started before the end of the first sweep is canceled in a later sweep, and
+        then erased. Other live runs are skipped.
+        """
+        if sweep.to_stop(run) and sweep.erasure.swept_at is not None:
+            sweep.unsaved.stopped += 1
+            with suppress(Conflict):
+                self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
+        elif not run.ended:
+            return
+        self._erase_steps(sweep, run, self._steps(run))
+        changes = _bare(sweep, run)
+        if changes:
+            sweep.unsaved.counts["runs"] += 1
+            self.table.write(Update(run.key, set=changes | NOT_DUE, condition=Exists()))
+
+    def erase_steps(self, sweep: Sweep, run: Run) -> None:
+        """Erase the words of a run's steps, and the origins of its messages; keep the run.
+
+        A live run only loses its stored prompts, which no worker reads. It counts as one to look at
+        again in the next sweep.
+        """
+        steps = self._steps(run)
+        if run.ended:
+            self._erase_steps(sweep, run, steps)
+            return
+        sweep.unsaved.stopped += sweep.to_stop(run)
+        for step in steps:
+            if step.prompt is not None:
+                self.table.write(Update(step.key, set={"prompt": None}, condition=Exists()))
+
+    def _steps(self, run: Run) -> list[Step]:
+        page = self.table.query(Query.under(run.key.pk, Step.prefix_of(run.key)))
+        return [Step.from_item(item) for item in page.items]
+
+    def _erase_steps(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
+        self._erase_traces(sweep, run, steps)
+        for step in steps:
+            if step.prompt is not None or step.text or step.tool_calls or step.results:
+                self.table.write(Update(step.key, set=BARE_STEP, condition=Exists()))
+                sweep.unsaved.counts["steps"] += sweep.erasure.message is not None
+
+    def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
+        """Delete an agent's borrowed context in a chat, if it concerns the person.
+
+        Such context comes from one of the person's chats, has words of the person, or names the
+        person.
+        """
+        key = BorrowedContext.key_of(sweep.tenant, chat_id, agent_id)
+        item = self.table.get(key)
+        staged = BorrowedContext.from_item(item) if item else None
+        if staged is None or not (
+            staged.source_chat_id in sweep.chats
+            or any(sweep.is_theirs(message.sender) for message in staged.messages)
+            or sweep.names_them(staged.source_title, *(one.text for one in staged.messages))
+        ):
+            return
+        with suppress(ConditionFailed):
+            self.table.write(Delete(key, Is("staging", staged.staging)))
+            sweep.unsaved.counts["borrowed"] += 1
+
+    def _erase_traces(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
+        """Delete a run's borrowed context, and the origins of its messages in other chats."""
+        calls = [call for step in steps for call in step.tool_calls]
+        named = {chat_id for call in calls for chat_id in _chats_named(call.arguments)}
+        chat_ids = {sent.chat_id for sent in run.sent} | named
+        chat_ids |= {chat_id for chat_id in (run.own_chat_id, run.active_chat_id) if chat_id}
+        if any(call.name == "borrow_context" for call in calls):
+            for chat_id in sorted(chat_ids):
+                self.unborrow(sweep, chat_id, run.agent_id)
+        home = run.own_chat_id or (run.trigger.plan.chat_id if run.trigger.plan else None)
+        if home not in sweep.chats:
+            return
+        for chat_id in sorted(chat_ids - {run.chat_id}):
+            for seq in self._seqs_posted_in(sweep, run, steps, chat_id):
+                self._remove_origin(sweep, chat_id, seq)
+
+    def _seqs_posted_in(self, sweep: Sweep, run: Run, steps: list[Step], chat_id: str) -> set[int]:
+        """Return the numbers of the messages that a run posted in a chat."""
+        agent = MemberRef(kind="agent", id=run.agent_id)
+        effects = [
+            f"{run.id}:{step.n}:{position}"
+            for step in steps
+            for position, call in enumerate(step.tool_calls)
+            if call.name == SENDING
+        ]
+        record_keys = [
+            IdempotencyRecord.key_of(sweep.tenant, chat_id, agent, effect) for effect in effects
+        ]
+        seqs = {sent.seq for sent in run.sent if sent.chat_id == chat_id}
+        for start in range(0, len(record_keys), ROWS):
+            found = self.table.get_many(record_keys[start : start + ROWS])
+            seqs |= {IdempotencyRecord.from_item(item).seq for item in found.values()}
+        return seqs
+
+    def _remove_origin(self, sweep: Sweep, chat_id: str, seq: int) -> None:
+        """Remove a message's origin, and its trace to the person.
+
+        The note on the source chat records since when runs may have been shown the origin, so that
+        the stage `runs` finds them.
+        """
+        item = self.table.get(Message.key_of(sweep.tenant, chat_id, seq))
+        message = Message.from_item(item) if item else None
+        if message is not None and message.traced_to in sweep.subject.ids:
+            self.table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
+        origin = message.origin if message else None
+        erased = sweep.chats.get(origin.chat_id) if origin else None
+        if message is None or erased is None:
+            return
+        shown = dict(erased.shown_in)
+        shown[chat_id] = min(shown.get(chat_id, message.created_at), message.created_at)
+        if shown != erased.shown_in:
+            updated = erased.model_copy(update={"shown_in": shown})
+            self.table.write(Put(updated.key, updated.to_item()))
+            sweep.chats[erased.chat_id] = updated
+        sweep.unsaved.counts["origins"] += 1
+        origin_removed = Update(message.key, set={"origin": None}, condition=Exists())
+        self.table.transact([origin_removed, epoch_raised(sweep.tenant, chat_id)])
+
+
+BARE_STEP: dict[str, Any] = {
+    "text": "",
+    "tool_calls": [],
+    "results": None,
+    "prompt": None,
+}
+
+
+def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
+    """Return the changes that reduce a run to its figures; empty the second time."""
+    trigger = run.trigger
+    by = None if sweep.is_theirs(trigger.by) else trigger.by
+    bare = run.model_copy(
+        update={
+            "trigger": Trigger(
+                type=trigger.type, seq=trigger.seq, from_seq=trigger.from_seq, by=by
+            ),
+            "audience": NOBODY if not run.audience.open else run.audience,
+            "held": None,
+            "sent": (),
+            "final_message": None,
+            "merged_into": None,
+            "error": None,
+            "correlation_id": None,
+            "wait": None,
+            "resumed": None,
+        }
+    )
+    before, after = run.attributes(), bare.attributes()
+    return {name: after.get(name) for name in before if before.get(name) != after.get(name)}
+
+
+def _chats_named(arguments: str) -> set[str]:
+    """Return the chat ids in a tool call's arguments; none if the JSON is malformed."""
+    try:
+        given = json.loads(arguments)
+    except ValueError:
+        return set()
+    values = given.values() if isinstance(given, dict) else ()
+    return {value for value in values if isinstance(value, str) and value.startswith("chat_")}

@@ -1,0 +1,323 @@
+"""Export of a person's data: one document, in pages.
+
+The size of a page is limited to one API response. The number of items read for a page is also
+limited, so a page can be short or even empty if most messages are other people's.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import chain
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import BaseModel, Field, StringConstraints
+
+from skein.errors import NotFound
+from skein.memory.models.memory import Memory
+from skein.memory.models.records import REFLECTED
+from skein.models.chats.chat import (
+    Chat,
+    Membership,
+    Message,
+    member_relation,
+    past_relation,
+    related_chat,
+)
+from skein.models.common.agent_item import REVISION
+from skein.models.common.audience import Audience, may_show
+from skein.models.common.base import MemberRef
+from skein.models.common.ownership import EFFECT, owned_partition
+from skein.models.common.provenance import made_relation, mixed_relation
+from skein.models.common.storage import Item, Key, key_kind
+from skein.models.delivery.delivery import Delivery
+from skein.models.directory.user import User
+from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
+from skein.ports import Clock, Table
+from skein.privacy.made_items import ROWS, folder_of, keys_made_from, made_in
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.common.pagination import (
+    MAX_PAGE_BYTES,
+    Cursor,
+    KeyText,
+    items_under,
+    pages_of_relation,
+    read_items,
+)
+from skein.workspace.models.thread import ACTIVE_THREAD, Thread
+
+MAX_READ = 5_000  # items read for one page
+PERSONAL_PREFIXES = (Delivery.PREFIX, Message.PREFIX)  # of a chat's items, in table order
+BOOKKEEPING = (EFFECT, REVISION, ACTIVE_THREAD)  # in an agent's partition; not exported
+RowText = Annotated[KeyText, StringConstraints(pattern="#")]  # the hour, `#`, the chat's id
+HIDDEN_ATTRIBUTES = frozenset(
+    {"pk", "sk", "gsi1pk", "gsi1sk", "gsi2pk", "gsi2sk", "due_tries", "version", "authors"}
+)
+
+
+class ExportCursor(Cursor):
+    """The position of the last exported item.
+
+    Attributes:
+        relation: Index of the list of chats; see `_relations`.
+        row: Sort key of the chat's row in that list.
+        key: Sort key of the last item that was read in that chat, or the position among the items
+            that were made from it; or the position in the agent's data.
+        agent: The agent whose data is being exported; set after all chats are exported.
+    """
+
+    of: Literal["export"] = "export"
+    relation: Annotated[int, Field(ge=0)] = 0
+    row: RowText | None = None
+    key: KeyText | None = None
+    agent: KeyText | None = None
+
+
+class OwnMembership(NamedTuple):
+    """A chat and the person's membership in it, open or closed."""
+
+    chat: Chat
+    membership: Membership
+
+
+class KeptItem(NamedTuple):
+    """An item that an agent stores for the person alone, or made from the person's words alone."""
+
+    agent_id: str
+    kind: str
+    attributes: dict[str, Any]
+
+
+class Export(NamedTuple):
+    """One page of an export; `next_cursor` is None on the last page.
+
+    Attributes:
+        usage: What the work for the person has used, by day (UTC); on the first page only.
+    """
+
+    user: User
+    usage: dict[date, Usage]
+    chats: list[OwnMembership]
+    messages: list[Message]
+    deliveries: list[Delivery]
+    kept: list[KeptItem]
+    next_cursor: str | None
+
+
+Thing = OwnMembership | Message | Delivery | KeptItem | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exports:
+    """Access to all data of a person."""
+
+    table: Table
+    clock: Clock
+
+    def page(self, tenant: str, user_id: str, *, cursor: str | None = None) -> Export:
+        """Get a page of a person's data, which includes agents' answers in direct chats.
+
+        Raises:
+            NotFound: The person does not exist or is being erased.
+            Invalid: The cursor does not belong to an export.
+        """
+        at = ExportCursor.decode(cursor) if cursor is not None else ExportCursor()
+        item = self.table.get(User.key_of(tenant, user_id))
+        user = User.from_item(item) if item is not None else None
+        if user is None or user.erasure_id is not None:
+            raise NotFound("user not found")
+        usage = self._usage(user) if cursor is None else {}
+        page = Export(user, usage, [], [], [], [], None)
+        size = sum(len(used.model_dump_json().encode()) for used in usage.values())
+        before = at
+        for read, (position, thing) in enumerate(self._things(user, at), 1):
+            size += _size(thing)
+            if read > MAX_READ or (size > MAX_PAGE_BYTES and before != at):
+                return page._replace(next_cursor=before.encode())
+            _put(page, thing)
+            before = position
+        return page
+
+    def _usage(self, user: User) -> dict[date, Usage]:
+        """Add up the counters of the person's ids by day, oldest first."""
+        days = days_of_user_usage(user.tenant, (user.id, *user.former_ids), self.clock.now())
+        found = read_items(self.table, list(days))
+        usage: dict[date, Usage] = {}
+        for key, day in days.items():
+            if key in found:
+                counted = UsageCounter.from_item(found[key]).usage
+                usage[day] = usage.get(day, Usage()) + counted
+        return usage
+
+    def _things(self, user: User, at: ExportCursor) -> Iterator[tuple[ExportCursor, Thing]]:
+        if at.agent is None:
+            relations = _relations(user)
+            for number in range(at.relation, len(relations)):
+                here = at if number == at.relation else ExportCursor(relation=number)
+                yield from self._of_relation(user, relations[number], here)
+        for agent_id in self._agents(user):
+            if at.agent is None or agent_id >= at.agent:
+                behind = (at.key or "") if agent_id == at.agent else ""
+                mixed = self._made(user, mixed_relation(user.tenant, agent_id), behind)
+                for key, kept in chain(self._kept(user, agent_id), mixed):
+                    if key > behind:
+                        yield ExportCursor(agent=agent_id, key=key), kept
+
+    def _of_relation(
+        self, user: User, relation: str, at: ExportCursor
+    ) -> Iterator[tuple[ExportCursor, Thing]]:
+        if at.row is not None and at.key is not None:
+            yield from self._rest_of_chat(user, at, at.row)
+        for rows in pages_of_relation(self.table, relation, after=at.row):
+            for row in rows:
+                here = ExportCursor(relation=at.relation, row=row["gsi1sk"], key="-")
+                own = self._own_membership(user, related_chat(row))
+                if own is not None:
+                    yield here, own
+                    yield from self._of_chat(user, here, own.chat)
+
+    def _rest_of_chat(
+        self, user: User, at: ExportCursor, row: str
+    ) -> Iterator[tuple[ExportCursor, Thing]]:
+        """Yield the rest of the chat in which the previous page ended.
+
+        A forged cursor yields nothing: the person must be or have been a member of the chat.
+        """
+        own = self._own_membership(user, related_chat({"gsi1sk": row}))
+        if own is not None:
+            yield from self._of_chat(user, at, own.chat)
+
+    def _own_membership(self, user: User, chat_id: str) -> OwnMembership | None:
+        try:
+            snapshot = read_snapshot(self.table, user.tenant, chat_id, closed=True)
+        except NotFound:
+            return None
+        own = (
+            OwnMembership(snapshot.chat, membership)
+            for membership in snapshot.members
+            if _is(user, membership.member)
+        )
+        return next(own, None)
+
+    def _of_chat(
+        self, user: User, at: ExportCursor, chat: Chat
+    ) -> Iterator[tuple[ExportCursor, Thing]]:
+        """Yield the person's items of a chat after `at.key`; of a direct chat, all messages.
+
+        Other people's items are read, too, and yielded as None.
+        """
+        direct = chat.kind == "direct"
+        pk, done = chat.key.pk, at.key or "-"
+        for prefix in PERSONAL_PREFIXES:
+            if done > prefix.last:
+                continue
+            after = done if done.startswith(prefix) else None
+            for found in items_under(self.table, pk, prefix, after=after):
+                position = at.model_copy(update={"key": found["sk"]})
+                yield position, _theirs(user, found, direct=direct)
+        for key, made in self._made(user, made_relation(user.tenant, chat.id), done):
+            yield at.model_copy(update={"key": key}), made
+
+    def _made(self, user: User, relation: str, done: str) -> Iterator[tuple[str, KeptItem]]:
+        """Yield what agents made from the person's words alone, as far as the person may see it.
+
+        Items in the person's own scope are left out, because they are exported anyway.
+
+        Args:
+            relation: A relation of the index of source chats.
+            done: The position of the last exported item; those here sort after all sort keys.
+        """
+        ids, readers = (user.id, *user.former_ids), Audience(open=False, people=(user.id,))
+        own = {f"user:{user_id}" for user_id in ids}
+        keys = sorted(keys_made_from(self.table, relation))
+        keys = [key for key in keys if _position(key) > done]
+        for start in range(0, len(keys), ROWS):
+            found = self.table.get_many(keys[start : start + ROWS])
+            for key, item in sorted(found.items()):
+                thing = made_in(item)
+                if thing is None or not thing.made_from.writers.only(ids):
+                    continue
+                shown = may_show(thing.audience, readers) and folder_of(thing).scope not in own
+                if shown and thing.agent_id is not None:
+                    kind = type(thing).__name__.lower()
+                    kept = KeptItem(thing.agent_id, kind, _shown_attributes(item))
+                    yield _position(key), kept
+
+    def _agents(self, user: User) -> list[str]:
+        """Return the agents of the person's chats, which may store items for the person alone."""
+        agents: set[str] = set()
+        for relation in _relations(user):
+            for rows in pages_of_relation(self.table, relation):
+                keys = [Chat.key_of(user.tenant, related_chat(row)) for row in rows]
+                found = self.table.get_many(keys) if keys else {}
+                for chat in map(Chat.from_item, found.values()):
+                    agents |= {member.id for member in chat.roster if member.kind == "agent"}
+        return sorted(agents)
+
+    def _kept(self, user: User, agent_id: str) -> Iterator[tuple[str, KeptItem]]:
+        for number, user_id in enumerate((user.id, *user.former_ids)):
+            pk = owned_partition(user.tenant, agent_id, f"user:{user_id}")
+            for item in items_under(self.table, pk, ""):
+                if not item["sk"].startswith(BOOKKEEPING):
+                    yield (
+                        f"{number:04d} {item['sk']}",
+                        KeptItem(agent_id, _kind(item["sk"]), _shown_attributes(item)),
+                    )
+
+
+def _relations(user: User) -> list[str]:
+    """Return the index partitions of a person's chats: current and past, of each id."""
+    refs = [MemberRef(kind="user", id=user_id) for user_id in (user.id, *user.former_ids)]
+    return [
+        relation
+        for ref in refs
+        for relation in (member_relation(user.tenant, ref), past_relation(user.tenant, ref.id))
+    ]
+
+
+def _is(user: User, member: MemberRef) -> bool:
+    return member.kind == "user" and member.id in {user.id, *user.former_ids}
+
+
+def _theirs(user: User, item: Item, *, direct: bool) -> Thing:
+    if Delivery.PREFIX.holds(item):
+        delivery = Delivery.from_item(item)
+        return delivery if delivery.user_id in {user.id, *user.former_ids} else None
+    message = Message.from_item(item)
+    return message if _is(user, message.sender) or direct else None
+
+
+def _position(key: Key) -> str:
+    """Return a position after all sort keys of a chat, and after an agent's own positions."""
+    return f"~{key.pk} {key.sk}"
+
+
+def _kind(sort_key: str) -> str:
+    """Return the kind of an agent's item, from its sort key."""
+    kind = key_kind(sort_key)
+    names = {Memory.PREFIX.kind: "memory", Thread.PREFIX.kind: "thread"}
+    return (names | {REFLECTED.kind: "reflection"}).get(kind, kind.lower())
+
+
+def _shown_attributes(item: Item) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if name not in HIDDEN_ATTRIBUTES}
+
+
+def _size(thing: Thing) -> int:
+    if thing is None:
+        return 0
+    if isinstance(thing, BaseModel):
+        return len(thing.model_dump_json().encode())
+    if isinstance(thing, OwnMembership):
+        return len(thing.chat.model_dump_json().encode())
+    return len(str(thing.attributes).encode())
+
+
+def _put(page: Export, thing: Thing) -> None:
+    if isinstance(thing, OwnMembership):
+        page.chats.append(thing)
+    elif isinstance(thing, Message):
+        page.messages.append(thing)
+    elif isinstance(thing, Delivery):
+        page.deliveries.append(thing)
+    elif isinstance(thing, KeptItem):
+        page.kept.append(thing)

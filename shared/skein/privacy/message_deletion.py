@@ -1,0 +1,169 @@
+"""Deletion of a message by its sender.
+
+One transaction removes the words from the message, the chat and the summaries that prompts show,
+and stores an erasure. The erasure worker then removes the words from the runs of the chat
+(`erasure_messages.py`). If the process dies after the commit, the tick finds the erasure later.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from skein.errors import Forbidden, NotFound
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Is, Missing, Put, Update, Write
+from skein.ports import Clock, Ids, Table
+from skein.privacy.erasure_memberships import FORGOTTEN
+from skein.privacy.erasure_messages import SUMMARY_WORK, covers
+from skein.privacy.erasure_requests import job_of
+from skein.privacy.erasure_sweep import deleted
+from skein.privacy.models.erasure import DeletedMessage, Erasure
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.common.optimistic import optimistic, revise
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.rate_limits import RateLimiter
+from skein.services.runs.slots import canceled_queued_run, log_canceled, slots_unchanged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDeletion:
+    """The service by which people delete their own messages."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
+    rate_limiter: RateLimiter
+
+    def delete(self, tenant: str, by: MemberRef, chat_id: str, seq: int) -> None:
+        """Delete a person's own message (idempotent); its number stays.
+
+        A queued run that was to answer this message alone is canceled.
+
+        Args:
+            by: The person.
+            chat_id: The chat; it may be discarded.
+
+        Raises:
+            NotFound: The chat or the message does not exist, or the person is not a member.
+            Forbidden: Another member sent the message.
+            RateLimited: The person has made too many changes.
+        """
+        admit = self.rate_limiter.change_admission(tenant, by.id)
+        erasure_id = f"era_{self.ids.ulid()}"
+        erasure = optimistic(
+            self.clock,
+            lambda: self._delete_once(tenant, by, chat_id, seq, erasure_id, admit),
+            finds_own_write=True,
+        )
+        if erasure is not None:
+            self.dispatch.send([job_of(erasure)])
+
+    def _delete_once(
+        self,
+        tenant: str,
+        by: MemberRef,
+        chat_id: str,
+        seq: int,
+        erasure_id: str,
+        admit: Callable[[], None],
+    ) -> Erasure | None:
+        snapshot = read_snapshot(self.table, tenant, chat_id).for_member(by)
+        chat, now = snapshot.chat, self.clock.now()
+        item = self.table.get(Message.key_of(tenant, chat_id, seq))
+        message = Message.from_item(item) if item else None
+        if message is None or message.kind == "erased":
+            raise NotFound("message not found")
+        if chat.as_now(message).sender.ref != by:
+            raise Forbidden("only the sender of a message can delete it")
+        if message.kind == "deleted":
+            return None
+        admit()
+        erasure = Erasure(
+            tenant=tenant,
+            id=erasure_id,
+            user_id=by.id,
+            requested_by=by.id,
+            requested_at=now,
+            message=DeletedMessage(chat_id=chat_id, seq=seq, posted_at=message.created_at),
+        )
+        commit_deletion(self.table, snapshot, message, erasure, now)
+        return erasure
+
+
+def commit_deletion(
+    table: Table, snapshot: ChatSnapshot, message: Message, erasure: Erasure, now: datetime
+) -> None:
+    """Remove a message's words from the chat and its summaries, and store the erasure.
+
+    Args:
+        snapshot: The chat of the message.
+        message: The message as stored, not deleted yet.
+        erasure: The erasure of the message.
+        now: The current time, at which the erasure is due.
+
+    Raises:
+        ConditionFailed: The chat or the message has changed.
+    """
+    chat, seq = snapshot.chat, message.seq
+    unanswered = [each for each in snapshot.agents if _answers_only(each, chat, seq)]
+    writes: list[Write] = [
+        Update(message.key, set=deleted(message), condition=Is("kind", message.kind)),
+        _chat_changed(chat, seq, now),
+        Put(erasure.key, erasure.to_item(now), Missing()),
+        *(write for each in snapshot.agents for write in _agent_changed(each, chat, seq, now)),
+    ]
+    table.transact(writes)
+    for each in unanswered:
+        if each.queued_run is not None:
+            log_canceled(each.queued_run.run_id, Reason.MESSAGE_DELETED)
+
+
+def _chat_changed(chat: Chat, seq: int, now: datetime) -> Update:
+    """Return the write that removes a message's words from the chat's own item.
+
+    The new epoch invalidates cached messages, and a chat summary that is being written.
+    """
+    change: dict[str, Any] = {"epoch": chat.epoch + 1}
+    if chat.last_message is not None and chat.last_message.seq == seq:
+        change["last_message"] = chat.last_message.model_copy(update={"text": ""})
+    if covers(chat.pinned, seq):
+        change["pinned"] = None
+    if chat.made_title is not None and chat.made_title.from_seq <= seq <= chat.made_title.seq:
+        change |= chat.without_made_title()
+    if covers(chat.summary, seq):
+        change |= {"summary": None, "summary_state": None}
+    renew = chat.discarded_at is None and chat.last_seq > 0
+    _, write = revise(chat, change, also=chat.upkeep(now) if renew else None)
+    return write
+
+
+def _agent_changed(membership: Membership, chat: Chat, seq: int, now: datetime) -> Iterator[Write]:
+    """Yield the writes that remove a message's words from an agent's membership.
+
+    They cancel the queued run, if it was to answer the message alone.
+    """
+    change: dict[str, Any] = {}
+    state, queued = membership.summary_state, membership.queued_run
+    claimed_at = state.claimed_at if state is not None else None
+    in_work = claimed_at is not None and claimed_at > now - SUMMARY_WORK
+    if in_work or covers(membership.summary, seq):
+        change |= FORGOTTEN  # also discards a summary that is being written
+    if queued is not None and _answers_only(membership, chat, seq):
+        change["queued_run"] = None
+        error = "the person deleted the message"
+        yield canceled_queued_run(membership, queued, Reason.MESSAGE_DELETED, error, now)
+    if change:
+        yield Update(membership.key, change, condition=slots_unchanged(membership))
+
+
+def _answers_only(membership: Membership, chat: Chat, seq: int) -> bool:
+    """Tell whether an agent's queued run was to answer this message alone."""
+    queued = membership.queued_run
+    if queued is None or queued.then or chat.last_seq != seq:
+        return False
+    trigger = queued.trigger
+    return trigger.type == "chat_message" and trigger.from_seq == trigger.seq == seq

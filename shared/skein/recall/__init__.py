@@ -1,0 +1,19 @@
+"""Find old messages by meaning, words and people."""
+
+__all__ = [
+    "api",
+    "block_commit",
+    "candidates",
+    "indexing",
+    "message_search",
+    "models",
+    "preview",
+    "pruning",
+    "rebuild",
+    "recall_worker",
+    "search",
+    "sections",
+    "sweep",
+    "tools",
+    "words",
+]

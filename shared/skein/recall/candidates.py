@@ -1,0 +1,328 @@
+"""Candidates of a recall: the lines that may be used, and the messages to read.
+
+Lines that the readers may not see are dropped before anything is computed from them.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.common.audience import Audience
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
+from skein.recall.models.block import Block, BlockLine, assembled, block_number
+from skein.recall.models.stored import MAX_REFS, Posting, PostingRef, RecallBlock
+from skein.recall.query import people_named
+from skein.recall.ranking import Hit
+from skein.services.chat_state.audience import audience_of, everybody_since, scope_of
+from skein.services.chat_state.closed_memberships import membership_keys
+from skein.services.chat_state.sessions import reset_in
+
+MAX_POSTED = 30  # messages that are read because of a rare word alone
+READ_AHEAD = 1.4  # tokens read per token of the budget, since some messages may not be shown
+CHARACTERS_PER_TOKEN = 4.0
+LINE_TOKENS = 11  # of a line without its text
+ONE_BATCH_TOKENS = 2_500  # a larger budget takes a second batch of messages
+
+MessageRef = tuple[str, int]
+"""A message: the id of its chat, and its number."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRequest:
+    """A request to find old messages for some readers.
+
+    Attributes:
+        agent_id: The agent that recalls what it was present for.
+        chat: The active chat; None for none.
+        member: The agent's membership there, if it was read.
+        scopes: The scopes to search; see `scopes_at`.
+        readers: The readers to whom messages are shown.
+        query: The text to find messages by.
+        tokens: The budget, with headings.
+        first_at: Only messages from this time on, in seconds since 1970.
+        last_at: Only messages until this time.
+        person: Only messages of this person or agent, by id or name.
+        only_chat_id: Only messages of this chat.
+        shown: The messages of the active chat that the readers are shown anyway.
+        private_from: The time from which all readers of a private chat were present, in seconds
+            since 1970; None if all of them always were.
+    """
+
+    tenant: str
+    agent_id: str
+    chat: Chat | None
+    member: Membership | None = None
+    scopes: tuple[str | None, ...]
+    readers: Audience
+    query: str
+    tokens: int
+    now: datetime
+    zone: ZoneInfo
+    first_at: int | None = None
+    last_at: int | None = None
+    person: str | None = None
+    only_chat_id: str | None = None
+    shown: frozenset[int] = frozenset()
+    private_from: int | None = None
+
+    @property
+    def owners(self) -> tuple[tuple[str, str | None], ...]:
+        """The indexes to search, each as the id of its agent and a scope."""
+        return tuple((self.agent_id, scope) for scope in self.scopes)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of the other members of the active chat, by id."""
+        roster = self.chat.roster if self.chat is not None else ()
+        return {member.id: member.name for member in roster if member.id != self.agent_id}
+
+    @property
+    def agent(self) -> MemberRef:
+        """The agent as a member."""
+        return MemberRef(kind="agent", id=self.agent_id)
+
+    @property
+    def earliest(self) -> int:
+        """The first message of the active chat that may be recalled there."""
+        if self.chat is None:
+            return 1
+        joined = self.member.joined_seq + 1 if self.member is not None else 1
+        return max(everybody_since(self.chat), reset_in(self.chat), joined)
+
+    def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
+        """Tell whether no reset lies between a message and the present.
+
+        Args:
+            chat: The chat of the message.
+            at: Its time.
+        """
+        return not chat.hides(seq, at, here=self.chat)
+
+    def counts(self, chat_id: str, seq: int, expires_at: int | None) -> bool:
+        """Tell whether a message may be recalled, as far as that is known before it is read."""
+        if expires_at is not None and expires_at <= self.now.timestamp():
+            return False
+        if self.only_chat_id not in {None, chat_id}:
+            return False
+        if self.chat is None or chat_id != self.chat.id:
+            return True
+        return seq >= self.earliest and seq not in self.shown
+
+    def in_time(self, at: float) -> bool:
+        """Tell whether a time lies in the requested range."""
+        return (self.first_at is None or at >= self.first_at) and (
+            self.last_at is None or at <= self.last_at
+        )
+
+    def present_for(self, chat: Chat, seq: int, items: Mapping[Key, Item]) -> bool:
+        """Tell whether the agent was present for a message.
+
+        Args:
+            chat: The chat of the message.
+            items: The items that were read, memberships among them.
+        """
+        here = self.chat is not None and self.chat.id == chat.id
+        if here and self.member is not None:
+            members = [self.member]
+        else:
+            keys = membership_keys(chat.tenant, chat.id, self.agent)
+            members = [Membership.from_item(items[key]) for key in keys if key in items]
+        return any(
+            member.joined_seq < seq and (member.left_seq is None or seq <= member.left_seq)
+            for member in members
+        )
+
+    def audience_of(self, chat: Chat, seq: int) -> Audience:
+        """Return the people who may know a message."""
+        return audience_of(chat, since_seq=seq)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRequest(RecallRequest):
+    """What a person searches: all messages of their own chats, as the API lists them.
+
+    The person reads what was said before they joined, and what agents no longer see after a reset.
+
+    Attributes:
+        own: The chats of the person by id, as they were just read.
+        searched: The indexes to search, each as the id of its agent and a scope.
+    """
+
+    own: Mapping[str, Chat]
+    searched: tuple[tuple[str, str | None], ...]
+
+    @property
+    def owners(self) -> tuple[tuple[str, str | None], ...]:
+        """See `RecallRequest`."""
+        return self.searched
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The names of all members of the person's chats, by id."""
+        return {member.id: member.name for chat in self.own.values() for member in chat.roster}
+
+    def counts(self, chat_id: str, seq: int, expires_at: int | None) -> bool:
+        """See `RecallRequest`."""
+        living = expires_at is None or expires_at > self.now.timestamp()
+        return living and chat_id in self.own and 1 <= seq <= self.own[chat_id].last_seq
+
+    def reaches(self, chat: Chat, seq: int, at: datetime) -> bool:
+        """See `RecallRequest`."""
+        del seq, at
+        return chat.id in self.own
+
+    def present_for(self, chat: Chat, seq: int, items: Mapping[Key, Item]) -> bool:
+        """See `RecallRequest`."""
+        del seq, items
+        return chat.id in self.own
+
+    def audience_of(self, chat: Chat, seq: int) -> Audience:
+        """Return the members of the chat; they read all of its messages."""
+        del seq
+        return chat.readers
+
+
+def readable_blocks(
+    items: Iterable[Item], request: RecallRequest
+) -> tuple[list[Block], dict[str, str]]:
+    """Return found blocks with their readable lines, and the names of the senders by id.
+
+    A block that loses lines is assembled again, so that its factors tell nothing about them. If two
+    agents have the same block, the one with more lines is used.
+    """
+    agents = {agent_id for agent_id, _ in request.owners}
+    blocks: dict[tuple[str, int], Block] = {}
+    names: dict[str, str] = {}
+    for item in items:
+        stored = RecallBlock.from_item(item)
+        if stored.agent_id not in agents or stored.tenant != request.tenant:
+            continue
+        lines = [
+            line
+            for line in stored.lines
+            if request.counts(stored.chat_id, line.seq, line.expires_at)
+        ]
+        if not lines:
+            continue
+        block = stored.block
+        if len(lines) < len(stored.lines):
+            block = assembled(stored.chat_id, stored.number, stored.recall_model, lines)
+        other = blocks.get((stored.chat_id, stored.number))
+        if other is None or len(other.lines) < len(lines):
+            blocks[stored.chat_id, stored.number] = block
+        senders = {line.sender_id for line in lines}
+        names |= {sender: name for sender, name in stored.names.items() if sender in senders}
+    return list(blocks.values()), names
+
+
+def found_refs(
+    items: Iterable[Item], request: RecallRequest, blocks: Sequence[Block]
+) -> list[tuple[PostingRef, float]]:
+    """Return the messages of postings that no found block holds, with their rarity, best first."""
+    numbers = {(block.chat_id, block.number) for block in blocks}
+    weights: dict[MessageRef, float] = {}
+    refs: dict[MessageRef, PostingRef] = {}
+    for item in items:
+        counted = [
+            ref
+            for ref in Posting.from_item(item).refs
+            if request.counts(ref.chat_id, ref.seq, ref.expires_at)
+        ]
+        rarity = math.log(1 + MAX_REFS / len(counted)) if counted else 0.0
+        for ref in counted:
+            message = ref.chat_id, ref.seq
+            if (ref.chat_id, block_number(ref.seq)) in numbers or not request.in_time(
+                ref.created_at
+            ):
+                continue
+            refs[message] = ref
+            weights[message] = weights.get(message, 0.0) + rarity
+    best = sorted(refs, key=lambda message: (-weights[message], -refs[message].created_at, message))
+    return [(refs[message], weights[message]) for message in best]
+
+
+@dataclass(slots=True)
+class CandidateKeys:
+    """The messages to read, and the keys of the items that decide whether to show them.
+
+    Attributes:
+        messages: The messages, in the order of their choice.
+        keys: The keys to read, of messages, chats and memberships.
+    """
+
+    messages: list[MessageRef] = field(default_factory=list)
+    keys: list[Key] = field(default_factory=list)
+
+
+def chosen(
+    request: RecallRequest,
+    hits: Sequence[tuple[Hit, BlockLine]],
+    refs: Sequence[PostingRef],
+    known: Mapping[Key, Item],
+) -> CandidateKeys:
+    """Choose the messages to read: those with rare words, then the best by rank.
+
+    Args:
+        request: What is recalled.
+        hits: The lines by rank, best first.
+        refs: Messages outside the found blocks, best first.
+        known: Items that were read already.
+    """
+    choice, chats = CandidateKeys(), set[str]()
+    most_keys = MAX_BATCH_GET_KEYS * (1 if request.tokens <= ONE_BATCH_TOKENS else 2)
+
+    def add(chat_id: str, seq: int) -> bool:
+        keys = [Message.key_of(request.tenant, chat_id, seq)]
+        if chat_id not in chats:
+            keys += [key for key in keys_of_chat(request, chat_id) if key not in known]
+        if len(choice.keys) + len(keys) > most_keys:
+            return False
+        chats.add(chat_id)
+        choice.keys += keys
+        choice.messages.append((chat_id, seq))
+        return True
+
+    for ref in refs[: MAX_POSTED if hits else None]:
+        add(ref.chat_id, ref.seq)
+    wanted = request.tokens * READ_AHEAD
+    for hit, line in hits:
+        if wanted <= 0 or len(choice.keys) >= most_keys:
+            break
+        if add(hit.chat_id, hit.seq):
+            wanted -= line.characters / CHARACTERS_PER_TOKEN + LINE_TOKENS
+    return choice
+
+
+def keys_of_chat(request: RecallRequest, chat_id: str) -> list[Key]:
+    """Return the keys of a chat and of the agent's membership, open and closed."""
+    if isinstance(request, OwnRequest):
+        return []
+    here = request.chat is not None and request.chat.id == chat_id
+    chat = [] if here else [Chat.key_of(request.tenant, chat_id)]
+    if here and request.member is not None:
+        return chat
+    return [*chat, *membership_keys(request.tenant, chat_id, request.agent)]
+
+
+def is_of(person: str, sender_id: str, name: str) -> bool:
+    """Tell whether a sender is the person whom a request names by id or name."""
+    if sender_id == person or name.casefold() == person.casefold():
+        return True
+    return bool(people_named(person.casefold(), {sender_id: name}))
+
+
+def with_private_from(request: RecallRequest, first: Item | None) -> RecallRequest:
+    """Return a request that searches a private chat only from the last joining on.
+
+    Args:
+        request: What is recalled.
+        first: The first message that all readers were present for; None if there is none yet.
+    """
+    scope = scope_of(request.chat)
+    if first is None:
+        return replace(request, scopes=tuple(each for each in request.scopes if each != scope))
+    return replace(request, private_from=int(Message.from_item(first).created_at.timestamp()))

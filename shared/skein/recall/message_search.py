@@ -1,0 +1,82 @@
+"""Search the messages that a person may read, with the index of recall.
+
+The index belongs to agents. So a search finds messages for which an agent was present, in the
+indexes of the agents of the person's newest chats. Its cost does not depend on the length of the
+chats.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience
+from skein.models.directory.user import User
+from skein.ports import Clock, Table
+from skein.recall.candidates import OwnRequest
+from skein.recall.layout import RecalledEntry
+from skein.recall.search import Recall
+from skein.services.chat_state.audience import scope_of
+from skein.services.chats.views import WINDOW, ChatViews
+
+MAX_INDEXES = 8  # searched at once
+MAX_TOKENS = 5_000  # of all messages that are returned
+UTC = ZoneInfo("UTC")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageSearch:
+    """The service by which people search the messages of their chats; it writes nothing."""
+
+    table: Table
+    clock: Clock
+    views: ChatViews
+    recall: Recall
+
+    def find(
+        self, tenant: str, user_id: str, query: str, *, limit: int
+    ) -> tuple[RecalledEntry, ...]:
+        """Find messages in a person's 50 newest chats, best first.
+
+        Only chats of which the person is a member now are searched. Everything that the ranking
+        counts comes from these chats.
+
+        Args:
+            query: The text to find messages by.
+
+        Raises:
+            Transient: The table or the vector index failed.
+        """
+        listed = self.views.chats(tenant, user_id, limit=WINDOW)
+        chats = {own.chat.id: own.chat for own in listed.items}
+        user = self.table.get(User.key_of(tenant, user_id))
+        zone = User.from_item(user).time_zone if user is not None else None
+        request = OwnRequest(
+            tenant=tenant,
+            agent_id="",
+            chat=None,
+            scopes=(),
+            readers=Audience(open=False, people=(user_id,)),
+            query=query,
+            tokens=MAX_TOKENS,
+            now=self.clock.now(),
+            zone=ZoneInfo(zone) if zone else UTC,
+            own=chats,
+            searched=indexes_of(chats.values()),
+        )
+        return self.recall.find(request).entries[:limit]
+
+
+def indexes_of(chats: Iterable[Chat]) -> tuple[tuple[str, str | None], ...]:
+    """Return the indexes that hold the messages of chats, each as the id of its agent and a scope.
+
+    Of the agents of a chat, one is chosen that was there from early on. If there are too many
+    indexes, those of the first chats count.
+    """
+    found: dict[tuple[str, str | None], None] = {}
+    for chat in chats:
+        agents = [member.ref for member in chat.roster if member.kind == "agent"]
+        if agents and len(found) < MAX_INDEXES:
+            joined = [(chat.joined_late.get(str(agent), 0), agent.id) for agent in agents]
+            found[min(joined)[1], scope_of(chat)] = None
+    return tuple(found)

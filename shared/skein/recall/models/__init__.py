@@ -1,0 +1,6 @@
+"""Define the blocks of messages and the postings of words by which recall finds old messages."""
+
+__all__ = [
+    "block",
+    "stored",
+]

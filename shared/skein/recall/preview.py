@@ -1,0 +1,63 @@
+"""The preview of what recall finds, for operators."""
+
+from dataclasses import dataclass
+
+from skein.errors import NotFound
+from skein.interface.reading import keys_of_person, zone_of_entries
+from skein.models.common.ownership import scopes_at
+from skein.models.directory.agent import Agent
+from skein.models.directory.user import User
+from skein.ports import Clock, Table
+from skein.recall.candidates import RecallRequest
+from skein.recall.search import Recall, RecallResult
+from skein.services.chat_state.audience import destination_of, scope_of
+from skein.services.chat_state.snapshot import chat_of_agent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallPreview:
+    """Finder of the old messages that an agent could be shown; it writes nothing."""
+
+    table: Table
+    clock: Clock
+    recall: Recall
+
+    def find(
+        self, tenant: str, agent_id: str, query: str, *, chat_id: str | None, tokens: int
+    ) -> RecallResult:
+        """Find old messages as the tool `recall` would in a chat.
+
+        Args:
+            query: The text to find messages by.
+            chat_id: One of the agent's chats, whose members are the readers; None for messages that
+                everybody may see.
+            tokens: The budget, with headings.
+
+        Raises:
+            NotFound: The agent or the chat does not exist, or the agent is not a member of the
+                chat.
+            Transient: The table or the vector index failed.
+        """
+        chat, member = (
+            chat_of_agent(self.table, tenant, agent_id, chat_id) if chat_id else (None, None)
+        )
+        agent_key, person_keys = Agent.key_of(tenant, agent_id), keys_of_person(chat)
+        found = self.table.get_many([agent_key, *person_keys])
+        agent = Agent.from_item(found[agent_key]) if agent_key in found else None
+        if agent is None or agent.deleted_at is not None:
+            raise NotFound("agent not found")
+        person = next((User.from_item(found[key]) for key in person_keys if key in found), None)
+        return self.recall.find(
+            RecallRequest(
+                tenant=tenant,
+                agent_id=agent_id,
+                chat=chat,
+                member=member,
+                scopes=scopes_at(scope_of(chat)),
+                readers=destination_of(chat),
+                query=query,
+                tokens=tokens,
+                now=self.clock.now(),
+                zone=zone_of_entries(person, agent.time_zone),
+            )
+        )

@@ -1,0 +1,135 @@
+"""Preparation of a query: its words, its people and its time."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+from skein.ports import Embeddings, Vocabulary
+from skein.recall.questions import asks_number, asks_time
+from skein.recall.ranking import RecallQuery
+from skein.recall.rare_words import MAX_LETTERS, rare_stems
+from skein.recall.time_phrases import TimePhrase, time_range_in
+from skein.recall.words import stems_of
+from skein.services.common.words import fillers
+
+MAX_QUERY = 2_000  # characters that count
+MAX_LOOKED_UP = 20  # stems of a query whose postings are read
+MIN_NAME = 2  # letters of a name's part
+# Words about the conversation itself. A query with only these and a time asks for that time.
+_TALK = (
+    "talk talked talking discuss discussed say said tell told speak spoke chat chatted mention"
+    " mentioned happen happened going remember recall write wrote message messages conversation"
+    " thing things new did do doing done"
+)
+# Greetings and fillers, which never help to find a message.
+_SMALL_TALK = (
+    "ok okay yes yeah yep no nope hi hello hey thanks thank thx please sure great good nice cool"
+    " fine bye welcome morning evening night sorry wow lol haha"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedQuery:
+    """A query, ready to search with.
+
+    Attributes:
+        query: What messages are compared with.
+        looked_up: The stems whose postings are read, rare ones first.
+        during: The time that the query names; messages of that time rank higher.
+        only_during: Whether the query only asks which messages were posted in that time.
+    """
+
+    query: RecallQuery
+    looked_up: tuple[str, ...]
+    during: TimePhrase | None = None
+    only_during: bool = False
+
+    @property
+    def says_something(self) -> bool:
+        """Whether the query has a word or a time by which messages can be found."""
+        return bool(self.query.stems) or self.during is not None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryReader:
+    """Makes queries of texts."""
+
+    embeddings: Embeddings
+    vocabulary: Vocabulary
+
+    def prepared(
+        self,
+        text: str,
+        names: Mapping[str, str],
+        now: datetime,
+        zone: ZoneInfo,
+        *,
+        before: PreparedQuery | None = None,
+    ) -> PreparedQuery:
+        """Prepare a query.
+
+        Args:
+            text: The text of the query; only its first 2,000 characters count.
+            now: The present, from which "last March" is counted.
+            before: The same query, prepared with fewer names.
+        """
+        text = text[:MAX_QUERY]
+        during = time_range_in(text, now, zone)
+        if during is not None:
+            text = text.replace(during.phrase, " ", 1)
+        named = people_named(text, names)
+        if before is not None and before.query.sender_ids == frozenset(named):
+            return before
+        rest = without_names(text, (names[person] for person in named))
+        stems = frozenset(stems_of(rest)) - _stems_of_words(_SMALL_TALK)
+        only_during = during is not None and not stems - _stems_of_words(_TALK)
+        [meaning] = self.embeddings.embed([rest])
+        rare = [stem for stem in rare_stems(rest, self.vocabulary) if stem in stems]
+        others = sorted(stems - set(rare), key=lambda stem: (-len(stem), stem))
+        posted = (stem for stem in (*rare, *others) if len(stem) <= MAX_LETTERS)
+        query = RecallQuery(
+            meaning.vector, stems, frozenset(named), asks_time(text), asks_number(text)
+        )
+        looked_up = tuple(islice(posted, MAX_LOOKED_UP))
+        return PreparedQuery(query, looked_up, during, only_during)
+
+
+def people_named(text: str, names: Mapping[str, str]) -> list[str]:
+    """Return the ids of the people whom a text names by their whole name or a part of it.
+
+    A name counts with its capital letters, so that `will` is not Will. In a text without capital
+    letters, names count without them.
+    """
+    plain = not any(character.isupper() for character in text)
+    words = set(_words(text.casefold() if plain else text))
+    named = []
+    for person, name in names.items():
+        parts = [part for part in _words(name.casefold() if plain else name) if _counts(part)]
+        if words.intersection(parts) - (fillers() if plain else frozenset()):
+            named.append(person)
+    return named
+
+
+def without_names(text: str, names: Iterable[str]) -> str:
+    """Return a text with the parts of names replaced by spaces."""
+    parts = {part for name in names for part in _words(name) if _counts(part)}
+    if not parts:
+        return text
+    either = "|".join(sorted(map(re.escape, parts), key=len, reverse=True))
+    return re.sub(rf"\b(?:{either})\b", " ", text, flags=re.IGNORECASE)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text)
+
+
+def _counts(part: str) -> bool:
+    """Tell whether a part of a name identifies its owner."""
+    return len(part) >= MIN_NAME and not part.isdigit()
+
+
+def _stems_of_words(words: str) -> frozenset[str]:
+    return frozenset(stems_of(words))

@@ -1,0 +1,255 @@
+"""RECALLED: old messages that match the message to answer.
+
+- Read: the search runs beside the second round of a reading, and takes one further round. Its
+  postings are read in the batch of that round, if the round has a batch. If recall fails or is
+  late, the reading is complete without it.
+- Kept: the best matches that may be shown, as many as fit the budget (`recall/`).
+- Order: by chat and day, oldest first.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from skein.interface.reading import READ_SECONDS, SectionItems, SectionReads, current_seq
+from skein.interface.section import SEPARATOR, Section, SectionInput
+from skein.models.chats.chat import Chat
+from skein.models.common.audience import may_show
+from skein.models.common.ownership import scopes_at
+from skein.models.common.provenance import Authors
+from skein.models.common.storage import Item, Key
+from skein.models.directory.agent import Agent
+from skein.models.runs.provenance import EntryProvenance
+from skein.models.runs.run import Run
+from skein.ports import Clock, Metrics
+from skein.prompts import render
+from skein.recall.candidates import RecallRequest, with_private_from
+from skein.recall.layout import RecalledEntry, fitting, recalled_lines
+from skein.recall.search import OngoingRecall, Recall
+from skein.services.config.resolution import effective_in
+from skein.settings import Settings
+
+MAX_NEW = 3  # newest messages of people that make the query
+MAX_QUERY = 2_000  # characters of the query
+SHARE_OF_TIME = 0.8  # of the time limit of a reading
+UTC = ZoneInfo("UTC")
+RECALLED_SHARE = 4  # recalled messages take at most a quarter of the prompt
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMessages(SectionItems):
+    """The recalled messages, best first. The reader makes them itself, with `PromptRecall`."""
+
+    entries: tuple[RecalledEntry, ...] = ()
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people who wrote the messages."""
+        return [Authors.in_digests(entry.message.sender.person_id for entry in self.entries)]
+
+
+@dataclass(frozen=True, slots=True)
+class StartedRecall:
+    """A recall whose calls are under way.
+
+    Attributes:
+        recall: The service.
+        ongoing: The recall.
+        found: The blocks that its searches find.
+        postings: The postings, if they are read on their own.
+    """
+
+    run: Run
+    recall: Recall
+    ongoing: OngoingRecall
+    found: tuple[Future[Sequence[Item]], ...]
+    postings: Future[list[Item]] | None = None
+
+    @property
+    def posting_keys(self) -> tuple[Key, ...]:
+        """The keys of the postings, for a caller that reads a batch anyway."""
+        return self.ongoing.posting_keys
+
+    def reading_postings(self, pool: ThreadPoolExecutor) -> "StartedRecall":
+        """Start to read the postings in a call of their own."""
+        postings = pool.submit(copy_context().run, self.recall.postings, self.ongoing)
+        return replace(self, postings=postings)
+
+    def found_postings(self, found: Mapping[Key, Item]) -> list[Item]:
+        """Return the postings, from their own call or from what the caller has read."""
+        if self.postings is not None:
+            return self.postings.result()
+        return [found[key] for key in self.posting_keys if key in found]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptRecall:
+    """The service that recalls old messages for prompts.
+
+    Attributes:
+        recall: Returns the service; it is built at its first use.
+        clock: Bounds the time that a prompt waits for recall.
+        settings: The budget, and the time limit of a reading.
+    """
+
+    recall: Callable[[], Recall]
+    clock: Clock
+    metrics: Metrics
+    settings: Settings
+
+    def start(
+        self,
+        read: SectionReads,
+        prefetched: Mapping[Key, Item | None],
+        first: Sequence[Item] | None,
+        pool: ThreadPoolExecutor,
+    ) -> StartedRecall | None:
+        """Start the searches of a recall; None if there is nothing to recall by.
+
+        Args:
+            read: What the first round has read.
+            prefetched: The items that were read with the run.
+            first: The result of the query `late_joining`; None if there was no such query.
+            pool: The pool in which the calls run.
+        """
+        text, run, chat = query_of(read), read.run, read.chat
+        if not text or self._tokens(run, chat, prefetched) <= 0:
+            return None
+        request = RecallRequest(
+            tenant=run.tenant,
+            agent_id=run.agent_id,
+            chat=chat,
+            member=read.member,
+            scopes=scopes_at(read.scope),
+            readers=read.readers,
+            query=text,
+            tokens=1,
+            now=self.clock.now(),
+            zone=UTC,
+            shown=frozenset(message.seq for message in read.messages),
+        )
+        if first is not None:
+            request = with_private_from(request, next(iter(first), None))
+        try:
+            recall = self.recall()
+            ongoing = recall.begin(request)
+        except Exception as error:
+            self._missing(run, error)
+            return None
+        if ongoing is None:
+            return None
+        searches = (pool.submit(copy_context().run, search) for search in ongoing.searches)
+        return StartedRecall(run, recall, ongoing, tuple(searches))
+
+    def finish(
+        self,
+        started: StartedRecall | None,
+        found: Mapping[Key, Item],
+        *,
+        tokens: int,
+        zone: ZoneInfo,
+        began: datetime,
+    ) -> RecalledMessages:
+        """Return the recalled messages; none if recall fails or is late.
+
+        Args:
+            started: The recall.
+            found: The items that the second round found.
+            tokens: The budget.
+            began: When the reading began.
+        """
+        if started is None:
+            return RecalledMessages()
+        limit = timedelta(seconds=READ_SECONDS * SHARE_OF_TIME)
+        left = (limit - (self.clock.now() - began)).total_seconds()
+        request = replace(started.ongoing.request, tokens=tokens, zone=zone)
+        ongoing, recall = replace(started.ongoing, request=request), started.recall
+
+        def finished() -> RecalledMessages:
+            blocks = [search.result() for search in started.found]
+            candidates = recall.rank(ongoing, blocks, started.found_postings(found), found)
+            items = recall.read(candidates.choice)
+            return RecalledMessages(recall.finish(ongoing, candidates, items, found).entries)
+
+        try:
+            return self.clock.within(max(left, 0.0), finished)
+        except Exception as error:
+            self._missing(started.run, error)
+            return RecalledMessages()
+
+    def _tokens(self, run: Run, chat: Chat | None, prefetched: Mapping[Key, Item | None]) -> int:
+        """Return the budget as far as it is known before the settings are read."""
+        item = prefetched.get(Agent.key_of(run.tenant, run.agent_id))
+        known = effective_in(chat, self.settings) if chat is not None else self.settings
+        return known.overridden(Agent.from_item(item).settings if item else {}).recall_tokens
+
+    def _missing(self, run: Run, error: Exception) -> None:
+        logger.warning("failed to recall", extra={"run_id": run.id}, exc_info=error)
+        self.metrics.count("RecallMissing")
+
+
+def query_of(read: SectionReads) -> str:
+    """Return the text by which old messages are recalled; empty if there is none.
+
+    These are the newest messages of people that the agent has not seen, or else the message to
+    answer, or else the text of the plan or the service, if the readers may know of it.
+    """
+    run, chat, member = read.run, read.chat, read.member
+    texts = [one for one in read.messages if one.kind == "text" and not one.resets]
+    seen = member.seen_seq if member is not None else 0
+    others = [message for message in texts if message.sender.id != run.agent_id]
+    asked = [one for one in others if one.sender.kind == "user" and one.seq > seen][-MAX_NEW:]
+    if not asked:
+        current = current_seq(run, chat)
+        asked = [message for message in texts if message.seq == current]
+    if asked:
+        return "\n".join(message.text for message in asked)[-MAX_QUERY:]
+    trigger = run.trigger
+    if chat is not None and not may_show(run.audience, chat.readers):
+        return ""
+    if trigger.plan is not None:
+        return trigger.plan.instruction[:MAX_QUERY]
+    if trigger.service is not None:
+        return trigger.service.payload[:MAX_QUERY]
+    return "\n".join(message.text for message in others[-1:])[:MAX_QUERY]
+
+
+def recalled(given: SectionInput) -> Section | None:
+    """Render the recalled messages by chat and day, oldest first; None if none fit."""
+    head = f"RECALLED ({render('recalled_note')}):"
+    counter, zone = given.counter, given.context.zone
+    entries, named = given.reading.of(RecalledMessages).entries, given.names.__getitem__
+    here = given.reading.chat.id if given.reading.chat is not None else None
+    budget = given.reading.config.effective.recall_tokens
+
+    def within(tokens: int) -> Section:
+        kept, _ = fitting(entries, tokens, counter, here=here, zone=zone, named=named)
+        text = "\n".join([head, *recalled_lines(kept, here, zone, named)])
+        size = counter.count(text + SEPARATOR)
+        shown = sorted(kept, key=lambda entry: (entry.message.created_at, entry.message.seq))
+        found = tuple(map(_provenance, shown))
+        return Section("RECALLED", text, size, shorter, entries=found)
+
+    def shorter(tokens: int) -> Section:
+        return within(tokens - counter.count(head + SEPARATOR))
+
+    whole = within(min(budget, given.tokens_left // RECALLED_SHARE))
+    return whole if whole.text != head else None
+
+
+def _provenance(entry: RecalledEntry) -> EntryProvenance:
+    message = entry.message
+    return EntryProvenance(
+        section="RECALLED",
+        kind="message",
+        chat_id=message.chat_id,
+        from_seq=message.seq,
+        to_seq=message.seq,
+        at=message.created_at,
+        open=entry.audience.open,
+    )

@@ -1,0 +1,99 @@
+"""Sweep for changes that the feed has lost: messages that are not in the index of recall."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.common.storage import Query
+from skein.models.directory.agent import Agent
+from skein.models.outbox.jobs import RecallJob
+from skein.ports import Clock, Table
+from skein.recall.models.block import block_number
+from skein.recall.models.stored import RecallBlock
+from skein.services.outbox.dispatch import Dispatch
+
+NEWEST = 16  # messages of a chat that a sweep reads
+GRACE = timedelta(minutes=5)  # in which the feed may still be at work on a message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallSweep:
+    """Sweep that compares the newest blocks of a chat with its messages; it only reads.
+
+    Args:
+        dispatch: Sends the jobs. A job that is lost is sent again by the next sweep.
+    """
+
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+
+    def check(self, chat: Chat, members: Sequence[Membership]) -> None:
+        """Send a job for each agent whose index lacks the newest message of at least 5 minutes.
+
+        Args:
+            members: Its open memberships.
+        """
+        agents = [member for member in members if member.member.kind == "agent" and member.active]
+        if not agents or chat.discarded_at is not None:
+            return
+        message = self._newest(chat)
+        if message is None:
+            return
+        number = block_number(message.seq)
+        keys = {
+            RecallBlock.key_of(chat.tenant, chat.id, agent.member.id, number): agent
+            for agent in agents
+            if agent.joined_seq < message.seq
+        }
+        found = self.table.get_many(list(keys)) if keys else {}
+        behind = [
+            agent
+            for key, agent in keys.items()
+            if key not in found or not _holds(RecallBlock.from_item(found[key]), message.seq)
+        ]
+        self.dispatch.send([self._job(chat, agent) for agent in self._existing(chat, behind)])
+
+    def _existing(self, chat: Chat, agents: Sequence[Membership]) -> list[Membership]:
+        """Return the agents that were not deleted; nothing is indexed for the others."""
+        keys = {Agent.key_of(chat.tenant, agent.member.id): agent for agent in agents}
+        found = self.table.get_many(list(keys)) if keys else {}
+        items = ((agent, found.get(key)) for key, agent in keys.items())
+        return [
+            agent for agent, item in items if not item or Agent.from_item(item).deleted_at is None
+        ]
+
+    def _newest(self, chat: Chat) -> Message | None:
+        """Return the newest message that recall should find by now, if it is among the newest."""
+        first = Message.key_of(chat.tenant, chat.id, 0)
+        page = self.table.query(
+            Query.under(first.pk, Message.PREFIX, limit=NEWEST, newest_first=True)
+        )
+        until = self.clock.now() - GRACE
+        for item in page.items:
+            message = Message.from_item(item)
+            findable = message.kind == "text" and message.text.strip() and not message.resets
+            if findable and message.created_at <= until:
+                return message
+        return None
+
+    def _job(self, chat: Chat, agent: Membership) -> RecallJob:
+        """Return the job that indexes what follows the agent's newest block."""
+        partition = chat_partition(chat.tenant, chat.id)
+        prefix = RecallBlock.prefix_of(agent.member.id)
+        page = self.table.query(Query.under(partition, prefix, limit=1, newest_first=True))
+        indexed = max(
+            (line.seq for item in page.items for line in RecallBlock.from_item(item).lines),
+            default=agent.joined_seq,
+        )
+        return RecallJob(
+            tenant=chat.tenant,
+            chat_id=chat.id,
+            agent_id=agent.member.id,
+            first_seq=indexed + 1,
+        )
+
+
+def _holds(block: RecallBlock, seq: int) -> bool:
+    return any(line.seq == seq for line in block.lines)

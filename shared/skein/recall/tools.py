@@ -1,0 +1,63 @@
+"""The tool `recall`: old messages that match a query."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.errors import Correctable
+from skein.interface.arguments import Id, Moment, Query
+from skein.interface.tool import tool
+from skein.interface.tool_context import ToolContext, readers_of, words_of
+from skein.models.common.ownership import scopes_at
+from skein.recall.candidates import RecallRequest
+from skein.recall.layout import recalled_lines
+from skein.recall.search import Recall
+from skein.recall.time_phrases import seconds_of
+from skein.services.chat_state.audience import scope_of
+
+MAX_TOKENS = 2_000
+
+
+@tool
+def recall(
+    call: ToolContext,
+    query: Query,
+    from_: Annotated[
+        Moment | None, Field(alias="from", description="First day: YYYY-MM-DD.")
+    ] = None,
+    to: Annotated[Moment | None, Field(description="Last day.")] = None,
+    person: Annotated[Id | None, Field(description="Who wrote it.")] = None,
+    chat_id: Id | None = None,
+) -> str:
+    """Search old messages of all your chats."""
+    run, reading = call.activation.run, call.reading
+    zone = reading.entries_zone
+    try:
+        first_at = seconds_of(from_, zone, last=False) if from_ else None
+        last_at = seconds_of(to, zone, last=True) if to else None
+    except ValueError:
+        raise Correctable("from and to are dates such as 2026-02-18") from None
+    found = call.service(Recall).find(
+        RecallRequest(
+            tenant=run.tenant,
+            agent_id=run.agent_id,
+            chat=reading.chat,
+            member=reading.member,
+            scopes=scopes_at(scope_of(reading.chat)),
+            readers=readers_of(call),
+            query=query,
+            tokens=MAX_TOKENS,
+            now=call.clock.now(),
+            zone=zone,
+            first_at=first_at,
+            last_at=last_at,
+            person=person,
+            only_chat_id=chat_id,
+        )
+    )
+    for entry in found.entries:
+        call.activation.add_held(entry.audience, words_of([entry.message]))
+    names = call.names().joined(entry.message.sender for entry in found.entries)
+    here = reading.chat.id if reading.chat is not None else None
+    lines = recalled_lines(found.entries, here, zone, names.__getitem__)
+    return "\n".join(lines) or "no messages found"

@@ -1,6 +1,0 @@
-"""Turn the table's changes into jobs."""
-
-__all__ = [
-    "feed",
-    "recall_sweep",
-]

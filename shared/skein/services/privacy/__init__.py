@@ -1,3 +1,0 @@
-"""Erase and export the data of a person, and keep the audit log."""
-
-__all__ = ["audit_log", "erasure_requests", "erasure_worker", "export", "message_deletion"]

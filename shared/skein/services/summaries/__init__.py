@@ -1,3 +1,0 @@
-"""Renew agent summaries and chat summaries when they are stale."""
-
-__all__ = ["renewal", "staleness", "upkeep"]

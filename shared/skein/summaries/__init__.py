@@ -1,0 +1,6 @@
+"""Renew agent summaries and chat summaries when they are stale."""
+
+__all__ = [
+    "renewal",
+    "upkeep",
+]

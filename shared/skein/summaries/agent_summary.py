@@ -1,0 +1,93 @@
+"""Agent summaries: a background task that keeps each agent's two lines on where a chat stands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from skein.errors import ConditionFailed
+from skein.models.chats.chat import Membership
+from skein.models.chats.summary import SummaryState
+from skein.models.common.base import MemberRef, Value
+from skein.models.common.storage import Absent, Is, Update, all_of
+from skein.models.outbox.jobs import SummaryJob
+from skein.services.background.engine import Overtaken
+from skein.services.chat_state.sessions import first_to_summarize
+from skein.services.chat_state.snapshot import read_agent, read_snapshot
+from skein.services.chats.staleness import MIN_MESSAGES, agent_renewal_at
+from skein.summaries import model as texts
+from skein.summaries.summary_task import (
+    SummaryClaim,
+    SummaryRequest,
+    SummaryTask,
+    authors_of,
+    text_messages,
+)
+
+NEWEST_MESSAGES = 10
+ROWS_READ = 50  # more than the messages wanted, because some are keywords and notices
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSummaries(SummaryTask):
+    """Renewal of agent summaries, which are stored on the agents' memberships."""
+
+    def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:
+        """Begin the cooldown of an agent's summary, if the summary is stale."""
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        member = snapshot.member(MemberRef(kind="agent", id=job.agent_id or ""))
+        if member is None:
+            return None
+        at, now = agent_renewal_at(snapshot.chat, member, self.settings), self.clock.now()
+        if at is None or at > now:
+            return None
+        before = member.summary_state
+        state = (before or SummaryState()).model_copy(update={"claimed_at": now})
+        self.table.write(changed(member, before, {"summary_state": state}))
+        return SummaryClaim(snapshot.chat, before, state, member)
+
+    def prepared(self, claim: SummaryClaim) -> SummaryRequest:
+        """Read the newest messages, unless the summary covers them or the agent is deleted."""
+        chat, member = claim.chat, claim.member
+        if member is None:
+            return SummaryRequest(chat.last_seq)
+        agent = read_agent(self.table, chat.tenant, member.member.id)
+        since, earlier = first_to_summarize(chat), member.summary
+        earlier = earlier if earlier is not None and earlier.from_seq >= since else None
+        rows = self.rows(chat, since, limit=ROWS_READ, newest_first=True)
+        messages = text_messages(chat, reversed(rows))[-NEWEST_MESSAGES:]
+        covered = earlier.seq if earlier else 0
+        if agent is None or len(messages) < MIN_MESSAGES or messages[-1].seq <= covered:
+            return SummaryRequest(chat.last_seq)
+        prompt = texts.ask_agent(agent, chat, earlier.text if earlier else None, messages)
+        from_seq = earlier.from_seq if earlier else messages[0].seq
+        return SummaryRequest(
+            chat.last_seq,
+            from_seq,
+            authors_of(earlier, messages),
+            prompt,
+            texts.AGENT_SCHEMA,
+            texts.two_lines,
+        )
+
+    def settle(
+        self, claim: SummaryClaim, state: SummaryState | None, made: Mapping[str, object]
+    ) -> None:
+        """Store the state on the membership, unless the agent has left; see `SummaryTask`."""
+        if claim.member is None:
+            return
+        try:
+            self.table.write(changed(claim.member, claim.state, {"summary_state": state, **made}))
+        except ConditionFailed as failure:
+            raise Overtaken(str(claim.member.key)) from failure
+
+
+def changed(member: Membership, was: SummaryState | None, change: Mapping[str, object]) -> Update:
+    """Return the write of a membership on condition that its state is `was` and it is open."""
+    as_read = Is("summary_state", _stored(was))
+    condition = all_of(as_read, Absent("left_seq"), Is("chat_id", member.chat_id))
+    stored = {name: _stored(value) for name, value in change.items()}
+    return Update(member.key, set=stored, condition=condition)
+
+
+def _stored(value: object) -> object:
+    return value.model_dump(mode="json", exclude_none=True) if isinstance(value, Value) else value

@@ -1,0 +1,65 @@
+"""Chat summaries: a background task that continues each chat's summary in the third person."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.summary import Summary
+from skein.services.chat_state.history_window import pinned
+from skein.services.chat_state.sessions import first_to_summarize
+from skein.services.chats.staleness import chat_renewal_at
+from skein.summaries import model as texts
+from skein.summaries.summary_task import (
+    ChatSummaryTask,
+    SummaryClaim,
+    SummaryRequest,
+    authors_of,
+    text_messages,
+)
+
+MESSAGES_PER_PAGE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatSummaries(ChatSummaryTask):
+    """Renewal of chat summaries, each from the previous one and the messages since.
+
+    Messages beyond the size of one question are left for the next renewals.
+    """
+
+    stored_in: ClassVar[str] = "summary_state"
+
+    def renewal_at(self, chat: Chat) -> datetime | None:
+        """Return when the summary may be renewed; None if the summary is not stale."""
+        return chat_renewal_at(chat, self.settings)
+
+    def prepared(self, claim: SummaryClaim) -> SummaryRequest:
+        """Read the messages since the summary."""
+        chat = claim.chat
+        since = first_to_summarize(chat)
+        earlier = chat.summary if chat.summary and chat.summary.from_seq >= since else None
+        covered = max(earlier.seq if earlier else since - 1, claim.state.tried_seq)
+        rows = self.rows(chat, covered + 1, limit=MESSAGES_PER_PAGE)
+        found = text_messages(chat, rows)
+        # The prompt's token limit serves as a limit in characters: it is far below the real limit,
+        # and no tokens have to be counted.
+        messages = texts.as_many_as_fit(found, self.settings.max_prompt_tokens)
+        seq = Message.from_item(rows[-1]).seq if rows else chat.last_seq
+        if not messages:
+            return SummaryRequest(seq)
+        if len(messages) < len(found):
+            seq = messages[-1].seq
+        prompt = texts.ask_chat(chat, earlier.text if earlier else None, messages)
+        from_seq = earlier.from_seq if earlier else messages[0].seq
+        return SummaryRequest(
+            seq, from_seq, authors_of(earlier, messages), prompt, texts.CHAT_SCHEMA, texts.paragraph
+        )
+
+    def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
+        """Pin the summary, if the history window has moved meanwhile."""
+        summary = made.get("summary")
+        if not isinstance(summary, Summary):
+            return {}
+        return {"pinned": pinned(fresh, summary, self.settings)}

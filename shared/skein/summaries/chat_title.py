@@ -1,0 +1,67 @@
+"""Titles of chats: a background task that names each chat once, from its first texts.
+
+A title is made from the third text on that everyone in the chat was present for. A title that a
+person sets meanwhile stays.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+
+from skein.models.chats.chat import Chat
+from skein.models.chats.summary import MadeTitle
+from skein.services.chat_state.sessions import first_to_summarize
+from skein.services.chats.staleness import TITLE_TEXTS, title_renewal_at
+from skein.summaries import model as texts
+from skein.summaries.summary_task import (
+    ChatSummaryTask,
+    SummaryClaim,
+    SummaryRequest,
+    authors_of,
+    text_messages,
+)
+
+ROWS_READ = 50  # more than the texts wanted, because some messages are keywords and notices
+TITLED_TEXTS = 10  # the most texts that a title is made from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatTitles(ChatSummaryTask):
+    """Maker of the titles of chats; after a failure, up to two further attempts follow."""
+
+    stored_in: ClassVar[str] = "title_state"
+
+    def renewal_at(self, chat: Chat) -> datetime | None:
+        """Return when a title may be made; None if the chat needs none."""
+        return title_renewal_at(chat, self.settings)
+
+    def prepared(self, claim: SummaryClaim) -> SummaryRequest:
+        """Read the chat's first texts, at least three."""
+        chat = claim.chat
+        since = max(first_to_summarize(chat), 1)
+        messages = text_messages(chat, self.rows(chat, since, limit=ROWS_READ))[:TITLED_TEXTS]
+        if len(messages) < TITLE_TEXTS:
+            return SummaryRequest(chat.last_seq)
+        prompt, seq = texts.ask_title(chat, messages), messages[-1].seq
+        authors = authors_of(None, messages)
+        return SummaryRequest(
+            seq, messages[0].seq, authors, prompt, texts.TITLE_SCHEMA, texts.short_title
+        )
+
+    def made(self, claim: SummaryClaim, batch: SummaryRequest, text: str) -> dict[str, object]:
+        """Return the title and the span that it was made from."""
+        return {
+            "title": text,
+            "made_title": MadeTitle(from_seq=batch.from_seq, seq=batch.seq),
+        }
+
+    def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
+        """Remove the state once there is a title."""
+        return {"title_state": None} if made else {}
+
+    def fits(self, chat: Chat, fresh: Chat) -> bool:
+        """Tell whether nobody has named the chat, joined a private chat or deleted messages."""
+        same_start = first_to_summarize(fresh) == first_to_summarize(chat)
+        unnamed = not fresh.named and not fresh.title
+        return unnamed and same_start and fresh.epoch == chat.epoch

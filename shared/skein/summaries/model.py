@@ -1,0 +1,162 @@
+"""Summary questions and answers: render what the light model is asked, and parse its summary."""
+
+from collections.abc import Sequence
+
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.summary import MAX_AGENT_SUMMARY, MAX_CHAT_SUMMARY
+from skein.models.directory.agent import Agent
+from skein.models.runs.completion import ModelMessage, well_formed
+from skein.prompts import render
+from skein.services.common.model_json import json_object_in
+from skein.services.common.quoting import behind_bars, label
+
+MESSAGE_CHARACTERS = 500
+TITLE_CHARACTERS = 80
+# Longer, because prompts show a message that left the history window only through the chat summary.
+LONG_MESSAGE_CHARACTERS = 2_000
+
+AGENT_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {
+        "lines": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2}
+    },
+    "required": ["lines"],
+    "additionalProperties": False,
+}
+CHAT_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"summary": {"type": "string"}},
+    "required": ["summary"],
+    "additionalProperties": False,
+}
+TITLE_SCHEMA: dict[str, object] = {
+    "type": "object",
+    "properties": {"title": {"type": "string"}},
+    "required": ["title"],
+    "additionalProperties": False,
+}
+
+
+def ask_agent(
+    agent: Agent, chat: Chat, previous: str | None, messages: Sequence[Message]
+) -> tuple[ModelMessage, ...]:
+    """Render the question for an agent summary of a chat."""
+    own = (agent.summary_instruction or "").strip()
+    system = render(
+        "agent_summary",
+        {
+            "identity": agent.identity,
+            "instruction": own or render("agent_summary_instruction"),
+            "previous": _before(previous),
+        },
+    )
+    asked = render("agent_summary_input", _input(chat, messages, MESSAGE_CHARACTERS))
+    return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
+
+
+def ask_chat(
+    chat: Chat, previous: str | None, messages: Sequence[Message]
+) -> tuple[ModelMessage, ...]:
+    """Render the question for a chat summary."""
+    system = render("chat_summary", {"previous": _before(previous)})
+    asked = render("chat_summary_input", _input(chat, messages, LONG_MESSAGE_CHARACTERS))
+    return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)
+
+
+def ask_title(chat: Chat, messages: Sequence[Message]) -> tuple[ModelMessage, ...]:
+    """Render the question for a chat's title."""
+    lines = "\n".join(_line(message, MESSAGE_CHARACTERS) for message in messages)
+    members = ", ".join(label(member.name) for member in chat.roster)
+    asked = render("chat_title_input", {"members": members, "messages": lines})
+    system = ModelMessage(role="system", content=render("chat_title"))
+    return system, ModelMessage(role="user", content=asked)
+
+
+def as_many_as_fit(messages: Sequence[Message], characters: int) -> Sequence[Message]:
+    """Take the first messages that fit a chat summary's question, at least one.
+
+    Args:
+        messages: The messages, oldest first.
+        characters: The size of the question's messages as lines.
+    """
+    size = 0
+    for count, message in enumerate(messages):
+        size += len(_line(message, LONG_MESSAGE_CHARACTERS)) + 1
+        if size > characters and count:
+            return messages[:count]
+    return messages
+
+
+def _input(chat: Chat, messages: Sequence[Message], characters: int) -> dict[str, str]:
+    lines = [_line(message, characters) for message in messages]
+    return {"title": _one_line(chat.display_title), "messages": "\n".join(lines)}
+
+
+def _before(previous: str | None) -> str:
+    """Format the previous summary so that its lines cannot imitate the prompt or messages."""
+    return behind_bars(previous) if previous else "None yet."
+
+
+def _line(message: Message, characters: int) -> str:
+    """Format a message as one line; line breaks in names and texts are removed."""
+    return f"- {label(message.sender.name)}: {_one_line(message.text)[:characters]}"
+
+
+def two_lines(answer: str) -> str | None:
+    """Parse an agent summary: exactly two lines, together at most 500 characters.
+
+    Each run of white space becomes one space. Two plain lines instead of JSON are accepted, too.
+    Lines that are too long are cut.
+
+    Returns:
+        The summary; None if the answer is anything else, so that it is never stored.
+    """
+    found = json_object_in(answer, {"lines"})
+    plain = [] if "{" in answer else answer.splitlines()  # a brace: truncated JSON
+    given = found.get("lines") if found is not None else plain
+    if not isinstance(given, list) or not all(isinstance(line, str) for line in given):
+        return None
+    lines = [line for line in map(_one_line, given) if _says_something(line)]
+    if len(lines) != 2:  # noqa: PLR2004 - two lines are two lines
+        return None
+    first, second = lines
+    free = MAX_AGENT_SUMMARY - 1
+    if len(first) + len(second) > free:
+        first = first[: max(free // 2, free - len(second))].rstrip()
+        second = second[: free - len(first)].rstrip()
+    return f"{first}\n{second}"
+
+
+def paragraph(answer: str) -> str | None:
+    """Parse a chat summary, cut to 4,000 characters; None if the answer has no summary."""
+    found = json_object_in(answer, {"summary"})
+    text = found.get("summary") if found is not None else None
+    if not isinstance(text, str) or not _says_something(text):
+        return None
+    return well_formed(text).strip()[:MAX_CHAT_SUMMARY].rstrip()
+
+
+def short_title(answer: str) -> str | None:
+    """Parse a title: one line of at most 80 characters, without quotation marks around it.
+
+    Returns:
+        The title; None if the answer has none.
+    """
+    found = json_object_in(answer, {"title"})
+    text = found.get("title") if found is not None else None
+    if not isinstance(text, str) or not _says_something(text):
+        return None
+    title = _one_line(text).strip("\"'\u201c\u201d\u201e\u00ab\u00bb .")
+    return title[:TITLE_CHARACTERS].rstrip() or None
+
+
+def _one_line(text: str) -> str:
+    return " ".join(well_formed(text).split())
+
+
+def _says_something(text: str) -> bool:
+    """Tell whether a text has a letter or digit.
+
+    Small models repeat the dots of an example.
+    """
+    return any(character.isalnum() for character in text)

@@ -1,0 +1,242 @@
+"""Tasks of the background engine that renew summaries and titles: the common part.
+
+The claim of a summary is its state with the time of the claim, at which the cooldown begins. A
+worker writes only while the state is the one that it has claimed. The chat stays due for upkeep as
+long as a summary is stale, so a crash delays a renewal by at most one cooldown.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar, NamedTuple
+
+from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.summary import Summary, SummaryState
+from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.common.storage import Item, Query
+from skein.models.outbox.jobs import SummaryJob
+from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage
+from skein.ports import Clock, Table
+from skein.services.background.engine import (
+    Failure,
+    Outcome,
+    Overtaken,
+    Question,
+    Task,
+    UnusableAnswer,
+)
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.snapshot import read_chat
+from skein.services.common.optimistic import optimistic, revise
+from skein.settings import Settings
+
+
+class SummaryClaim(NamedTuple):
+    """The claim on a summary or a title.
+
+    Attributes:
+        chat: The chat as of the claim.
+        before: The state before the claim; None before the first attempt.
+        state: The state since the claim.
+        member: The membership of an agent summary's agent; None for the others.
+    """
+
+    chat: Chat
+    before: SummaryState | None
+    state: SummaryState
+    member: Membership | None = None
+
+
+class SummaryRequest(NamedTuple):
+    """The question for a summary, and the messages that the summary covers.
+
+    Attributes:
+        seq: The newest message that the summary covers.
+        from_seq: The first message that the summary is based on, over all renewals.
+        authors: The people whose words the summary holds, by digest.
+        prompt: The messages to the model; empty if there is nothing to summarise.
+        schema: The JSON schema of the answer.
+        fit: Parses the summary from the answer; returns None if the answer has no valid one.
+    """
+
+    seq: int
+    from_seq: int = 0
+    authors: Authors = NO_AUTHORS
+    prompt: tuple[ModelMessage, ...] = ()
+    schema: dict[str, object] = {}  # noqa: RUF012 - a NamedTuple has no other default
+    fit: Callable[[str], str | None] = str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
+    """Renewal of one kind of summary: at most one call of the model per summary and cooldown.
+
+    If the model fails or its answer is invalid, the old summary stays, and the next attempt follows
+    after the cooldown. If the tenant's budget of the day is spent, nothing changes.
+    """
+
+    name: ClassVar[str] = "summary"
+    failures: ClassVar[str] = "SummariesFailed"
+    seconds: ClassVar[int] = 60
+    answer_tokens: ClassVar[int] = 1_000
+
+    table: Table
+    clock: Clock
+    settings: Settings
+
+    @abstractmethod
+    def prepared(self, claim: SummaryClaim) -> SummaryRequest:
+        """Read the messages since the watermark, and render the question."""
+
+    @abstractmethod
+    def settle(
+        self, claim: SummaryClaim, state: SummaryState | None, made: Mapping[str, object]
+    ) -> None:
+        """Store the state after the claim, and the fields that were made.
+
+        Raises:
+            Overtaken: Another worker has claimed the summary, or the chat has changed.
+        """
+
+    def read(self, claim: SummaryClaim) -> Iterator[Iterator[SummaryRequest]]:
+        """Read the messages, as one series with at most one question."""
+        yield self._series(claim)
+
+    def _series(self, claim: SummaryClaim) -> Iterator[SummaryRequest]:
+        batch = self.prepared(claim)
+        if batch.prompt:
+            yield batch
+        else:
+            before = claim.before or SummaryState()
+            self.settle(claim, before.model_copy(update={"tried_seq": batch.seq}), {})
+
+    def question(self, claim: SummaryClaim, batch: SummaryRequest) -> Question[str]:
+        """Ask the light model."""
+
+        def parse(answer: ModelAnswer) -> str:
+            summary = batch.fit(answer.text)
+            if summary is None:
+                raise UnusableAnswer("the answer was unusable")
+            return summary
+
+        return Question(
+            model=self.settings.light_model,
+            messages=batch.prompt,
+            schema=batch.schema,
+            agent_id=claim.member.member.id if claim.member is not None else None,
+            spread_by=claim.chat.id,
+            parse=parse,
+        )
+
+    def write(
+        self, claim: SummaryClaim, batch: SummaryRequest, answer: str, usage: TokenUsage
+    ) -> None:
+        """Store the summary."""
+        settled = claim.state.model_copy(update={"failures": 0})
+        self.settle(claim, settled, self.made(claim, batch, answer))
+
+    def made(self, claim: SummaryClaim, batch: SummaryRequest, text: str) -> dict[str, object]:
+        """Return the fields to store; an agent summary keeps the title that its audience knew."""
+        summary = Summary(
+            text=text,
+            from_seq=batch.from_seq,
+            seq=batch.seq,
+            audience=audience_of(claim.chat, since_seq=batch.from_seq),
+            authors=batch.authors,
+            at=self.clock.now(),
+            title=claim.chat.title if claim.member is not None else None,
+        )
+        return {"summary": summary}
+
+    def fail(self, claim: SummaryClaim, batch: SummaryRequest, failure: Failure) -> None:
+        """Count the failure, which extends the cooldown."""
+        failures = claim.state.failures + 1
+        self.settle(claim, claim.state.model_copy(update={"failures": failures}), {})
+
+    def release(self, claim: SummaryClaim, outcome: Outcome) -> None:
+        """Give the claim back if the budget is spent, so that no cooldown begins."""
+        if outcome.not_before is not None:
+            self.settle(claim, claim.before, {})
+
+    def rows(
+        self, chat: Chat, since: int, *, limit: int, newest_first: bool = False
+    ) -> Sequence[Item]:
+        """Read messages from `since` up to the chat's `last_seq` as read, in one query.
+
+        Newer messages are left out, because the members were read with that state of the chat.
+        """
+        query = Query(
+            chat.key.pk,
+            first=Message.key_of(chat.tenant, chat.id, since).sk,
+            last=Message.key_of(chat.tenant, chat.id, chat.last_seq).sk,
+            limit=limit,
+            newest_first=newest_first,
+        )
+        return self.table.query(query).items
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatSummaryTask(SummaryTask):
+    """Renewal of a summary or title that is stored on the chat's own item.
+
+    Each write raises the chat's version.
+
+    Attributes:
+        stored_in: The attribute of the chat with the state.
+    """
+
+    stored_in: ClassVar[str]
+
+    @abstractmethod
+    def renewal_at(self, chat: Chat) -> datetime | None:
+        """Return when the renewal is allowed; None if it is not due."""
+
+    def fits(self, chat: Chat, fresh: Chat) -> bool:
+        """Tell whether what was made from `chat` fits the chat as it is now."""
+        return fresh.epoch == chat.epoch
+
+    def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:
+        """Return further fields that follow from those that were made."""
+        return {}
+
+    def claim(self, job: SummaryJob, until: datetime) -> SummaryClaim | None:
+        """Begin the cooldown; see `Task`."""
+        chat = read_chat(self.table, job.tenant, job.chat_id)
+        at, now = self.renewal_at(chat), self.clock.now()
+        if at is None or at > now:
+            return None
+        before: SummaryState | None = getattr(chat, self.stored_in)
+        state = (before or SummaryState()).model_copy(update={"claimed_at": now})
+        claimed, write = revise(chat, {self.stored_in: state})
+        self.table.write(write)
+        return SummaryClaim(claimed, before, state)
+
+    def settle(
+        self, claim: SummaryClaim, state: SummaryState | None, made: Mapping[str, object]
+    ) -> None:
+        """Store the state on the chat; see `SummaryTask`."""
+        # Compared as stored, because the table keeps milliseconds and the clock has more.
+        stored = claim.chat.attributes().get(self.stored_in)
+
+        def attempt() -> None:
+            fresh = read_chat(self.table, claim.chat.tenant, claim.chat.id)
+            unchanged = fresh.attributes().get(self.stored_in) == stored
+            if not unchanged or not self.fits(claim.chat, fresh):
+                raise Overtaken(str(claim.chat.key))
+            _, write = revise(fresh, {self.stored_in: state, **made, **self.derived(fresh, made)})
+            self.table.write(write)
+
+        optimistic(self.clock, attempt)
+
+
+def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> Authors:
+    """Return the people whose words a new summary holds, by digest."""
+    known = earlier.authors if earlier is not None else NO_AUTHORS
+    return known.joined(Authors.in_digests(message.sender.person_id for message in messages))
+
+
+def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:
+    """Select the messages with text of people and agents among a chat's items."""
+    messages = (chat.as_now(Message.from_item(item)) for item in items)
+    return [message for message in messages if message.kind == "text" and message.text]

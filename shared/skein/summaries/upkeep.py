@@ -1,0 +1,124 @@
+"""Upkeep: bring a chat's derived data up to date, outside the path of its messages.
+
+The chat is due for upkeep as long as any derived data is stale, and only upkeep clears the due
+pointer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from skein.errors import NotFound
+from skein.models.chats.chat import Chat, Membership
+from skein.models.common.base import NamedMember, rfc3339
+from skein.models.common.storage import Absent, Is, Item, Key, Update, all_of
+from skein.models.config.overrides import TenantSettings
+from skein.models.outbox.jobs import SummaryJob, UpkeepJob
+from skein.ports import Clock, Table
+from skein.recall.sweep import RecallSweep
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chats.staleness import renewals
+from skein.services.common.optimistic import optimistic
+from skein.services.config.retention import retention_of
+from skein.services.directory.display_names import as_called_now, record_keys
+from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
+from skein.services.quotas.usage import Budget
+from skein.settings import Settings
+
+KEYS_PER_READ = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upkeep:
+    """Worker that updates a chat's derived data and sends jobs for stale summaries.
+
+    Derived data is the activity hour, which moves the chat up in its members' lists, the members'
+    names, the tenant's retention and the location of closed memberships. Separate workers renew
+    the summaries. In the first upkeep of an hour, the recall sweep looks for messages that are not
+    in the index.
+    """
+
+    table: Table
+    clock: Clock
+    dispatch: Dispatch
+    budget: Budget
+    recall_sweep: RecallSweep
+    settings: Settings
+
+    def keep(self, job: UpkeepJob) -> None:
+        """Update a chat's derived data; keep the chat due for the rest (idempotent).
+
+        If the tenant's budget of the day is spent, stale summaries are due again the next day, and
+        during a pause of background work after an hour.
+        """
+        try:
+            stale = optimistic(self.clock, lambda: self._keep_once(job))
+        except NotFound:
+            return
+        self.dispatch.send(stale)
+
+    def _keep_once(self, job: UpkeepJob) -> list[SummaryJob]:
+        snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
+        chat, now = snapshot.chat, self.clock.now()
+        settings_key = TenantSettings.key_of(chat.tenant)
+        found = self._read([settings_key, *record_keys(chat)])
+        for member in snapshot.members:
+            self._bring_up(chat, member, found)
+        if chat.listed_hour != chat.activity_hour:
+            self.recall_sweep.check(chat, snapshot.members)
+        after = list(renewals(snapshot, self.settings))
+        grace = OUTBOX_GRACE
+        wait = self.budget.waits_until(chat.tenant, chat.id) if after else None
+        earliest = wait or now + grace
+        times: list[datetime] = [max(renewal.at, earliest) for renewal in after]
+        tenant_settings = TenantSettings.from_optional(found.get(settings_key))
+        roster = tuple(as_called_now(chat, member, found) for member in chat.roster)
+        retention = retention_of(tenant_settings)
+        change: dict[str, Any] = {
+            "listed_hour": rfc3339(chat.activity_hour),
+            "retention": retention.model_dump(exclude_none=True) if retention else None,
+            "version": chat.version + 1,
+            **chat.relation(),
+        }
+        if roster != chat.roster:
+            renamed = chat.with_roster(roster, self._left(chat))
+            change |= {
+                name: [member.model_dump(mode="json") for member in members]
+                for name, members in renamed.items()
+            }
+        self.table.write(
+            Update(
+                chat.key,
+                set=change | chat.upkeep(min(times, default=None)),
+                condition=Is("version", chat.version),
+            )
+        )
+        return [renewal.job for renewal in after if renewal.at <= now and wait is None]
+
+    def _left(self, chat: Chat) -> list[NamedMember]:
+        """Read the members who have left; only a chat with a renamed member needs them."""
+        every = read_snapshot(self.table, chat.tenant, chat.id, closed=True)
+        return [membership.member for membership in every.members if not membership.active]
+
+    def _read(self, keys: Sequence[Key]) -> dict[Key, Item]:
+        """Read items in batches of 100; only the largest chats need a second batch."""
+        found: dict[Key, Item] = {}
+        for start in range(0, len(keys), KEYS_PER_READ):
+            found |= self.table.get_many(keys[start : start + KEYS_PER_READ])
+        return found
+
+    def _bring_up(self, chat: Chat, membership: Membership, found: Mapping[Key, Item]) -> None:
+        """Write a member's activity hour and name, if they are stale."""
+        called = as_called_now(chat, membership.member, found)
+        change: dict[str, Any] = {}
+        if chat.listed_hour != chat.activity_hour:
+            change |= membership.relation(chat, chat.activity_hour)
+        if called != membership.member:
+            change["member"] = called.model_dump(mode="json")
+        if change:
+            # A member who leaves meanwhile raises the chat's version, so the attempt is repeated.
+            there = all_of(Absent("left_seq"), Is("chat_id", chat.id))
+            as_read = Is("member", membership.member.model_dump(mode="json"))
+            condition = all_of(there, as_read) if "member" in change else there
+            self.table.write(Update(membership.key, set=change, condition=condition))

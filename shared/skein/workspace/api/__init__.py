@@ -1,0 +1,6 @@
+"""Define how the API shows documents and threads."""
+
+__all__ = [
+    "documents",
+    "threads",
+]

@@ -1,0 +1,87 @@
+"""Skill selection for a piece of work, and the shipped skills (`prompts/skills/*.md`)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from skein.models.common.storage import Item, Key
+from skein.prompts import prompts_root
+from skein.workspace.models.skill import CORE, Skill, SkillCatalog, SkillHead
+
+
+class Selection(NamedTuple):
+    """The skills for a piece of work, most important first.
+
+    Attributes:
+        skills: The skills that exist.
+        missing: Names of selected skills that no longer exist.
+    """
+
+    skills: tuple[Skill, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+NOTHING_CHOSEN = Selection()
+
+
+@cache
+def shipped() -> Mapping[str, Skill]:
+    """Return the shipped skills by name, read once per process."""
+    skills = map(_read, sorted((prompts_root() / "skills").glob("*.md")))
+    return MappingProxyType({skill.name: skill for skill in skills})
+
+
+def _read(path: object) -> Skill:
+    import frontmatter  # noqa: PLC0415 - the import takes 40 ms; only callers that show skills pay
+
+    post = frontmatter.load(str(path), encoding="utf-8")
+    return Skill.model_validate({**post.metadata, "text": post.content})
+
+
+def all_heads(catalog: SkillCatalog) -> dict[str, SkillHead]:
+    """Return the heads of all skills of a tenant; its own skills override shipped ones."""
+    ours = {name: skill.head for name, skill in shipped().items()}
+    return ours | {head.name: head for head in catalog.heads}
+
+
+def skills_for(
+    heads: Iterable[SkillHead],
+    *,
+    bound: Sequence[str] = (),
+    mode: str | None = None,
+    tags: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """Select the names of the skills for a piece of work, without duplicates.
+
+    Args:
+        heads: The heads of all skills of the tenant.
+        bound: Names of skills that were selected by hand.
+        mode: How the work is done; selects the skills of this mode.
+        tags: Topics of the work; each selects the skills with this tag.
+
+    Returns:
+        `core`, then bound skills, then skills of the mode, then skills of each tag in turn. Skills
+        of one mode or tag are sorted by name. Bound skills are included even if they do not exist.
+    """
+    known = sorted(heads, key=lambda head: head.name)
+    of_mode = [head.name for head in known if mode is not None and mode.lower() in head.modes]
+    of_tags = [head.name for tag in tags for head in known if tag.lower() in head.tags]
+    return tuple(dict.fromkeys([CORE, *bound, *of_mode, *of_tags]))
+
+
+def keys_of_skills(tenant: str, names: Sequence[str]) -> list[Key]:
+    """Return the keys of a tenant's own skills of these names."""
+    return [Skill.key_of(tenant, name) for name in names]
+
+
+def selection(tenant: str, names: Sequence[str], found: Mapping[Key, Item]) -> Selection:
+    """Select skills by name: the tenant's own from `found`, or else shipped ones."""
+    there: dict[str, Skill] = {}
+    for name in names:
+        item = found.get(Skill.key_of(tenant, name))
+        skill = Skill.from_item(item) if item is not None else shipped().get(name)
+        if skill is not None:
+            there[name] = skill
+    missing = tuple(name for name in names if name not in there)
+    return Selection(tuple(there.values()), missing)

@@ -1,0 +1,229 @@
+"""Thread changes: functions from an open thread, as read, to the changed thread."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from skein.errors import Conflict, NotFound, Unprocessable
+from skein.models.common.audience import Audience
+from skein.models.common.storage import Item, Key
+from skein.ports import Table
+from skein.services.common.optimistic import invalid_arguments
+from skein.workspace.models.document import Document, DocumentReach
+from skein.workspace.models.skill import MAX_SKILL_LABELS, SkillCatalog, SkillHead, SkillLabel
+from skein.workspace.models.thread import Thread, ThreadStatus
+from skein.workspace.skill_selection import all_heads
+
+_LABEL: TypeAdapter[str] = TypeAdapter(SkillLabel)
+
+
+class ThreadResources(NamedTuple):
+    """The documents and skills that threads can use and `readers` may be shown."""
+
+    table: Table
+    readers: Audience | None = None
+
+    def documents(self, thread: Thread, names: Sequence[str]) -> tuple[Document, ...]:
+        """Get the documents of these names, without duplicates.
+
+        Raises:
+            NotFound: A document does not exist or may not be shown.
+        """
+        documents: dict[str, Document] = {}
+        for name, document in self.look(thread, names).items():
+            if document is None:
+                raise NotFound(f"there is no document {name!r} of yours that a thread can hold")
+            documents[document.name] = document
+        return tuple(documents.values())
+
+    def look(self, thread: Thread, names: Sequence[str]) -> dict[str, Document | None]:
+        """Get the documents by name; None for a deleted or hidden one."""
+        keys = document_keys(thread, names)
+        found = self.table.get_many(keys) if keys else {}
+        return {name: document_in(thread, name, found, self.readers) for name in names}
+
+    def skills(self, tenant: str, names: Iterable[str] = ()) -> dict[str, SkillHead]:
+        """Get the heads of all skills of a tenant, and check that `names` exist.
+
+        Raises:
+            NotFound: A skill of `names` does not exist.
+        """
+        catalog = SkillCatalog.from_optional(self.table.get(SkillCatalog.key_of(tenant)))
+        heads = all_heads(catalog)
+        for name in names:
+            if name not in heads:
+                raise NotFound(f"there is no skill {name!r}")
+        return heads
+
+
+ThreadEdit = Callable[[Thread, ThreadResources], Thread]
+
+
+def fields(changes: Mapping[str, Any]) -> ThreadEdit:
+    """Set fields of a thread; an empty string clears a field."""
+
+    def change(thread: Thread, resources: ThreadResources) -> Thread:
+        after = validated(thread, changes)
+        if "documents" in changes:
+            names = tuple(each.name for each in resources.documents(thread, after.documents))
+            after = after.model_copy(update={"documents": names})
+        if "bound_skills" in changes:
+            resources.skills(thread.tenant, after.bound_skills)
+        return after
+
+    return change
+
+
+def attached(name: str) -> ThreadEdit:
+    """Add a document to a thread (idempotent)."""
+
+    def change(thread: Thread, resources: ThreadResources) -> Thread:
+        [document] = resources.documents(thread, [name])
+        if document.name in thread.documents:
+            return thread
+        return validated(thread, {"documents": (*thread.documents, document.name)})
+
+    return change
+
+
+def detached(name: str) -> ThreadEdit:
+    """Remove a document from a thread; the document itself is kept."""
+    gone = Document.id_of(name)
+
+    def change(thread: Thread, _: ThreadResources) -> Thread:
+        kept = tuple(each for each in thread.documents if Document.id_of(each) != gone)
+        return validated(thread, {"documents": kept})
+
+    return change
+
+
+def bound(name: str) -> ThreadEdit:
+    """Bind a skill to a thread (idempotent)."""
+
+    def change(thread: Thread, resources: ThreadResources) -> Thread:
+        resources.skills(thread.tenant, [name])
+        kept = dict.fromkeys((*thread.bound_skills, name))
+        return validated(thread, {"bound_skills": tuple(kept)})
+
+    return change
+
+
+def unbound(name: str) -> ThreadEdit:
+    """Unbind a skill from a thread."""
+
+    def change(thread: Thread, _: ThreadResources) -> Thread:
+        kept = tuple(each for each in thread.bound_skills if each != name)
+        return validated(thread, {"bound_skills": kept})
+
+    return change
+
+
+def combined(edits: Sequence[ThreadEdit]) -> ThreadEdit:
+    """Make several changes to a thread, one after the other, as one change."""
+
+    def change(thread: Thread, resources: ThreadResources) -> Thread:
+        for edit in edits:
+            thread = edit(thread, resources)
+        return thread
+
+    return change
+
+
+def ended(
+    status: ThreadStatus, at: datetime, *, evidence: str | None = None, learned: str | None = None
+) -> ThreadEdit:
+    """Complete or archive a thread, with its evidence and what was learned."""
+    changes = {"status": status, "evidence": evidence, "learned": learned, "ended_at": at}
+    return lambda thread, _: validated(thread, changes)
+
+
+def operators(given: Mapping[str, Any], at: datetime) -> ThreadEdit | None:
+    """Build the change for an operator's request; None if only `active` is given.
+
+    The caller applies `active` with `Threads.switch`.
+
+    Raises:
+        Unprocessable: `active` is true for a thread that ends, or `evidence` or `learned` is given
+            without `status`.
+    """
+    ends = {name: given[name] for name in ("status", "evidence", "learned") if name in given}
+    others = {name: given[name] for name in given if name not in {*ends, "active"}}
+    if ends and "status" not in ends:
+        raise Unprocessable("evidence and what was learned need a status")
+    if ends and given.get("active"):
+        raise Unprocessable("an ended thread cannot be active")
+    if not ends:
+        return fields(others) if others else None
+    end = ended(at=at, **ends)
+    return lambda thread, resources: end(fields(others)(thread, resources), resources)
+
+
+# ---------------------------------------------------------------------- helpers
+
+
+def check_open(thread: Thread) -> None:
+    """Check that a thread is open.
+
+    Raises:
+        Conflict: The thread is completed or archived.
+    """
+    if not thread.live:
+        raise Conflict(f"this thread is {thread.status}")
+
+
+def validated(thread: Thread, changes: Mapping[str, Any]) -> Thread:
+    """Return the thread with `changes`, validated; an empty string becomes None.
+
+    Raises:
+        Unprocessable: A value is invalid.
+    """
+    given = {name: None if value == "" else value for name, value in changes.items()}
+    try:
+        return Thread.model_validate(dict(thread) | given)
+    except ValidationError as error:
+        raise invalid_arguments(error) from None
+
+
+def document_keys(thread: Thread, names: Iterable[str]) -> list[Key]:
+    """Return the keys in the thread's folders for documents of these names."""
+    return list(dict.fromkeys(folder.key(name) for name in names for folder in thread.folders))
+
+
+def document_in(
+    thread: Thread, name: str, found: Mapping[Key, Item], readers: Audience | None
+) -> Document | None:
+    """Find a thread's document among the items that were read.
+
+    The folder of the thread's own audience comes before the open one. None if no document of this
+    name may be shown to `readers`.
+    """
+    reach = DocumentReach(folders=thread.folders, readers=readers)
+    items = [found.get(folder.key(name)) for folder in thread.folders]
+    documents = [Document.from_item(item) for item in items if item is not None]
+    return next((document for document in documents if reach.shows(document)), None)
+
+
+def with_inferred(
+    thread: Thread, documents: Sequence[Document], heads: Mapping[str, SkillHead]
+) -> Thread:
+    """Fill a thread's missing mode and skill tags from its documents.
+
+    The tags are the media types of the documents. The mode is the first mode of the first skill, by
+    name, that is tagged with the first document's media type.
+    """
+    types = dict.fromkeys(document.media_type for document in documents)
+    tags = tuple(each for each in types if _is_label(each))[:MAX_SKILL_LABELS]
+    known = [heads[name] for name in sorted(heads)]
+    modes = (head.modes[0] for head in known if tags and tags[0] in head.tags and head.modes)
+    names = tuple(document.name for document in documents)
+    labels = {"mode": thread.mode or next(modes, None), "skill_tags": thread.skill_tags or tags}
+    return thread.model_copy(update={"documents": names, **labels})
+
+
+def _is_label(media_type: str) -> bool:
+    try:
+        return _LABEL.validate_python(media_type) == media_type
+    except ValidationError:
+        return False

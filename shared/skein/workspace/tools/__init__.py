@@ -1,0 +1,1 @@
+"""Define the tools for documents, threads and skills."""

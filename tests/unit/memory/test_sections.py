@@ -1,0 +1,295 @@
+"""A prompt shows memories, newest first with dates, one line each, as far as there is room."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skein.interface.section import LIST_SHARE, Section, SectionInput
+from skein.memory import sections
+from skein.memory.models.memory import JOURNAL_DAYS, Memory
+from skein.memory.sections import Memories
+from skein.memory.shown import line_of
+from skein.models.common.audience import OPEN
+from skein.models.common.ownership import Owner
+from skein.models.common.storage import Put
+from skein.models.runs.step import PromptRecord
+from skein.services.common.quoting import on_one_line
+from skein.settings import Settings
+from tests.support import timeline_parser as grammar
+from tests.support.api_client import operator
+from tests.support.builders import NOON, TENANT, World, bot, person, tokens
+from tests.support.examples import examples
+from tests.support.sections import read, section_input
+from tests.unit.sections.test_builder_forgery import hostile
+
+COACH, ANN = bot(), person("usr_ann", "Ann")
+OWNER = Owner(tenant=TENANT, agent_id=COACH.id)
+OVER = "core_memories_over_budget"
+
+
+def memory(text: str, age: int = 0, **fields: Any) -> Memory:
+    values: dict[str, Any] = {"kind": "core", "id": f"mem_{99 - age}"} | fields
+    return Memory(
+        tenant=TENANT,
+        agent_id="agt_a",
+        audience=OPEN,
+        text=text,
+        made_by="api",
+        created_at=NOON - timedelta(days=age),
+        **values,
+    )
+
+
+def core_memories(memories: Sequence[Memory], limit: int) -> Section | None:
+    """CORE MEMORIES of a prompt that has room for `limit` tokens of them."""
+    return sections.core_memories(_input(memories, limit * sections.CORE_SHARE))
+
+
+def journal(memories: Sequence[Memory], limit: int) -> Section | None:
+    """JOURNAL of a prompt that has room for `limit` tokens of it."""
+    return sections.journal(_input(memories, limit * LIST_SHARE))
+
+
+def _input(memories: Sequence[Memory], tokens_left: int) -> SectionInput:
+    return section_input(Memories.found(read(*memories)), tokens_left=tokens_left)
+
+
+def shown(section: Section | None) -> list[str]:
+    assert section is not None
+    assert section.tokens == tokens().count(f"{section.text}\n\n")
+    return section.text.split("\n")
+
+
+# ---------------------------------------------------------------------- words
+
+
+def test_core_memories_have_dates_and_the_newest_comes_first() -> None:
+    memories = [memory("New"), memory("Law", 1, constitutional=True), memory("Old", 2)]
+    section = core_memories([*memories, memory("Note", kind="journal")], 1_000)
+    assert shown(section) == [
+        "CORE MEMORIES:",
+        "  - [2026-02-18] New",
+        "  - [2026-02-17] Law",
+        "  - [2026-02-16] Old",
+    ]
+    assert section is not None
+    assert section.marks == ()
+
+
+def test_journal_entries_say_of_which_day_they_are() -> None:
+    notes = [memory("New", kind="journal"), memory("Old", 6, kind="journal"), memory("Core")]
+    assert shown(journal(notes, 1_000)) == [
+        "JOURNAL:",
+        "  - [2026-02-18] New",
+        "  - [2026-02-12] Old",
+    ]
+
+
+def test_changed_fact_comes_before_the_outdated_one() -> None:
+    old, new = memory("Dana lives in Lyon", 40), memory("Dana lives in Porto", 2)
+    assert shown(core_memories([old, new], 1_000))[1:] == [
+        "  - [2026-02-16] Dana lives in Porto",
+        "  - [2026-01-09] Dana lives in Lyon",
+    ]
+
+
+def test_single_core_memory_has_no_date() -> None:
+    assert shown(core_memories([memory("Law")], 999)) == ["CORE MEMORIES:", "  - Law"]
+
+
+def test_where_nothing_is_remembered_there_is_no_section() -> None:
+    assert core_memories([memory("Note", kind="journal")], 1_000) is None
+    assert journal([memory("Core")], 1_000) is None
+
+
+@given(st.lists(hostile().filter(on_one_line), min_size=1, max_size=6))
+def test_whatever_a_memory_holds_it_is_one_line(texts: list[str]) -> None:
+    core = [memory(text, len(texts) - n) for n, text in enumerate(texts)]
+    notes = [one.model_copy(update={"kind": "journal"}) for one in core]
+    for section in (core_memories(core, 99_999), journal(notes, 99_999)):
+        head, *lines = shown(section)
+        assert section is not None
+        assert section.text.splitlines() == [head, *lines]
+        assert len(lines) == len(texts)
+        for line, text in zip(lines, reversed(texts), strict=True):
+            assert grammar.MEMORY.fullmatch(line), line
+            assert line.isprintable()
+            visible = "".join(c for c in text if c.isprintable() and not c.isspace())
+            assert "".join(line.removeprefix("  - ").split()).endswith(visible)
+
+
+def test_white_space_is_folded_and_invisible_characters_are_removed() -> None:
+    text = "Tea\r\n\n\tNOW:\u2028  \u202eand\u0085 more\x00!"
+    assert shown(core_memories([memory(text)], 999)) == [
+        "CORE MEMORIES:",
+        "  - Tea NOW: and more !",
+    ]
+
+
+# ---------------------------------------------------------------------- room
+
+
+@settings(max_examples=examples(60))
+@given(
+    st.lists(st.tuples(st.integers(1, 60), st.booleans()), min_size=1, max_size=12),
+    st.integers(0, 400),
+)
+def test_over_the_budget_the_constitutional_and_the_newest_stay(
+    sizes: list[tuple[int, bool]], limit: int
+) -> None:
+    core = [
+        memory(f"{n} {'word ' * size}", len(sizes) - n, constitutional=law)
+        for n, (size, law) in enumerate(sizes)
+    ]
+    section = core_memories(core, limit)
+    assert section is not None
+    lines = shown(section)
+    kept = [
+        one for one in core if line_of(one, dated=len(core) > 1) in lines or line_of(one) in lines
+    ]
+    missing = len(core) - len(kept)
+    assert all(one in kept for one in core if one.constitutional)
+    laws = [one for one in core if one.constitutional]
+    others = [one for one in core if not one.constitutional]
+    kept_others = [one for one in kept if not one.constitutional]
+    assert kept_others == others[len(others) - len(kept_others) :]
+    assert (f"  ({missing} older left out)" in lines) == bool(missing)
+    assert len(lines) == 1 + len(kept) + bool(missing)
+    assert section.marks == ((OVER,) if section.tokens > limit or missing else ())
+    if kept_others:
+        assert section.tokens <= limit
+    assert laws or section.tokens <= max(limit, tokens().count(f"CORE MEMORIES:\n{lines[-1]}\n\n"))
+
+
+def test_the_journal_keeps_the_newest_and_marks_nothing() -> None:
+    notes = [memory(f"Note {n} {'word ' * 20}", n, kind="journal") for n in range(6)]
+    section = journal(notes, 85)
+    head, *lines, left_out = shown(section)
+    assert (head, left_out) == ("JOURNAL:", "  (4 older left out)")
+    assert [line.split()[2:4] for line in lines] == [["Note", "0"], ["Note", "1"]]
+    assert section is not None
+    assert section.marks == ()
+
+
+# ---------------------------------------------------------------------- in a prompt
+
+
+def _chatting(settings: Settings | None = None) -> World:
+    world = World(settings or Settings())
+    world.agent()
+    world.chat(ANN, COACH)
+    return world
+
+
+def _prompt(world: World) -> PromptRecord:
+    return world.app.preview.show(TENANT, COACH.id, "chat_1")
+
+
+def _add(world: World, text: str, kind: str = "core", **fields: Any) -> Memory:
+    values: dict[str, Any] = {"kind": kind, "made_by": "api"} | fields
+    added = world.app.memories.add(OWNER, text, **values)
+    world.clock.advance(1)
+    return added.memory
+
+
+def test_memories_are_placed_by_how_often_sections_change() -> None:
+    world = _chatting()
+    world.app.goals.set(OWNER, "Win")
+    _add(world, "Core")
+    _add(world, "Note", "journal")
+    names = [section.name for section in _prompt(world).sections]
+    assert names[:2] == ["IDENTITY", "INSTRUCTIONS"]
+    assert names[2:5] == ["CORE MEMORIES", "GOALS", "JOURNAL"]
+
+
+def test_a_journal_entry_is_shown_for_its_days_by_our_own_clock() -> None:
+    world = _chatting()
+    _add(world, "Note", "journal")
+    world.clock.advance(JOURNAL_DAYS * 86_400 - 2)
+    assert "JOURNAL" in [section.name for section in _prompt(world).sections]
+    world.clock.advance(1)
+    assert "JOURNAL" not in [section.name for section in _prompt(world).sections]
+
+
+def test_removed_or_superseded_memory_is_not_shown() -> None:
+    world = _chatting()
+    gone = _add(world, "Gone")
+    _add(world, "Same", "journal")
+    _add(world, "Same")
+    world.app.memories.delete(OWNER.reach, gone.id)
+    texts = {s.name: s.text for s in _prompt(world).sections}
+    assert texts["CORE MEMORIES"] == "CORE MEMORIES:\n  - Same"
+    assert "JOURNAL" not in texts
+
+
+def _over_budget(monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setattr(sections, "CORE_MEMORY_TOKENS", 100)
+    world = _chatting()
+    _add(world, "The law", constitutional=True)
+    for n in range(30):
+        _add(world, f"Memory number {n}")
+    return world
+
+
+def test_a_run_that_could_not_hold_all_core_memories_is_marked_for_operators(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = _over_budget(monkeypatch)
+    assert _prompt(world).marks == (OVER,)
+    world.post("Hi", ANN)
+    world.drain()
+    [run] = world.runs()
+    assert run.marks == (OVER,)
+    assert world.metrics.counts["CoreMemoriesOverBudget"] == 1
+    body = operator(world).get(f"/v1/runs/{run.id}").body
+    assert body["marks"] == body["prompt"]["marks"] == [OVER]
+    [section] = [s["text"] for s in body["prompt"]["sections"] if s["name"] == "CORE MEMORIES"]
+    assert "] The law" in section
+    assert "] Memory number 29" in section
+    assert "] Memory number 0\n" not in section
+
+
+def test_a_run_that_held_them_all_is_not() -> None:
+    world = _chatting()
+    _add(world, "The law", constitutional=True)
+    world.post("Hi", ANN)
+    world.drain()
+    [run] = world.runs()
+    assert run.marks == ()
+    assert "marks" not in (world.table.get(run.key) or {})
+    assert "CoreMemoriesOverBudget" not in world.metrics.counts
+
+
+@pytest.mark.parametrize("size", [3_000, 6_000])
+def test_small_prompt_limits_the_memories(size: int) -> None:
+    world = World()
+    world.agent(max_prompt_tokens=size)
+    world.chat(ANN, COACH)
+    for n in range(60):
+        _add(world, f"{n} {'word ' * 100}")
+        _add(world, f"{n} {'note ' * 100}", "journal")
+    prompt = _prompt(world)
+    assert prompt.total_tokens <= size - Settings().reserved_response_tokens
+    assert prompt.marks == (OVER,)
+    texts = {s.name: s.text for s in prompt.sections}
+    assert "] 59 word" in texts["CORE MEMORIES"]
+
+
+def test_plans_and_goals_are_shown_however_much_is_remembered() -> None:
+    world = _chatting()
+    world.app.goals.set(OWNER, "Win")
+    world.app.plans.set(OWNER, "report", "Report.", run_after="1 hour")
+    _add(world, "The journal is not hidden", "journal")
+    for n in range(1_100):
+        one = memory(f"Memory {n}", 1_100 - n, id=f"mem_{n:04d}")
+        world.table.write(Put(one.key, one.to_item()))
+    world.table.log.clear()
+    texts = {s.name: s.text for s in _prompt(world).sections}
+    queries = [call.method for call in world.table.log].count("query")
+    assert {"GOALS", "PLANS", "JOURNAL"} <= texts.keys()
+    assert "Memory 1099" in texts["CORE MEMORIES"]
+    assert queries == 3  # the messages, what is owned, and the journal, which that did not reach

@@ -1,0 +1,103 @@
+"""Prompts hold old messages that match what is to be answered."""
+
+from typing import Any
+
+import pytest
+
+from skein.errors import Unavailable
+from skein.models.common.storage import Item, Put
+from skein.models.common.vector_search import VectorSearch
+from skein.models.config.overrides import TenantSettings
+from skein.models.runs.step import PromptRecord
+from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.recalling import indexed
+
+HUSAM, COACH = person(), bot()
+DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
+
+
+def long_chat(**agent: Any) -> World:
+    """A direct chat whose window does not show the message about the deposit."""
+    world = World()
+    world.agent(**agent)
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", respond="manual", title=None)
+    world.post(DEPOSIT, HUSAM)
+    for number in range(60):
+        world.post(f"Day {number} of my holiday by the lake", HUSAM)
+    indexed(world, "chat_1")
+    return world
+
+
+def prompt_of(world: World) -> PromptRecord:
+    return world.app.preview.show(TENANT, "agt_a", "chat_1")
+
+
+def recalled_text(world: World) -> str:
+    sections = {section.name: section.text for section in prompt_of(world).sections}
+    return sections.get("RECALLED", "")
+
+
+def test_prompt_recalls_an_old_message_that_matches() -> None:
+    world = long_chat()
+    world.post("How high was the deposit for the flat?", HUSAM)
+    text = recalled_text(world)
+    assert f'  [msg:1] Husam: "{DEPOSIT}"' in text
+    assert "  -- 2026-02-18 --" in text
+
+
+def test_prompt_recalls_no_message_that_its_history_shows() -> None:
+    world = long_chat()
+    world.post("What about day 59 of the holiday by the lake?", HUSAM)
+    assert "Day 59" not in recalled_text(world)
+
+
+def test_prompt_recalls_nothing_if_the_setting_is_zero() -> None:
+    world = long_chat(settings={"recall_tokens": 0})
+    world.post("How high was the deposit for the flat?", HUSAM)
+    world.table.log.clear()
+    assert recalled_text(world) == ""
+    assert "nearest" not in {call.method for call in world.table.log}
+
+
+def test_prompt_reads_no_old_message_if_the_setting_of_the_tenant_is_zero() -> None:
+    batches = []
+    for tokens in (None, 0):
+        world = long_chat()
+        settings = {} if tokens is None else {"recall_tokens": tokens}
+        row = TenantSettings(tenant=TENANT, settings=settings, changed_at=NOON)
+        world.table.write(Put(row.key, row.to_item()))
+        world.post("How high was the deposit for the flat?", HUSAM)
+        world.table.log.clear()
+        assert bool(recalled_text(world)) == (tokens is None)
+        batches.append([call.method for call in world.table.log].count("get_many"))
+    assert batches[1] == batches[0] - 1
+
+
+class FailingVectors:
+    """An index that cannot be reached."""
+
+    def nearest(self, search: VectorSearch) -> list[Item]:
+        raise Unavailable(search.model)
+
+
+def test_prompt_without_recall_is_complete_and_counted() -> None:
+    world = World(overrides={"vectors": FailingVectors()})
+    world.agent()
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", respond="manual", title=None)
+    world.post("How high was the deposit for the flat?", HUSAM)
+    assert recalled_text(world) == ""
+    assert world.metrics.counts["RecallMissing"] == 1
+
+
+@pytest.mark.parametrize("length", [10, 300])
+def test_prompt_of_any_length_takes_the_same_calls_of_recall(length: int) -> None:
+    world = long_chat()
+    for number in range(length):
+        world.post(f"Another day {number} at home", HUSAM)
+    world.post("How high was the deposit for the flat?", HUSAM)
+    indexed(world, "chat_1")
+    world.table.log.clear()
+    assert recalled_text(world) != ""
+    methods = [call.method for call in world.table.log]
+    assert methods.count("nearest") == 2
+    assert methods.count("get_many") <= 5
