@@ -1,1 +1,1 @@
-"""The routes of agents, their lines, skills and webhook services."""
+"""Routes of agents, their directory and their lines."""

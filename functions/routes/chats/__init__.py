@@ -1,1 +1,1 @@
-"""The routes of chats, their messages and the live channel."""
+"""Routes of chats, their messages and their transcripts."""

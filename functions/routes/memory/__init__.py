@@ -1,1 +1,1 @@
-"""The routes of what agents remember, and of recall."""
+"""Routes of memories, consolidations and reflections."""

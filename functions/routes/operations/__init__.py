@@ -1,1 +1,1 @@
-"""The routes for operating a stack: runs, settings, pauses, usage and the audit."""
+"""Routes for operating a stack: runs, prompts, reasons, settings, pauses, usage and health."""

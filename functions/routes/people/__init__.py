@@ -1,1 +1,1 @@
-"""The routes of people: their records, their profiles and their privacy."""
+"""Routes of people: their records and profiles."""

@@ -1,1 +1,1 @@
-"""The routes of agents' goals, plans, documents and threads."""
+"""Routes of documents, threads and skills."""

@@ -1,4 +1,4 @@
-"""Renew agent summaries and chat summaries when they are stale."""
+"""Renew agent summaries, chat summaries and titles when they are stale."""
 
 __all__ = [
     "renewal",

@@ -1,4 +1,4 @@
-"""The sections of a prompt: one module says which items a section shows, and how."""
+"""The sections of the core, and the order of all sections in a prompt."""
 
 __all__ = [
     "basics",

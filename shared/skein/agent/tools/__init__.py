@@ -1,4 +1,4 @@
-"""The tools of agents, by name.
+"""The tools of the core, and the table of all tools by name.
 
 To add a tool, write a function with `@tool` in one of the modules of `MODULES`, and add its name to
 `ToolName` (`skein/models/directory/agent.py`). CONTRIBUTING.md lists the other steps.

@@ -28,7 +28,7 @@ _JOURNAL, _CORE, _CONSTITUTIONAL = "1#", "2#", "3#"
 
 
 class MemoryFields(BaseModel):
-    """The fields of a memory that whoever adds it gives."""
+    """The fields of a memory that its creator gives."""
 
     kind: Annotated[MemoryKind, Field(description="The kind of item.")]
     text: MemoryText

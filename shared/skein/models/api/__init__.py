@@ -1,4 +1,4 @@
-"""The bodies of HTTP requests and responses, one module per subject."""
+"""The bodies of HTTP requests and responses of the core."""
 
 __all__ = [
     "base",
