@@ -191,7 +191,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
     def fail(self, claim: ReflectionClaim, batch: Sequence[Memory], failure: Failure) -> None:
         """Record the failure; the entries' due pointers cause the next attempt."""
-        self.table.write(self._record(claim.job, batch, failure.usage, failure=failure.error))
+        self.table.write(self._record(claim.job, batch, failure.usage, failure=failure.why))
 
     def release(self, claim: ReflectionClaim, outcome: Outcome) -> None:
         """Keep entries longer that would fade before the next attempt."""

@@ -242,7 +242,7 @@ def test_batch_that_cannot_be_halved_fails() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "why"), [(Unavailable("503"), "503 for 0"), ("words", "no number for 10")]
+    ("said", "why"), [(Unavailable("503"), "Unavailable for 0"), ("words", "no number for 10")]
 )
 def test_failure_ends_its_series_and_no_other(said: Any, why: str) -> None:
     task = Numbers([range(2), range(2, 3)], [range(3, 4)])

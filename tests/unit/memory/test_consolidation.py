@@ -626,7 +626,9 @@ def test_a_failure_leaves_the_mark_and_is_tried_again_next_hour(failure: Any) ->
     assert world.membership(COACH).consolidated_seq == 0
     assert world.membership(COACH).consolidation_failures == 1
     [record] = world.consolidations()
-    assert record.failure
+    refused = isinstance(failure, Exception)
+    why = type(failure).__name__ if refused else "the answer could not be parsed"
+    assert record.failure == why, "the text of a refusal may quote the chat"
     assert world.metrics.counts["ConsolidationsFailed"] == 1
     world.hours_pass(1)
     assert texts(world) == ["Late"]

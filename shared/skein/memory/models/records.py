@@ -18,7 +18,7 @@ class BackgroundRecord(Stored):
 
     Attributes:
         usage: The tokens of the question, and of earlier ones that led to it.
-        failure: Why the question led to nothing; None if it succeeded.
+        failure: Why the question led to nothing, as `Failure.why`; None if it succeeded.
     """
 
     tenant: Tenant

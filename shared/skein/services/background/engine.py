@@ -71,13 +71,12 @@ class Failure(NamedTuple):
     """Why a batch was not decided.
 
     Attributes:
-        why: The reason, for operators.
-        error: The class of the model's error, which quotes nobody; `why` if there is none.
+        why: The reason, for operators: the class of the model's error, whose text may quote the
+            prompt, or a sentence of Skein about the answer.
         usage: The tokens that were used nevertheless.
     """
 
     why: str
-    error: str
     usage: TokenUsage
 
 
@@ -239,7 +238,7 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
             try:
                 answer = self._ask(question)
             except (Transient, ModelRejected) as error:
-                self._fail(batch, Failure(str(error), type(error).__name__, spent))
+                self._fail(batch, error, Failure(type(error).__name__, spent))
                 return False
             spent += answer.usage
             try:
@@ -247,7 +246,7 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
             except UnusableAnswer as error:
                 parts = self.task.halves(batch) if isinstance(error, TooMuch) else ()
                 if not parts:
-                    self._fail(batch, Failure(str(error), str(error), spent))
+                    self._fail(batch, error, Failure(str(error), spent))
                     return False
                 left.extend(reversed(parts))
             else:
@@ -274,8 +273,8 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
         )
         return answer
 
-    def _fail(self, batch: Batch, failure: Failure) -> None:
-        extra = self._ids | {"why": failure.why}
+    def _fail(self, batch: Batch, error: SkeinError, failure: Failure) -> None:
+        extra = self._ids | {"why": str(error)}
         logger.warning("%s failed", self.task.name, extra=extra)
         self.engine.metrics.count(self.task.failures)
         self.task.fail(self.claim, batch, failure)
