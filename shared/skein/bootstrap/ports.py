@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
     from skein.tracing import Tracer
 
+APP = "app"  # instead of a port's name
 ADAPTERS = {  # port -> module of its real adapter
     "clock": "system",
     "ids": "system",
@@ -309,9 +310,10 @@ class Ports:
 
 @cache
 def port_types() -> Mapping[object, str]:
-    """Return the name of the port of each type that a constructor may ask for."""
+    """Return the port of each type that a constructor may ask for, by name; `APP` is the app."""
     from skein import ports
 
     built = {name: value for name, value in vars(Ports).items() if isinstance(value, lazy)}
     types = {name: vars(ports).get(value.type_name) for name, value in built.items()}
-    return {Settings: "settings"} | {kind: name for name, kind in types.items() if kind}
+    given = {Settings: "settings", ports.Services: APP}
+    return given | {kind: name for name, kind in types.items() if kind}

@@ -11,7 +11,7 @@ from inspect import Parameter, signature
 from threading import RLock
 from typing import Any, Protocol, TypeVar, get_args, get_origin
 
-from skein.bootstrap.ports import Ports, port_types
+from skein.bootstrap.ports import APP, Ports, port_types
 
 T = TypeVar("T")
 
@@ -64,13 +64,9 @@ class App:
         """
         if get_origin(hint) is Callable and get_args(hint)[:-1] == ([],):
             return partial(self._given, name, get_args(hint)[-1])
-        from skein.ports import Services
-
-        if hint is Services:
-            return self
         port = port_types().get(hint)
         if port is not None:
-            return getattr(self.ports, port)
+            return self if port == APP else getattr(self.ports, port)
         if not _is_service(hint):
             raise Unwired(f"{self._path()}: no port or service has the type of {name}: {hint}")
         return self.get(hint)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import pytest
 
-from skein.bootstrap.ports import ADAPTERS, Ports, port_types
+from skein.bootstrap.ports import ADAPTERS, APP, Ports, port_types
 from skein.bootstrap.wiring import App, Unwired
 from skein.ports import Clock, RegisterTable, Table
 from skein.settings import Settings
@@ -163,7 +163,7 @@ def test_failed_build_leaves_the_app_usable() -> None:
 
 def test_each_port_has_a_type_of_its_own() -> None:
     assert sorted(port_types().values()) == sorted(
-        ADAPTERS.keys() - {"tracer"} | {"settings", "query_embeddings", "text_embeddings"}
+        ADAPTERS.keys() - {"tracer"} | {APP, "settings", "query_embeddings", "text_embeddings"}
     )
 
 
