@@ -15,7 +15,6 @@ GoalText = Annotated[
     StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000),
     Field(description="The aim in words."),
 ]
-GoalPriority = Annotated[int, Field(ge=1, le=5)]
 
 MAX_GOALS = 100  # active goals that may be shown to the same readers
 

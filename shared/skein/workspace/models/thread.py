@@ -20,8 +20,7 @@ EndedThreadStatus = Literal["completed", "archived"]
 
 ACTIVE_THREAD = "OWNED#ACTIVE"
 RUN_LINK = SortKeyPrefix("RUNLINK#")
-MAX_OPEN_THREADS = 10  # open threads per partition that may be shown to the same readers
-MAX_KEPT_OPEN_THREADS = 20  # including hidden ones
+MAX_KEPT_OPEN_THREADS = 20  # open threads per partition, including hidden ones
 MAX_THREAD_DOCUMENTS = 10
 MAX_THREAD_SKILLS = 10
 MAX_THREAD_CHATS = 100
