@@ -20,6 +20,7 @@ from skein.models.outbox.jobs import PushJob, RecallJob, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import ServiceTrigger, Trigger
+from skein.planning.plan_chats import PlanChats
 from skein.services.chats.post_message import NewMessage
 from skein.settings import Settings
 from tests.attacks import thief
@@ -301,7 +302,7 @@ class Stage(World):
 
     def _plan(self, step: OperatorPlan) -> None:
         agent = self.app.agents.get(TENANT, step.agent)
-        owner = self.app.plans.owner(agent, chat_id=step.chat)
+        owner = self.app.get(PlanChats).owner(agent, chat_id=step.chat)
         name = f"rounds {self.step}"
         self.app.plans.set(owner, name, "Do your rounds.", run_after="10 minutes")
 

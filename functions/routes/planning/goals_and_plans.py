@@ -25,6 +25,7 @@ from skein.planning.api import (
 from skein.planning.goals import Goals
 from skein.planning.models.goal import GoalStatus
 from skein.planning.models.plan import PlanStatus
+from skein.planning.plan_chats import PlanChats
 from skein.planning.plans import Plans
 from skein.services.directory.agents import Agents
 
@@ -94,7 +95,7 @@ def create_plan(agent_id: AgentId, new: NewPlan) -> PlanResource:
     name in the same scope is replaced. An agent has at most 100 active plans.
     """
     agent = service(Agents).get(plans.caller.tenant, agent_id)
-    owner = service(Plans).owner(agent, chat_id=new.chat_id, user_id=new.user_id)
+    owner = service(PlanChats).owner(agent, chat_id=new.chat_id, user_id=new.user_id)
     values = new.model_dump(exclude={"chat_id", "user_id"})
-    values["time_zone"] = new.time_zone or service(Plans).time_zone(owner, agent)
+    values["time_zone"] = new.time_zone or service(PlanChats).time_zone(owner, agent)
     return PlanResource.of(service(Plans).set(owner, **values))

@@ -1,5 +1,7 @@
 """Choose the chat of an operator's plan, and the scope, audience and zone that follow from it."""
 
+from dataclasses import dataclass
+
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.chats.chat import Chat, Membership, member_relation, related_chat
 from skein.models.common.audience import NOBODY
@@ -16,86 +18,90 @@ from skein.services.directory.time_zones import zone_of_person
 ROWS = 50  # index rows per query; their chats fit in one batch
 
 
-def owner_of_plan(
-    table: Table, agent: Agent, *, chat_id: str | None = None, user_id: str | None = None
-) -> Owner:
-    """Return the owner of a plan that an operator sets.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChats:
+    """The service that chooses the chat of an operator's plan."""
 
-    A plan for a chat has the scope of that chat, and the people who are there now as its audience.
-    A plan without a chat, or for a chat without people, is open.
+    table: Table
 
-    Args:
-        chat_id: The plan's chat.
-        user_id: A person, for the direct chat with the agent that has the newest message.
+    def owner(
+        self, agent: Agent, *, chat_id: str | None = None, user_id: str | None = None
+    ) -> Owner:
+        """Return the owner of a plan that an operator sets.
 
-    Raises:
-        NotFound: The agent is not a member of such a chat, or the person does not exist.
-        Conflict: The chat is discarded.
-        Unprocessable: Both ids are given, or the person has no direct chat with the agent.
-    """
-    if chat_id is not None and user_id is not None:
-        raise Unprocessable("give chat_id or user_id, not both")
-    if chat_id is not None:
-        chat = _chat_of(table, agent, chat_id)
-    elif user_id is not None:
-        chat = _direct_chat(table, agent, user_id)
-    else:
-        return Owner(tenant=agent.tenant, agent_id=agent.id)
-    owner = Owner(tenant=agent.tenant, agent_id=agent.id, source_chat_id=chat.id)
-    audience = audience_of(chat, since_seq=chat.last_seq + 1)
-    if audience == NOBODY:
-        return owner
-    return owner.model_copy(update={"scope": scope_of(chat), "audience": audience})
+        A plan for a chat has the scope of that chat, and the people who are there now as its
+        audience. A plan without a chat, or for a chat without people, is open.
 
+        Args:
+            chat_id: The plan's chat.
+            user_id: A person, for the direct chat with the agent that has the newest message.
 
-def zone_of_plan(table: Table, owner: Owner, agent: Agent) -> str:
-    """Return the time zone of a plan that names none, by the plan's owner.
+        Raises:
+            NotFound: The agent is not a member of such a chat, or the person does not exist.
+            Conflict: The chat is discarded.
+            Unprocessable: Both ids are given, or the person has no direct chat with the agent.
+        """
+        if chat_id is not None and user_id is not None:
+            raise Unprocessable("give chat_id or user_id, not both")
+        if chat_id is not None:
+            chat = self._chat_of(agent, chat_id)
+        elif user_id is not None:
+            chat = self._direct_chat(agent, user_id)
+        else:
+            return Owner(tenant=agent.tenant, agent_id=agent.id)
+        owner = Owner(tenant=agent.tenant, agent_id=agent.id, source_chat_id=chat.id)
+        audience = audience_of(chat, since_seq=chat.last_seq + 1)
+        if audience == NOBODY:
+            return owner
+        return owner.model_copy(update={"scope": scope_of(chat), "audience": audience})
 
-    That is the person's zone for a plan of that person's private direct chat, else the agent's.
-    """
-    person = owner.audience.only_person
-    if person is None or owner.scope != private_scope(user_id=person):
-        return agent.time_zone
-    item = table.get(User.key_of(agent.tenant, person))
-    own = zone_of_person(User.from_item(item)) if item is not None else None
-    return own or agent.time_zone
+    def time_zone(self, owner: Owner, agent: Agent) -> str:
+        """Return the time zone of a plan that names none, by the plan's owner.
 
+        That is the person's zone for a plan of that person's private direct chat, else the agent's.
+        """
+        person = owner.audience.only_person
+        if person is None or owner.scope != private_scope(user_id=person):
+            return agent.time_zone
+        item = self.table.get(User.key_of(agent.tenant, person))
+        own = zone_of_person(User.from_item(item)) if item is not None else None
+        return own or agent.time_zone
 
-def _chat_of(table: Table, agent: Agent, chat_id: str) -> Chat:
-    chat_key = Chat.key_of(agent.tenant, chat_id)
-    member_key = Membership.key_of(agent.tenant, chat_id, agent.as_member.ref)
-    found = table.get_many([chat_key, member_key])
-    if chat_key not in found or member_key not in found:
-        raise NotFound("chat not found for this agent")
-    if not Membership.from_item(found[member_key]).active:
-        raise NotFound("chat not found for this agent")
-    chat = Chat.from_item(found[chat_key])
-    if chat.discarded_at is not None:
-        raise Conflict("this chat is discarded")
-    return chat
+    def _chat_of(self, agent: Agent, chat_id: str) -> Chat:
+        chat_key = Chat.key_of(agent.tenant, chat_id)
+        member_key = Membership.key_of(agent.tenant, chat_id, agent.as_member.ref)
+        found = self.table.get_many([chat_key, member_key])
+        if chat_key not in found or member_key not in found:
+            raise NotFound("chat not found for this agent")
+        if not Membership.from_item(found[member_key]).active:
+            raise NotFound("chat not found for this agent")
+        chat = Chat.from_item(found[chat_key])
+        if chat.discarded_at is not None:
+            raise Conflict("this chat is discarded")
+        return chat
 
+    def _direct_chat(self, agent: Agent, user_id: str) -> Chat:
+        """Return the direct chat of a person and an agent that has the newest message.
 
-def _direct_chat(table: Table, agent: Agent, user_id: str) -> Chat:
-    """Return the direct chat of a person and an agent that has the newest message.
-
-    The index orders chats by activity hour, so the search ends at the first page with such a chat.
-    """
-    item = table.get(User.key_of(agent.tenant, user_id))
-    if item is None or User.from_item(item).erasure_id is not None:
-        raise NotFound("user not found")
-    relation = member_relation(agent.tenant, MemberRef(kind="user", id=user_id))
-    for rows in pages(
-        lambda start: table.query(
-            Query(relation, index="gsi1", limit=ROWS, newest_first=True, start=start)
-        )
-    ):
-        keys = [Chat.key_of(agent.tenant, related_chat(row)) for row in rows]
-        found = table.get_many(keys) if keys else {}
-        chats = [Chat.from_item(item) for item in found.values()]
-        direct = [chat for chat in chats if _is_theirs(chat, agent, user_id)]
-        if direct:
-            return max(direct, key=lambda one: (one.last_message_at or one.created_at, one.id))
-    raise Unprocessable("the person has no direct chat with this agent")
+        The index orders chats by activity hour, so the search ends at the first page with such a
+        chat.
+        """
+        item = self.table.get(User.key_of(agent.tenant, user_id))
+        if item is None or User.from_item(item).erasure_id is not None:
+            raise NotFound("user not found")
+        relation = member_relation(agent.tenant, MemberRef(kind="user", id=user_id))
+        for rows in pages(
+            lambda start: self.table.query(
+                Query(relation, index="gsi1", limit=ROWS, newest_first=True, start=start)
+            )
+        ):
+            keys = [Chat.key_of(agent.tenant, related_chat(row)) for row in rows]
+            found = self.table.get_many(keys) if keys else {}
+            chats = [Chat.from_item(item) for item in found.values()]
+            direct = [chat for chat in chats if _is_theirs(chat, agent, user_id)]
+            if direct:
+                return max(direct, key=lambda one: (one.last_message_at or one.created_at, one.id))
+        raise Unprocessable("the person has no direct chat with this agent")
 
 
 def _is_theirs(chat: Chat, agent: Agent, user_id: str) -> bool:

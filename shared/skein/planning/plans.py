@@ -10,9 +10,7 @@ from skein.errors import NotFound, Unprocessable
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Missing, Put
-from skein.models.directory.agent import Agent
 from skein.planning.models.plan import MAX_PLANS, Plan, PlanStatus
-from skein.planning.plan_chats import owner_of_plan, zone_of_plan
 from skein.services.common.optimistic import invalid_arguments, optimistic, transact_guarded
 from skein.services.common.schedule import (
     after_a_while,
@@ -95,22 +93,6 @@ class Plans(OwnedStore[Plan]):
     def limit(self) -> int:
         """The maximum number of active plans that may be shown to the same readers."""
         return MAX_PLANS
-
-    def owner(
-        self, agent: Agent, *, chat_id: str | None = None, user_id: str | None = None
-    ) -> Owner:
-        """Return the owner of a plan that an operator sets; see `owner_of_plan`.
-
-        Raises:
-            NotFound: The agent is not a member of such a chat, or the person does not exist.
-            Conflict: The chat is discarded.
-            Unprocessable: Both ids are given, or the person has no direct chat with the agent.
-        """
-        return owner_of_plan(self.table, agent, chat_id=chat_id, user_id=user_id)
-
-    def time_zone(self, owner: Owner, agent: Agent) -> str:
-        """Return the time zone of an operator's plan that names none; see `zone_of_plan`."""
-        return zone_of_plan(self.table, owner, agent)
 
     def set(
         self,

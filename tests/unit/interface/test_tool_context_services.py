@@ -39,6 +39,7 @@ NOT_FOR_TOOLS = {
     "PeopleSearch": "operators search for people by name",
     "PhoneLinks": "people prove that a phone number is theirs",
     "Pins": "operators pin threads",
+    "PlanChats": "operators choose the chat of a plan",
     "Preview": "operators look at prompts",
     "RateLimiter": "it limits what people post",
     "ReasonViews": "operators ask why there is no answer",

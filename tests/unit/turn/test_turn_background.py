@@ -14,6 +14,7 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import Put, Query
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
+from skein.planning.plan_chats import PlanChats
 from skein.settings import Settings
 from tests.support.agents import AHMAD, COACH, END, actor, live_pointers, settle, slots
 from tests.support.builders import LINE, PHONE, TENANT, World, person, statuses
@@ -318,7 +319,7 @@ def test_rebuilt_run_of_plan_leaves_message_of_newcomer_to_its_own_run() -> None
     world.chat(DANA, COACH, chat_id="chat_2", visibility="private")
     world.app.chat_admin.remove_member(TENANT, "chat_2", DANA.ref, DANA.ref)
     world.app.plans.set(
-        world.app.plans.owner(world.app.agents.get(TENANT, COACH.id), chat_id="chat_2"),
+        world.app.get(PlanChats).owner(world.app.agents.get(TENANT, COACH.id), chat_id="chat_2"),
         *("Stretch", REMINDER),
         run_after="1 day",
     )
