@@ -24,7 +24,6 @@ from skein.models.runs.trigger import Trigger
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, registered_erasure
 from skein.recall.models import stored
-from skein.services.quotas.usage import UsageCounters
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.workspace.models import document, skill, thread
 from tools.reference.markdown import table
@@ -277,7 +276,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             limit.Allowance.key_of(TENANT, "all:{shard}"), limit.Allowance
         ),
         "usage": Row(
-            UsageCounters.key_of(TENANT, "{day}", 7)._replace(pk=f"{USAGE}#{{shard}}"),
+            usage.usage_key(TENANT, "{day}", 7)._replace(pk=f"{USAGE}#{{shard}}"),
             usage.usage_key,
         ),
         "usage of an agent": Row(

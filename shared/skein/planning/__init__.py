@@ -5,6 +5,7 @@ __all__ = [
     "firing",
     "goals",
     "models",
+    "plan_chats",
     "plans",
     "sections",
     "tools",

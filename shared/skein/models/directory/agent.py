@@ -19,11 +19,11 @@ from skein.models.common.json_types import NUMBER, JsonBool
 from skein.models.common.storage import META, Item, Key, SortKeyPrefix
 from skein.models.common.time_zone import TimeZone
 from skein.models.config.overrides import NO_OVERRIDES, Overrides
+from skein.models.quotas.prices import ModelName
 
 ReplyMode = Literal["tools", "text"]
 HistoryFormat = Literal["timeline", "roles"]
 SystemPrompt = Annotated[str, Field(max_length=50_000)]
-ModelName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 ToolName = Literal[
     "send_message",

@@ -54,15 +54,10 @@ class UsageCounters:
     clock: Clock
     metrics: Metrics
 
-    @staticmethod
-    def key_of(tenant: str, day: str, shard: int) -> Key:
-        """Return the key of one counter; `day` is `YYYY-MM-DD`."""
-        return usage_key(tenant, day, shard)
-
     @classmethod
     def keys_of_day(cls, tenant: str, day: date) -> list[Key]:
         """Return the keys of all counters of a day."""
-        return [cls.key_of(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
+        return [usage_key(tenant, f"{day:%Y-%m-%d}", shard) for shard in range(USAGE_SHARDS)]
 
     def add(
         self,
@@ -92,7 +87,7 @@ class UsageCounters:
         """
         day = f"{self.clock.now():%Y-%m-%d}"
         shard = stable_hash(spread_by) % USAGE_SHARDS
-        key = self.key_of(tenant, day, shard)
+        key = usage_key(tenant, day, shard)
         counts = {"answers": 1} | usage.model_dump(exclude={"reasoning_tokens"})
         if background:
             counts["background_tokens"] = usage.input_tokens + usage.output_tokens
