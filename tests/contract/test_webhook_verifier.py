@@ -14,18 +14,12 @@ from skein.ports import WebhookVerifier
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets, MemoryVerifier
 from tests.support.scripted_twilio import ACCOUNT
+from tests.support.webhooks import Multi
 
 URL = "https://skein.example.com/dev/webhooks/twilio/sms?a=1&b=%2B"
 FIELDS = (("Body", " hi "), ("From", "+15005550100"), ("ToCity", ""))
 
 Fields = Sequence[tuple[str, str]]
-
-
-class Multi(dict[str, list[str]]):
-    """Form fields as Twilio's validator takes them from web frameworks."""
-
-    def getall(self, name: str) -> list[str]:
-        return self[name]
 
 
 def sign(url: str, fields: Fields) -> str:

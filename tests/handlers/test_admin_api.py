@@ -15,16 +15,6 @@ from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
 HUSAM = person()
 
 
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
-
-
 # ---------------------------------------------------------------------- agents
 
 

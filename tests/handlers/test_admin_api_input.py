@@ -8,21 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.api_client import Client, everything, operator
+from tests.support.api_client import Client, everything
 from tests.support.builders import LINE, World, person
 from tests.support.examples import examples
 
 HUSAM = person()
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,6 @@ def world() -> World:
     return world
 
 
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
-
-
 def test_a_chat_is_consolidated_on_request_and_its_history_says_so(
     world: World, admin: Client
 ) -> None:
@@ -75,7 +70,7 @@ def test_history_has_pages_newest_first_with_failures(world: World, admin: Clien
     records = [record for page in pages for record in page]
     assert [len(page) for page in pages] == [2, 2, 1]
     assert [record["to_seq"] for record in records] == [5, 4, 3, 2, 1]
-    assert [record["failure"] for record in records] == [None, None, "503", None, None]
+    assert [record["failure"] for record in records] == [None, None, "Unavailable", None, None]
 
 
 def test_the_history_ends_after_its_days(world: World, admin: Client) -> None:

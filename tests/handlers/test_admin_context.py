@@ -7,7 +7,7 @@ import pytest
 
 import admin_api
 from local.sqlite.calls import Call
-from tests.support.api_client import Answer, Client, everything, operator, recorded
+from tests.support.api_client import Answer, Client, everything, recorded
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, says
 from tests.support.timeline_parser import timeline
@@ -24,11 +24,6 @@ def world() -> World:
     world.chat(HUSAM, COACH)
     world.post("How far today?", HUSAM)
     return world
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
 
 
 def _texts(answer: Answer) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 from skein.models.common.audience import Audience
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import MAX_DOCUMENT_BYTES, Document, DocumentReach, Folder
-from tests.support.api_client import Client, operator
+from tests.support.api_client import Client
 from tests.support.builders import TENANT, World, bot, person
 
 OF_AGENT = "/v1/agents/agt_a/documents"
@@ -23,11 +23,6 @@ def world() -> World:
     world.chat(person(), bot())
     world.known(person("usr_ann", "Ann"))
     return world
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
 
 
 # ---------------------------------------------------------------------- documents

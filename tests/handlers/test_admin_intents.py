@@ -33,11 +33,6 @@ def world() -> World:
     return world
 
 
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
-
-
 # ---------------------------------------------------------------------- goals
 
 

@@ -9,7 +9,7 @@ from skein.memory.models.memory import JOURNAL_DAYS
 from skein.models.common.base import rfc3339
 from skein.models.common.provenance import MadeFrom
 from tests.handlers.test_admin_intents import ANN, TEAM
-from tests.support.api_client import Client, operator
+from tests.support.api_client import Client
 from tests.support.builders import NOON, World, bot, person
 
 MEMORIES = "/v1/agents/agt_a/memories"
@@ -22,11 +22,6 @@ def world() -> World:
     world.known(person("usr_ann", "Ann"))
     world.chat(bot(), chat_id="chat_team", visibility="private")
     return world
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
 
 
 def test_a_removed_memory_is_restored(world: World, admin: Client) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from routes.document import openapi
-from tests.support.api_client import Client, operator
+from tests.support.api_client import Client
 from tests.support.builders import World
 
 UNLISTED = "gtp-4"
@@ -14,11 +14,6 @@ def world() -> World:
     world = World()
     world.model_list.listed = frozenset({world.settings.default_model})
     return world
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
 
 
 def test_agent_with_an_unlisted_model_has_a_warning_in_each_response(admin: Client) -> None:

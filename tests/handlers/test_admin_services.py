@@ -4,7 +4,7 @@ import pytest
 
 import service_webhook
 from skein.inbound.webhook_signature import sign
-from tests.support.api_client import Client, operator, recorded
+from tests.support.api_client import Client, recorded
 from tests.support.builders import NOON, World
 from tests.support.webhooks import invoke
 
@@ -16,11 +16,6 @@ def world() -> World:
     world = World()
     world.agent()
     return world
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
 
 
 def delivered(world: World, service_id: str, secret: str) -> int:

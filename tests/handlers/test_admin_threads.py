@@ -13,7 +13,7 @@ from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Update
 from tests.support.agents import END
-from tests.support.api_client import Client, operator
+from tests.support.api_client import Client
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel, calls
 
@@ -34,11 +34,6 @@ def world() -> World:
     world.chat(person(), bot())
     world.known(person("usr_ann", "Ann"))
     return world
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
 
 
 def begin(admin: Client, concern: str = "The Q4 report", **fields: Any) -> Any:

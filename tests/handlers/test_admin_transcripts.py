@@ -4,7 +4,7 @@ import pytest
 
 from skein.errors import Unavailable
 from skein.models.common.storage import Put
-from tests.support.api_client import Client, everything, operator
+from tests.support.api_client import Client, everything
 from tests.support.builders import World, bot, person
 from tests.support.fakes import ScriptedModel
 
@@ -21,11 +21,6 @@ def world() -> World:
         world.post(f"Message {n}", HUSAM)
     world.drain()
     return world
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
 
 
 def test_transcript_with_a_reason_shows_messages_and_members(admin: Client) -> None:

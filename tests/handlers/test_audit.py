@@ -28,11 +28,6 @@ def world() -> World:
     return world
 
 
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
-
-
 def entries(world: World, tenant: str = TENANT) -> list[AuditEntry]:
     """All of today's, in order."""
     page = world.table.query(Query(AuditEntry.partition(tenant, world.clock.now())))

@@ -26,16 +26,6 @@ def world() -> World:
     return world
 
 
-@pytest.fixture
-def husam(world: World) -> Client:
-    return Client(world)
-
-
-@pytest.fixture
-def ahmad(world: World) -> Client:
-    return Client(world, sub=AHMAD.id, claims={"name": "Ahmad"})
-
-
 # ---------------------------------------------------------------------- the directory
 
 

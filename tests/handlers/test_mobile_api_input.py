@@ -25,11 +25,6 @@ def world() -> World:
     return world
 
 
-@pytest.fixture
-def husam(world: World) -> Client:
-    return Client(world)
-
-
 @pytest.mark.parametrize(
     "body",
     [

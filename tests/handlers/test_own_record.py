@@ -29,16 +29,6 @@ def world() -> World:
     return world
 
 
-@pytest.fixture
-def husam(world: World) -> Client:
-    return Client(world)
-
-
-@pytest.fixture
-def ahmad(world: World) -> Client:
-    return Client(world, sub=AHMAD.id, claims={"name": "Ahmad"})
-
-
 def stored(world: World, user_id: str) -> User:
     return world.app.users.get(TENANT, user_id)
 

@@ -5,14 +5,11 @@ from typing import Any
 
 import pytest
 
-from skein.errors import Unavailable
-from skein.models.common.storage import Item
-from skein.models.common.vector_search import VectorSearch
 from tests.support.agents import results_of
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT
 from tests.support.fakes import ScriptedModel, calls
-from tests.support.recalling import DEPOSIT, LENA, SECRET, deposits
+from tests.support.recalling import DEPOSIT, LENA, SECRET, FailingVectors, deposits
 
 RECALL = "/v1/agents/agt_a/recall"
 
@@ -83,13 +80,6 @@ def test_recall_of_no_agent_or_in_a_strange_chat_is_not_found() -> None:
     assert admin.get(RECALL, q="deposit", chat_id="chat_gone").status == 404
     world.app.agents.delete(TENANT, "agt_a")
     assert admin.get(RECALL, q="deposit", chat_id="chat_1").status == 404
-
-
-class FailingVectors:
-    """An index that cannot be reached."""
-
-    def nearest(self, search: VectorSearch) -> list[Item]:
-        raise Unavailable(search.model)
 
 
 def test_recall_without_its_index_fails_temporarily() -> None:

@@ -11,7 +11,7 @@ from skein.models.common.base import NamedMember
 from skein.models.common.storage import Query, Update
 from skein.models.outbox.jobs import RecallJob
 from skein.recall.models.stored import RecallBlock
-from tests.support.api_client import Client, operator, recorded
+from tests.support.api_client import Client, recorded
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.webhooks import invoke
 
@@ -32,11 +32,6 @@ def world() -> World:
         world.post("Room 4711", sender, chat_id=chat_id)
     world.drain()
     return world
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
 
 
 def indexed(world: World) -> set[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skein.workspace.models.document import Document
-from tests.support.api_client import Client, everything, operator
+from tests.support.api_client import Client, everything
 from tests.support.builders import LINE, World, bot, person
 
 AGENT = "/v1/agents/agt_a"
@@ -285,11 +285,6 @@ def world() -> World:
     world.agent(time_zone="Europe/Berlin")
     world.chat(person(), bot())
     return world
-
-
-@pytest.fixture
-def admin(world: World) -> Client:
-    return operator(world)
 
 
 def listed(admin: Client, kind: Kind, **query: Any) -> list[Any]:

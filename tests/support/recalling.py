@@ -3,8 +3,11 @@
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from skein.errors import Unavailable
 from skein.models.chats.chat import Chat
 from skein.models.common.ownership import scopes_at
+from skein.models.common.storage import Item
+from skein.models.common.vector_search import VectorSearch
 from skein.models.outbox.jobs import RecallJob
 from skein.recall.candidates import RecallRequest
 from skein.recall.search import Recall, RecallResult
@@ -14,6 +17,13 @@ from tests.support.builders import LONG_INVOCATION, TENANT, World, bot, person
 HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()
 DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
 SECRET = "The deposit of 900 euros must stay between us"
+
+
+class FailingVectors:
+    """An index that cannot be reached."""
+
+    def nearest(self, search: VectorSearch) -> list[Item]:
+        raise Unavailable(search.model)
 
 
 def deposits(**given: Any) -> World:

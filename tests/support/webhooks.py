@@ -22,7 +22,9 @@ BASE_URL = "https://skein.example.com/dev"
 SETTINGS = Settings(twilio_secret="twilio", public_base_url=BASE_URL)
 
 
-class _Multi(dict[str, list[str]]):
+class Multi(dict[str, list[str]]):
+    """Form fields as Twilio's validator takes them from web frameworks."""
+
     def getall(self, name: str) -> list[str]:
         return self[name]
 
@@ -77,7 +79,7 @@ class Webhook:
         path = self.event["routeKey"].split(" ")[1]
         url = f"{self.base_url}{path}{'?' if self.query else ''}{self.query}"
         names = {name for name, _ in self.fields}
-        grouped = _Multi({name: [v for n, v in self.fields if n == name] for name in names})
+        grouped = Multi({name: [v for n, v in self.fields if n == name] for name in names})
         return str(RequestValidator(self.token).compute_signature(url, grouped))
 
     def signed(self, **headers: str | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from skein.models.common.storage import Update
 from skein.models.outbox.jobs import RunJob
 from tests.support.builders import INVOCATION, LINE, TENANT, World, bot, person
 from tests.support.fakes import Killed, calls, faulty
+from tests.support.live import connect
 
 DANA, TOM, LENA = (person(f"usr_{name.lower()}", name) for name in ("Dana", "Tom", "Lena"))
 ANSWER = "Rest on Monday, and run on Tuesday."
@@ -38,11 +39,6 @@ def group(**agent: Any) -> World:
 def passes(world: World, seconds: float) -> None:
     world.clock.advance(seconds)
     world.background.finish(0)
-
-
-def connect(world: World, user_id: str, connection_id: str) -> None:
-    issued = world.app.live_tickets.issue(TENANT, user_id, token_ends_at=None)
-    world.app.live_connections.connect(issued.ticket, connection_id)
 
 
 def ask(world: World, **fields: Any) -> None:

@@ -11,10 +11,9 @@ from skein.models.common.storage import Item, Key, Update
 from skein.models.common.vector_search import VectorSearch
 from tests.patterns.meter import Meter
 from tests.support.builders import TENANT, World, bot, person
-from tests.support.recalling import indexed, recall_of, recalled, request_in, texts_of
+from tests.support.recalling import DEPOSIT, indexed, recall_of, recalled, request_in, texts_of
 
 HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()
-DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
 SUBJECTS = (
     "My sister plays the violin in an orchestra.",
     "We watched a film about penguins last night.",

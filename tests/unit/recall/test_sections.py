@@ -4,16 +4,13 @@ from typing import Any
 
 import pytest
 
-from skein.errors import Unavailable
-from skein.models.common.storage import Item, Put
-from skein.models.common.vector_search import VectorSearch
+from skein.models.common.storage import Put
 from skein.models.config.overrides import TenantSettings
 from skein.models.runs.step import PromptRecord
 from tests.support.builders import NOON, TENANT, World, bot, person
-from tests.support.recalling import indexed
+from tests.support.recalling import DEPOSIT, FailingVectors, indexed
 
 HUSAM, COACH = person(), bot()
-DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
 
 
 def long_chat(**agent: Any) -> World:
@@ -71,13 +68,6 @@ def test_prompt_reads_no_old_message_if_the_setting_of_the_tenant_is_zero() -> N
         assert bool(recalled_text(world)) == (tokens is None)
         batches.append([call.method for call in world.table.log].count("get_many"))
     assert batches[1] == batches[0] - 1
-
-
-class FailingVectors:
-    """An index that cannot be reached."""
-
-    def nearest(self, search: VectorSearch) -> list[Item]:
-        raise Unavailable(search.model)
 
 
 def test_prompt_without_recall_is_complete_and_counted() -> None:

@@ -7,9 +7,7 @@ import pytest
 from tests.support.agents import COACH, HUSAM, results_of, settle, stage
 from tests.support.builders import World
 from tests.support.fakes import calls
-from tests.support.recalling import indexed
-
-DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
+from tests.support.recalling import DEPOSIT, indexed
 
 
 def recalled(world: World, **arguments: Any) -> str:

@@ -15,10 +15,9 @@ from skein.workspace.models.document import DocumentReach, Folder
 from tests.support.api_client import everything, operator
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.fakes import ScriptedModel
-from tests.support.recalling import indexed
+from tests.support.recalling import DEPOSIT, indexed
 
 HUSAM, LENA, COACH = person(), person("usr_lena", "Lena"), bot()
-DEPOSIT = "The landlord wants a deposit of 1450 euros for the flat in Hafen"
 
 
 def answered(settings: Settings | None = None, memories: int = 1) -> World:
