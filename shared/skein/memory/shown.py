@@ -1,4 +1,4 @@
-"""The choice of memories that a model is shown: which of them, in which order, and as which line.
+"""The memories that a model is shown: which ones, in which order, and as which line.
 
 Prompts, consolidation and reflection make this choice. A prompt shows core memories and journal
 entries. The questions of consolidation and reflection show core memories alone.

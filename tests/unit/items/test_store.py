@@ -1,10 +1,12 @@
 """The store of agents' items: what holds for each kind."""
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
 
+from local.template import ROOT
 from skein.errors import Conflict, LostLease, NotFound
 from skein.models.common.agent_item import REVISION, AgentItem
 from skein.models.common.ownership import Owner
@@ -12,6 +14,7 @@ from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
 from skein.planning.api import GoalChange
 from skein.planning.models.goal import MAX_GOALS
 from skein.planning.models.plan import MAX_PLANS
+from skein.privacy.made_items import ENTITIES
 from skein.services.items.store import OwnedStore, Snapshot, replaced
 from skein.settings import Settings
 from skein.workspace import thread_changes
@@ -127,6 +130,14 @@ def racing() -> tuple[World, MeanwhileTable]:
 def keys(world: World) -> list[str]:
     items = world.table.query(Query(f"{TENANT}#AGENT#agt_a")).items
     return [item["sk"] for item in items if not item["sk"].startswith((REVISION, "EFFECT#"))]
+
+
+def test_each_kind_of_item_is_tested_here_and_found_by_its_source_chat() -> None:
+    sources = (ROOT / "shared" / "skein").rglob("*.py")
+    header = re.compile(r"^class (\w+)\([\w, ]*\bAgentItem\)", re.MULTILINE)
+    kinds = {name for path in sources for name in header.findall(path.read_text(encoding="utf-8"))}
+    assert {kind.lower() for kind in kinds} == KINDS.keys()
+    assert kinds <= {entity.__name__ for entity in ENTITIES}
 
 
 def test_item_that_is_added_twice_is_stored_once(kind: Kind) -> None:

@@ -1,8 +1,8 @@
 """TRIGGER: who or what started the run, where, and how its wait ended.
 
 - Read: the trigger's chat and message, if they are not read anyway.
-- Kept: the trigger, if the run's audience lets the readers know it. A run that waited in another
-  chat hides its trigger from readers who were not present for it.
+- Kept: the trigger, if the run's audience allows the readers to know the trigger. A run that waited
+  in another chat hides its trigger from readers who were not present for it.
 - Left out: a usual message that the prompt ends with. INSTRUCTIONS state this cause, so that the
   provider's cache serves it.
 """

@@ -58,7 +58,7 @@ class Authors(Value):
         return not set(self.ids).isdisjoint(ids)
 
     def only(self, ids: Iterable[str]) -> bool:
-        """Tell whether there is somebody, and nobody but people in `ids`."""
+        """Tell whether all of the people, at least one, are known to be in `ids`."""
         return bool(self.ids) and not self.many and set(self.ids) <= set(ids)
 
     def may_include(self, ids: Iterable[str]) -> bool:

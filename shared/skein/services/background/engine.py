@@ -196,7 +196,7 @@ class _OutOfTime(SkeinError):
 
 @dataclass(slots=True)
 class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
-    """The work on one claim; its last question begins at `last`, but the first one at any time."""
+    """The work on one claim; no question but the first begins after `last`."""
 
     engine: BackgroundEngine
     task: Task[J, Claim, Batch, Answer]

@@ -145,7 +145,7 @@ class Thread(ThreadProgressFields, ThreadFields, AgentItem):
 
 
 class ActiveThread(Stored):
-    """The name of the active thread of a scope; no thread is active once that one has ended.
+    """The active thread of a scope; a thread that has ended is not active.
 
     Attributes:
         thread_id: The thread. In a private scope, it may be a thread of the open scope.
