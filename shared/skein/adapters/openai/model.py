@@ -13,18 +13,13 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from skein.adapters.openai.errors import error_of, is_filtered
 from skein.adapters.openai.stream import streamed_completion
 from skein.adapters.system import done_within
 from skein.errors import (
     KeyRefused,
     MissingSecret,
-    ModelFiltered,
-    ModelRejected,
-    ModelUnknown,
-    SkeinError,
-    Throttled,
     Unavailable,
-    Unreachable,
 )
 from skein.models.runs.completion import (
     AnswerFault,
@@ -40,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from httpx2 import Response
-    from openai import APIError, OpenAI
+    from openai import OpenAI
     from openai.types import CompletionUsage
     from openai.types.chat import ChatCompletion
     from openai.types.chat.chat_completion import Choice
@@ -51,45 +46,7 @@ T = TypeVar("T")
 
 LIBRARIES = ("openai",)  # imported at the first request, or by `load_adapters`
 SDK_RETRIES = 1
-WORD = re.compile(r"[A-Za-z0-9_.:\[\]-]{1,80}")
 PAUSE_SECONDS = 2.0  # the longest wait before the SDK's one retry
-# HTTP status codes. A payment is required where a quota is used up.
-KEY_REFUSALS = frozenset({401, 403})
-SLOW_DOWN = frozenset({402, 429})
-NO_SUCH_CALL = frozenset({404, 405, 501})
-RETRIABLE = frozenset({408, 409})
-BAD_REQUEST = 400
-MAY_BE_FILTERED = frozenset({400, 403})
-SERVER_ERRORS = 500
-# The codes and types of an unknown model, for providers that answer 400 in place of 404.
-UNKNOWN_MODEL = frozenset(
-    {"model_not_found", "invalid_model", "unknown_model", "model_decommissioned"}
-)
-# Providers that give no code of their own tell an unknown model only by the message.
-NO_CODE = frozenset({"", "none", "400", "invalid_request_error"})
-UNKNOWN_MODEL_MESSAGE = re.compile(
-    r"(?:error: )?(?:"
-    r"(?:the )?(?:requested |specified )?model\b[^\n]{0,120}?"
-    r"\b(?:does(?: not|n't) exist|not exist|not found|(?:could not|cannot) be found)\b"
-    r"|(?:no such|unknown|invalid) model\b"
-    r"|\S{1,120} is not a valid model\b"
-    r")",
-    re.IGNORECASE,
-)
-# The codes and types of a request that a content filter refuses.
-FILTERED = frozenset(
-    {
-        "content_filter",
-        "content_moderation",
-        "content_policy_violation",
-        "data_inspection_failed",
-        "invalid_prompt",
-        "moderation_blocked",
-        "responsibleaipolicyviolation",
-    }
-)
-# With these fields, OpenRouter tells of a flagged prompt (openrouter.ai/docs/errors).
-MODERATION_FIELDS = frozenset({"flagged_input", "reasons"})
 PROBE_TOKENS = 1
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 # Names of models that reason before they answer. An unknown one is found by its token counts.
@@ -226,7 +183,7 @@ class OpenAIModel:
             ) as chunks:
                 completion = streamed_completion(chunks, heard)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            if _is_filtered(error):
+            if is_filtered(error):
                 raise
             completion = self._whole(client, request)
             self._stop_streaming("the provider refuses to stream answers")
@@ -353,7 +310,7 @@ class OpenAIModel:
         except TimeoutError as error:  # the SDK's time-out is per phase, not for the whole call
             raise Unavailable("the model's answer took too long") from error
         except openai.APIError as error:
-            known = _error_of(error)
+            known = error_of(error)
             if isinstance(known, KeyRefused):
                 with self._lock:
                     self._give_up(connection)  # the next call reads the key again
@@ -407,65 +364,6 @@ class OpenAIModel:
         # The SDK closes an HTTP client that it created, but not one that was passed in.
         weakref.finalize(client, http_client.close)
         return client
-
-
-def _error_of(error: APIError) -> SkeinError:
-    """Map an error of the SDK: `ModelRejected` if the request is at fault, else `Transient`."""
-    import openai
-
-    reason, status = _reason(error), getattr(error, "status_code", None)
-    found: SkeinError = Unavailable(reason)
-    if status in NO_SUCH_CALL or (status is not None and _names_model(error)):
-        found = ModelUnknown(f"the model or its address is unknown: {reason}")
-    elif status in MAY_BE_FILTERED and _is_filtered(error):
-        found = ModelFiltered(f"the content filter refuses the request: {reason}")
-    elif status in KEY_REFUSALS:
-        found = KeyRefused(f"the API key is refused: {reason}")
-    elif status in SLOW_DOWN:
-        found = Throttled(reason)
-    elif status is not None and status < SERVER_ERRORS and status not in RETRIABLE:
-        found = ModelRejected(reason)
-    elif isinstance(error, openai.APIConnectionError) and not isinstance(
-        error, openai.APITimeoutError
-    ):
-        found = Unreachable(f"the model's address cannot be reached: {reason}")
-    return found
-
-
-def _names_model(error: APIError) -> bool:
-    """Return whether an error says that the model is unknown, in place of its status.
-
-    The message counts only for status 400 without a code: it may quote the prompt.
-    """
-    if error.code in UNKNOWN_MODEL or error.type in UNKNOWN_MODEL or error.param == "model":
-        return True
-    if getattr(error, "status_code", None) != BAD_REQUEST:
-        return False
-    if str(error.code or "").lower() not in NO_CODE:
-        return False
-    body: object = error.body
-    message = body.get("message") if isinstance(body, dict) else body
-    return isinstance(message, str) and UNKNOWN_MODEL_MESSAGE.match(message) is not None
-
-
-def _is_filtered(error: APIError) -> bool:
-    """Return whether a content filter refused the request, by the fields of the error.
-
-    Azure nests a second code in `innererror`. OpenRouter has the status as its code, and a type or
-    the moderation's findings in `metadata`.
-    """
-    inner, metadata = _part(error, "innererror"), _part(error, "metadata")
-    codes = (error.code, error.type, inner.get("code"), metadata.get("error_type"))
-    if any(str(code or "").lower() in FILTERED for code in codes):
-        return True
-    return metadata.keys() >= MODERATION_FIELDS
-
-
-def _part(error: APIError, name: str) -> dict[str, object]:
-    """Return an object in the body of an error; an empty one if there is none."""
-    body: object = error.body
-    found = body.get(name) if isinstance(body, dict) else None
-    return found if isinstance(found, dict) else {}
 
 
 def _no_long_pause(response: Response) -> None:
@@ -573,16 +471,3 @@ def _usage(usage: CompletionUsage | None) -> TokenUsage:
 def _count(tokens: object) -> int:
     """Return a token count; 0 if the provider gives none."""
     return tokens if isinstance(tokens, int) and tokens > 0 else 0
-
-
-def _reason(error: Exception) -> str:
-    """Describe a failure by its type and the API's machine-readable fields.
-
-    The API's message is left out, since it may quote the prompt. `request_id` is the provider's.
-    """
-    parts = [type(error).__name__]
-    for name in ("status_code", "code", "type", "param", "request_id"):
-        value = str(getattr(error, name, None) or "")
-        if WORD.fullmatch(value):
-            parts.append(f"{name}={value}")
-    return " ".join(parts)
