@@ -7,7 +7,7 @@ from skein.errors import ConditionFailed, ExtraWriteFailed
 from skein.models.common.storage import Put
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
-from skein.services.chats.post_message import Chats, NewMessage, PostedMessage, record_keys_of
+from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import found_overrides, keys_of_overrides
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys
@@ -44,7 +44,7 @@ class AppMessages:
         """
         snapshot = read_snapshot(self.table, new.tenant, new.chat_id)
         sender = snapshot.member(new.sender)
-        record_keys = record_keys_of(new, sender.formerly if sender else ())
+        record_keys = new.record_keys(sender.formerly if sender else ())
         wanted = [
             *admission_keys(new.tenant, new.sender.id),
             *keys_of_overrides(snapshot.chat),

@@ -23,14 +23,7 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.models.chats.chat import (
-    Chat,
-    Media,
-    Membership,
-    Message,
-    MessageKind,
-    check_text,
-)
+from skein.models.chats.chat import Chat, Media, Membership, Message, MessageKind, check_text
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.common.address import Route
 from skein.models.common.audience import Origin
@@ -59,12 +52,7 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.counters import counted
 from skein.services.common.optimistic import known_first, optimistic
 from skein.services.config.retention import kept_until, message_days
-from skein.services.delivery.enqueue import (
-    QueuedDelivery,
-    outgoing,
-    readable,
-    undelivered,
-)
+from skein.services.delivery.enqueue import QueuedDelivery, outgoing, readable, undelivered
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.runs.debounce import burst_with, debounce_in
 from skein.services.runs.slots import enqueue, slots_unchanged
@@ -111,6 +99,12 @@ class NewMessage(Value):
     traced_to: Identifier | None = None
     expects_reply: bool = False
     origin: Origin | None = None
+
+    def record_keys(self, formerly: Sequence[str]) -> list[Key]:
+        """Return the keys of the idempotency records under the sender's own id and former ids."""
+        refs = (self.sender, *(MemberRef(kind="user", id=user_id) for user_id in formerly))
+        key_of = IdempotencyRecord.key_of
+        return [key_of(self.tenant, self.chat_id, ref, self.client_id) for ref in refs]
 
 
 class PostedMessage(NamedTuple):
@@ -303,9 +297,7 @@ class Chats:
         """
         record = IdempotencyRecord.of(message)
         commit = Commit([Put(record.key, record.to_item(), gone(now))])
-        commit.writes.extend(
-            Check(key, gone(now)) for key in _former_record_keys(new, sender.formerly)
-        )
+        commit.writes.extend(Check(key, gone(now)) for key in new.record_keys(sender.formerly)[1:])
         counters = counted(snapshot, message, now, ids=self.ids, settings=self.settings)
         commit.writes.extend(counters.writes)
         commit.jobs.extend(counters.jobs)
@@ -441,7 +433,7 @@ class Chats:
             new: The message, of which only the sender, the chat and the `client_id` count.
             formerly: Former ids of the sender in the chat, which are looked up too.
         """
-        records = map(self.table.get, record_keys_of(new, formerly))
+        records = map(self.table.get, new.record_keys(formerly))
         record = next((record for record in records if record is not None), None)
         if record is None:
             return None
@@ -464,18 +456,6 @@ def _log_repeated(earlier: Message) -> None:
         "message was posted before",
         extra={"chat_id": earlier.chat_id, "seq": earlier.seq, "reason": Reason.REPEATED},
     )
-
-
-def record_keys_of(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
-    """Return the keys of a message's idempotency records under all ids of its sender."""
-    own = IdempotencyRecord.key_of(new.tenant, new.chat_id, new.sender, new.client_id)
-    return [own, *_former_record_keys(new, formerly)]
-
-
-def _former_record_keys(new: NewMessage, formerly: Sequence[str]) -> list[Key]:
-    """Return the keys of a message's idempotency records under former ids of its sender."""
-    former = (MemberRef(kind="user", id=user_id) for user_id in formerly)
-    return [IdempotencyRecord.key_of(new.tenant, new.chat_id, ref, new.client_id) for ref in former]
 
 
 def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
