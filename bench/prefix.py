@@ -20,7 +20,6 @@ from skein.models.directory.agent import DEFAULT_TOOLS, ToolName
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import PromptRecord, Step
 from skein.ports import ModelTokens
-from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 
 TURNS = 200
@@ -55,7 +54,6 @@ def conversation(
     *,
     tools: tuple[ToolName, ...] = DEFAULT_TOOLS,
     turns: int = TURNS,
-    settings: Settings | None = None,
     indexed: bool = False,
 ) -> list[QuestionOutcome]:
     """Yield the requests to the model in each turn of one conversation, from its first message on.
@@ -64,10 +62,9 @@ def conversation(
         kind: The kind of chat.
         prompt: The agent's system prompt.
         turns: The number of turns.
-        settings: The settings; None for the defaults.
         indexed: Whether messages are indexed, so that prompts have a section RECALLED.
     """
-    stand = Stand(MemoryTable, tokens, settings=settings)
+    stand = Stand(MemoryTable, tokens)
     table = cast("MemoryTable", stand.table)
     chat = SkeinChat(stand, kind=kind, chat_id=CHAT_ID, system_prompt=prompt, tools=tools)
     chat.create(0, filled_by_transactions(table))

@@ -45,18 +45,17 @@ class DocsError(RuntimeError):
     """The site could not be built; the message is for the user."""
 
 
-def collect(start: Path, root: Path = ROOT) -> list[Path]:
+def collect(start: Path) -> list[Path]:
     """Return a page and all files of the repository that it leads to, directly or through others.
 
     Args:
         start: The page, in Markdown.
-        root: The repository; files outside are left out.
     """
     found: dict[Path, None] = {}
     ahead = [start.resolve()]
     while ahead:
         path = ahead.pop()
-        if path in found or not path.is_file() or not path.is_relative_to(root):
+        if path in found or not path.is_file() or not path.is_relative_to(ROOT):
             continue
         found[path] = None
         if path.suffix == ".md":

@@ -86,12 +86,11 @@ class Database:
 
     Args:
         path: The file; None keeps everything in memory.
-        max_pages: The maximum size in pages, to simulate a full disk; None for no limit.
     """
 
-    def __init__(self, path: Path | None = None, *, max_pages: int | None = None) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         self._path = path
-        self._max_pages = max_pages
+        self._max_pages: int | None = None
         self._idle: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         self._writer = threading.RLock()
@@ -130,7 +129,7 @@ class Database:
         return connection
 
     def limit(self, max_pages: int | None) -> None:
-        """Change the maximum size of a file in pages; None removes the limit."""
+        """Limit the file to a number of pages, to simulate a full disk; None removes the limit."""
         with self._lock:
             self._max_pages = max_pages
             self._generation += 1

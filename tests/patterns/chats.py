@@ -22,8 +22,8 @@ patterns = Patterns()
 AHMAD = person("usr_ahmad", "Ahmad")
 
 
-def text_message(body: str = "Hi", sid: str = "SM1") -> InboundSms:
-    return InboundSms(account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body=body)
+def text_message(sid: str = "SM1") -> InboundSms:
+    return InboundSms(account_sid="AC1", message_sid=sid, sender=PHONE, recipient=LINE, body="Hi")
 
 
 def on_a_line(*, known: bool) -> World:

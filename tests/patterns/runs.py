@@ -39,14 +39,14 @@ from tests.support.sms import Texting
 patterns = Patterns()
 
 
-def step(claim: Claim, text: str = "Hello!", n: int = 1) -> Step:
+def step(claim: Claim) -> Step:
     now = NOON
     return Step(
         tenant=TENANT,
         run_id=claim.run.id,
-        n=n,
+        n=1,
         model="m",
-        text=text,
+        text="Hello!",
         usage=TokenUsage(),
         started_at=now,
         ended_at=now,

@@ -155,9 +155,9 @@ class ScriptedOpenAI:
         """Script one answer in words."""
         return self.then(Answer(text, **rest))
 
-    def call_tools(self, *calls: tuple[str, Mapping[str, Any] | str], text: str = "") -> Self:
+    def call_tools(self, *calls: tuple[str, Mapping[str, Any] | str]) -> Self:
         """Script one answer that asks for tools."""
-        return self.then(Answer(text, tool_calls=calls))
+        return self.then(Answer("", tool_calls=calls))
 
     def fail(self, status: int = 500, message: str = "scripted failure", **rest: Any) -> Self:
         """Script one failure; the SDK by itself retries 408, 409, 429 and 5xx."""

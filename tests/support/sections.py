@@ -8,7 +8,7 @@ from skein.interface.reading import Configuration, OwnChat, Reading, SectionItem
 from skein.interface.section import Manner, SectionInput
 from skein.interface.timeline import EntryContext
 from skein.memory.models.memory import Memory
-from skein.models.chats.chat import Chat, Message
+from skein.models.chats.chat import Chat
 from skein.models.common.audience import OPEN
 from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run
@@ -43,7 +43,6 @@ def section_input(
     *items: SectionItems,
     tokens_left: int = 100_000,
     chat: Chat | None = None,
-    messages: Sequence[Message] = (),
     tools: Mapping[str, tuple[str, ...]] | None = None,
     manner: Manner = TOOLS_AND_TIMELINE,
     agent: Mapping[str, Any] | None = None,
@@ -60,7 +59,7 @@ def section_input(
         config=Configuration(effective=Settings()),
         items=items,
     )
-    names = Names.of(AGENT.as_member.ref, chat, messages)
+    names = Names.of(AGENT.as_member.ref, chat, ())
     return SectionInput(
         run=RUN,
         reading=reading,

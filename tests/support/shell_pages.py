@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,13 +57,12 @@ def shell_blocks(page: str) -> list[ShellBlock]:
     return blocks
 
 
-def run_page(page: str, url: str, *, environment: Mapping[str, str] | None = None) -> list[str]:
+def run_page(page: str, url: str) -> list[str]:
     """Run a page's blocks in one shell, and compare their outputs with those on the page.
 
     Args:
         page: The path of the page, from the root of the repository.
         url: The address of the stack that the commands call.
-        environment: Variables that the commands get besides those of this process.
 
     Returns:
         The output of each block.
@@ -78,7 +76,7 @@ def run_page(page: str, url: str, *, environment: Mapping[str, str] | None = Non
         capture_output=True,
         text=True,
         timeout=SECONDS,
-        env={**os.environ, "NO_PROXY": "127.0.0.1", "SKEIN_URL": url, **(environment or {})},
+        env={**os.environ, "NO_PROXY": "127.0.0.1", "SKEIN_URL": url},
         cwd=Path(ROOT),
         check=False,
     )

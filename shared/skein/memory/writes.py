@@ -101,9 +101,8 @@ def remember(
     revision: Update,
     now: datetime,
     ids: Ids,
-    made_by: MadeBy = "consolidation",
 ) -> MemoryWrites:
-    """Build the writes that store `entries` as memories, for one transaction.
+    """Build the writes that store what a consolidation gave as memories, for one transaction.
 
     A duplicate is not stored again. If a duplicate entry replaces a memory, the existing memory
     supersedes that one. A core memory also supersedes a journal entry with the same words.
@@ -113,7 +112,6 @@ def remember(
         entries: The new content, 1 to 10,000 characters each.
         live: The agent's live memories that may be shown to the same audience.
         revision: The write that raises the partition's revision, if anything changes.
-        made_by: The author's role.
 
     Returns:
         The writes and the counts; no writes if nothing changes.
@@ -136,7 +134,7 @@ def remember(
                 entry.kind,
                 entry.text,
                 memory_id=memory_id,
-                made_by=made_by,
+                made_by="consolidation",
                 now=now,
             )
             known[entry.kind, words] = memory
