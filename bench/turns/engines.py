@@ -28,5 +28,11 @@ def client_of(url: str | None) -> Any:
 
 
 def make_table(client: Any, name: str) -> None:
-    """Create a table as it is deployed."""
-    client.create_table(TableName=name, **Template.load().table[1])
+    """Create a table as it is deployed, but without the stream.
+
+    Nobody reads the stream here. The engine looks for the newest part of it at each write, which
+    takes longer the more has been written: most of the time of filling a long chat.
+    """
+    definition = dict(Template.load().table[1])
+    del definition["StreamSpecification"]
+    client.create_table(TableName=name, **definition)
