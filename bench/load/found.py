@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from local.twilio.sms_log import Sms
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.chats.membership import Membership
 from skein.models.common.storage import Item
 from skein.models.delivery.delivery import Delivery
 from skein.models.runs.run import Run

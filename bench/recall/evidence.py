@@ -27,7 +27,8 @@ from skein.adapters.parallel import map_threads
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.system import SystemClock
 from skein.adapters.tokens import Tokens
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put

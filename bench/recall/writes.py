@@ -17,7 +17,8 @@ from typing import Any
 from local.sqlite.items import item_size
 from skein.adapters.dynamodb.attributes import marshal_item
 from skein.adapters.static_embeddings import StaticEmbeddings
-from skein.models.chats.chat import Chat, ChatKind, Membership, Message
+from skein.models.chats.chat import Chat, ChatKind, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put, Write
 from skein.models.outbox.jobs import RecallJob

@@ -7,8 +7,9 @@ from typing import Literal
 from bench.turns.fills import Fill
 from bench.turns.script import SYSTEM_PROMPT, text
 from bench.turns.stand import BEGUN, Stand
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.chats.membership import Membership
 from skein.models.chats.session import Session
 from skein.models.chats.summary import Summary
 from skein.models.common.base import NamedMember

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from local.polling.feed import Batch
 from local.polling.inbox import Held
 from local.timing.due_index import DueIndex, due_at, key_of
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
 from tests.attacks.cast import PEOPLE, Word, named, titled

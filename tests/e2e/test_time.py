@@ -9,8 +9,9 @@ import pytest
 
 from local.timing import clock_control
 from skein import bootstrap
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.consolidation import Consolidation
+from skein.models.chats.membership import Membership
 from skein.models.common.storage import Put, Write
 from skein.models.directory.agent import Agent
 from skein.services.runs.policy import WAIT_SECONDS

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from tests.fakes.table import MemoryTable
 from tests.faults.sampling import Share
 from tests.support.api_client import Answer, Client

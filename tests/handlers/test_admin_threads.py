@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.agent.tools import TOOLS
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import rfc3339

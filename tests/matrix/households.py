@@ -14,7 +14,7 @@ from skein.inbound.api import NewService
 from skein.memory.models.records import ConsolidationRecord, ReflectionRecord
 from skein.models.api.chats import ChatChange
 from skein.models.api.directory import AgentChange, NewLine, NewUser
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
 from skein.models.common.address import Route, sms_route
 from skein.models.common.audience import OPEN as OPEN_TO_ALL

@@ -15,7 +15,8 @@ from skein.adapters.tokens import Tokens
 from skein.invocations import FailedItems
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import ConsolidationRecord
-from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.chats.membership import Membership
 from skein.models.common.address import Route, sms_address
 from skein.models.common.agent_item import AgentItem
 from skein.models.common.base import MemberRef, NamedMember

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.chats.membership import Membership
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Key, Put, Query, Update
 from skein.models.outbox.jobs import RecallJob

@@ -7,7 +7,8 @@ from typing import Any
 from skein.agent.tools import offered
 from skein.interface.reading import Reading
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Audience, Origin
 from skein.models.common.base import MemberRef

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from skein.live.models import connection
 from skein.memory.models import memory, records
-from skein.models.chats import borrowed, chat, idempotency
+from skein.models.chats import borrowed, chat, idempotency, membership
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common import agent_item, ownership, provenance
 from skein.models.common.address import Address
@@ -157,9 +157,12 @@ USAGE = "{tenant}#USAGE#{day}"
 GROUPS: Mapping[str, Mapping[str, Row]] = {
     "Chats": {
         "`Chat`": Row(chat.Chat.key_of(TENANT, CHAT), chat.Chat),
-        "`Membership`": Row(chat.Membership.key_of(TENANT, CHAT, PERSON), chat.Membership),
+        "`Membership`": Row(
+            membership.Membership.key_of(TENANT, CHAT, PERSON), membership.Membership
+        ),
         "closed membership": Row(
-            chat.Membership.left_key_of(TENANT, CHAT, PERSON), chat.Membership.left_key_of
+            membership.Membership.left_key_of(TENANT, CHAT, PERSON),
+            membership.Membership.left_key_of,
         ),
         "`Message`": Row(
             chat.Message.key_of(TENANT, CHAT, 7)._replace(sk="MSG#{seq}"), chat.Message
@@ -303,8 +306,8 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
     },
 }
 RELATIONS: Mapping[str, Any] = {
-    chat.member_relation(TENANT, PERSON): chat.member_relation,
-    chat.past_relation(TENANT, "{id}"): chat.past_relation,
+    membership.member_relation(TENANT, PERSON): membership.member_relation,
+    membership.past_relation(TENANT, "{id}"): membership.past_relation,
     chat.chats_relation(TENANT, 0).replace("#0", "#{shard}"): chat.chats_relation,
     run.runs_relation(TENANT, AGENT, date(2026, 2, 18)).replace("2026-02-18", "{day}"): (
         run.runs_relation

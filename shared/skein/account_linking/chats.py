@@ -9,7 +9,8 @@ from typing import Any
 
 from skein.errors import ConditionFailed, Conflict
 from skein.models.chats.borrowed import BorrowedContext
-from skein.models.chats.chat import Chat, Membership, chat_partition
+from skein.models.chats.chat import Chat, chat_partition
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.storage import Absent, Is, Item, Missing, Put, Query, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery

@@ -18,7 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 from skein.account_linking.chats import replace_member
 from skein.account_linking.owned_items import move_owned, rename_owned
 from skein.errors import Conflict, NotFound, SkeinError
-from skein.models.chats.chat import Chat, member_relation, related_chat
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import member_relation, related_chat
 from skein.models.common.address import Address, sms_address
 from skein.models.common.base import MemberRef
 from skein.models.common.free_fields import Profile

@@ -22,7 +22,8 @@ from skein.live.changes import (
     push_of_message,
     push_of_run,
 )
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason
 from skein.models.common.storage import META, Item, key_kind
 from skein.models.outbox.changes import ItemChange

@@ -11,7 +11,8 @@ from pydantic_core import from_json
 
 from skein.errors import ConditionFailed, Forbidden, Invalid, NotFound, TooLarge, Unprocessable
 from skein.inbound.webhook_signature import verified
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Is, Missing, Put, Write

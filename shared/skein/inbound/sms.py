@@ -13,8 +13,9 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.inbound.sms_keywords import Keyword, could_start, keyword_in
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.chats.membership import Membership
 from skein.models.common.address import Address, Route, sms_route
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.reason import Reason

@@ -13,7 +13,8 @@ from typing import ClassVar, Self, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.address import Channel
 from skein.models.common.agent_item import AgentItem
 from skein.models.common.audience import Audience, may_show

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.outbox.changes import ItemChange
 from skein.models.outbox.jobs import MAX_LIVE_EVENTS, LiveEvent, PushJob
 from skein.models.runs.run import Run

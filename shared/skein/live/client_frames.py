@@ -16,7 +16,7 @@ from skein.live.api import (
 )
 from skein.live.connections import LiveConnections
 from skein.live.models.connection import Connection
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.storage import Absent, Below, Exists, Update, all_of, any_of
 from skein.models.outbox.jobs import LiveEvent, PushJob

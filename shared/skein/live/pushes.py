@@ -28,7 +28,8 @@ from skein.live.api import (
 from skein.live.connections import LiveConnections
 from skein.live.models.connection import OpenConnection, PersonConnections
 from skein.models.api.chats import ChatResource, MemberResource, MessageResource
-from skein.models.chats.chat import Membership, Message
+from skein.models.chats.chat import Message
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Item, Key
 from skein.models.outbox.jobs import LiveEvent, PushJob

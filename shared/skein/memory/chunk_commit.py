@@ -17,7 +17,7 @@ from skein.memory.profile_extraction import ProfileDraft, filled, person_of
 from skein.memory.store import searchable_memories
 from skein.memory.transcript import AgentChunk, reach_of
 from skein.memory.writes import MemoryWrites, remember
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.agent_item import raised, revision_key
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner

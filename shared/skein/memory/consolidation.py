@@ -31,8 +31,9 @@ from skein.memory.transcript import (
     joins_of,
     reach_of,
 )
-from skein.models.chats.chat import Membership, Message
+from skein.models.chats.chat import Message
 from skein.models.chats.consolidation import Consolidation
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import NOBODY
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Is, Present, Query, Update, all_of

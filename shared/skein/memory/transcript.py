@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 from skein.errors import Unprocessable
 from skein.memory.chunking import Chunk, HistoryPosition
 from skein.memory.profile_extraction import AskedProfile, asked_profile, person_of
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Owner, Reach, scopes_at
 from skein.models.common.provenance import Authors, MadeFrom

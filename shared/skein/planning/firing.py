@@ -4,7 +4,8 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.chats.chat import Chat, Membership, member_relation, related_chat
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership, member_relation, related_chat
 from skein.models.common.audience import NOBODY
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Owner, private_scope

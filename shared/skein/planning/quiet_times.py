@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.config.overrides import LimitSettings, TenantSettings
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User

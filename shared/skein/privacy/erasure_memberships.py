@@ -14,15 +14,8 @@ from functools import partial
 from typing import Any
 
 from skein.errors import Conflict, NotFound
-from skein.models.chats.chat import (
-    Chat,
-    LastMessage,
-    Membership,
-    Message,
-    member_relation,
-    past_relation,
-    related_chat,
-)
+from skein.models.chats.chat import Chat, LastMessage, Message
+from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Exists, Is, Put, Update, Write, all_of
 from skein.models.runs.run import Run

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Literal
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Message, member_relation, past_relation
+from skein.models.chats.chat import Message
+from skein.models.chats.membership import member_relation, past_relation
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Delete, Is, Missing, Put, Write, any_of
 from skein.models.directory.address_index import AddressOwner

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.provenance import MadeFrom
 from skein.models.common.storage import (

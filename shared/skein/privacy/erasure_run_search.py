@@ -5,13 +5,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from skein.errors import NotFound
-from skein.models.chats.chat import (
-    Chat,
-    chat_partition,
-    member_relation,
-    past_relation,
-    related_chat,
-)
+from skein.models.chats.chat import Chat, chat_partition
+from skein.models.chats.membership import member_relation, past_relation, related_chat
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Item, Key, Query
 from skein.models.directory.agent import agent_partition

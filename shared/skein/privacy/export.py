@@ -15,14 +15,8 @@ from pydantic import BaseModel, Field, StringConstraints
 from skein.errors import NotFound
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import REFLECTED
-from skein.models.chats.chat import (
-    Chat,
-    Membership,
-    Message,
-    member_relation,
-    past_relation,
-    related_chat,
-)
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from skein.errors import Forbidden, NotFound
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Missing, Put, Update, Write

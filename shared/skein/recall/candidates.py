@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key

@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.chats.membership import Membership
 from skein.models.common.embedding import Embedding
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Key, Query

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from skein.errors import Conflict, NotFound
-from skein.models.chats.chat import Chat, member_relation, past_relation, related_chat
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import member_relation, past_relation, related_chat
 from skein.models.common.base import MemberRef
 from skein.models.directory.agent import Agent, agents_relation
 from skein.models.directory.user import users_relation

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from skein.errors import ConditionFailed
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import SummaryState
 from skein.models.common.base import MemberRef, Value
 from skein.models.common.storage import Absent, Is, Update, all_of

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar, NamedTuple
 
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary, SummaryState
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Item, Query

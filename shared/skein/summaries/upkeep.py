@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.common.base import NamedMember, rfc3339
 from skein.models.common.storage import Absent, Is, Item, Key, Update, all_of
 from skein.models.config.overrides import TenantSettings

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from skein.errors import Conflict, NotFound
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Reach, scopes_at
 from skein.models.common.storage import Absent, Exists, Update, all_of

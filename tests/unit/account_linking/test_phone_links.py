@@ -12,7 +12,7 @@ from skein.errors import Conflict, NotFound
 from skein.memory.models.memory import Memory
 from skein.models.api.directory import NewUser, UserChange
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.address import sms_address, sms_route
 from skein.models.common.agent_item import REVISION

@@ -3,7 +3,7 @@
 import pytest
 
 from skein.errors import ConditionFailed, RateLimited
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import SummaryState
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Update, Write

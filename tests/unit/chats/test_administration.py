@@ -7,7 +7,8 @@ import pytest
 
 from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.api.chats import ChatChange, MemberRequest, NewChat
-from skein.models.chats.chat import Chat, Membership, chat_partition
+from skein.models.chats.chat import Chat, chat_partition
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberKind, NamedMember
 from skein.models.common.storage import Query, Update
 from skein.models.directory.user import User

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Conflict, NotFound
-from skein.models.chats.chat import member_relation
+from skein.models.chats.membership import member_relation
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Query, Update
 from skein.models.outbox.jobs import RunJob

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.storage import Delete, Put, Write
 from skein.services.chats.views import WINDOW, OwnChat
 from skein.services.common.pagination import Listing

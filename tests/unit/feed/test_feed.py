@@ -7,7 +7,8 @@ import pytest
 
 from skein.errors import Unavailable
 from skein.feed.feed import HANDLERS, Feed
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Item, Key
 from skein.models.outbox.changes import ItemChange

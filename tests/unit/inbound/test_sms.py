@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from skein.errors import NotFound, Unprocessable
-from skein.models.chats.chat import Chat, Media, Membership
+from skein.models.chats.chat import Chat, Media
+from skein.models.chats.membership import Membership
 from skein.models.common.address import sms_address, sms_route
 from skein.models.common.storage import Put, Update, Write
 from skein.models.delivery.sms import InboundSms

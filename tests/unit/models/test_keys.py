@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, key_part, rfc3339
 from skein.models.common.storage import Key
 from skein.models.outbox.due import DUE_SHARDS, due_before, due_pointer

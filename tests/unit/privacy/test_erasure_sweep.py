@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from skein.models.chats.chat import Membership, Message
+from skein.models.chats.chat import Message
+from skein.models.chats.membership import Membership
 from skein.models.common.address import sms_address
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put, Update

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Forbidden, NotFound, RateLimited
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
 from skein.models.common.address import sms_route
 from skein.models.common.audience import OPEN as EVERYONE

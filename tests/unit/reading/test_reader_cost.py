@@ -18,7 +18,8 @@ from skein.interface.reading import Reading
 from skein.memory.models.memory import Memory, MemoryKind
 from skein.memory.sections import Memories
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
-from skein.models.chats.chat import Chat, LastMessage, Membership, Message
+from skein.models.chats.chat import Chat, LastMessage, Message
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import MemberRef, NamedMember

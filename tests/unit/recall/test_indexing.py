@@ -3,7 +3,8 @@
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.storage import Delete, Put, Update
 from skein.models.outbox.jobs import RecallJob
 from skein.recall.models.stored import Posting

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from skein.errors import ConditionFailed
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.storage import Update
 from skein.models.outbox.jobs import RunJob

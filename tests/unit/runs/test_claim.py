@@ -3,7 +3,8 @@
 import pytest
 
 from skein.errors import ConditionFailed, LostLease
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.common.storage import Delete, Exists, Key, Update
 from skein.models.config.overrides import Retention
 from skein.models.outbox.jobs import RunJob

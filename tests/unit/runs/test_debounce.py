@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.address import sms_address, sms_route
 from skein.models.common.reason import Reason
 from skein.models.delivery.sms import InboundSms

@@ -2,7 +2,8 @@
 
 import pytest
 
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.runs.trigger import QueuedRun, Trigger
 from skein.services.runs.wakeups import mentions, woken_by
 from tests.support.builders import NOON, TENANT, bot, person

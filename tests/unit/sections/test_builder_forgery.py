@@ -22,7 +22,8 @@ from skein.interface.names import Names
 from skein.interface.reading import Configuration, OwnChat, Reading, SectionItems
 from skein.interface.timeline import EntryContext, turn_text
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
-from skein.models.chats.chat import Chat, LastMessage, Media, Membership, Message
+from skein.models.chats.chat import Chat, LastMessage, Media, Message
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Origin
 from skein.models.common.base import MemberKind, MemberRef, NamedMember

@@ -16,7 +16,8 @@ from skein.interface.budget import MESSAGE_OVERHEAD_TOKENS
 from skein.interface.history import History
 from skein.interface.reading import OwnChat
 from skein.interface.section import listing
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import OPEN
 from skein.models.common.base import NamedMember
 from skein.models.runs.completion import ToolSpec

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from skein.models.chats.chat import Chat, LastMessage, Membership
+from skein.models.chats.chat import Chat, LastMessage
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from skein.errors import Unavailable
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
 from skein.models.common.audience import Audience
 from skein.models.common.provenance import Authors

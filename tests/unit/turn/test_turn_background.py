@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from skein.models.api.directory import UserChange
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.address import sms_route
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner

@@ -16,7 +16,8 @@ from skein.interface.reading import (
     found_configuration,
     keys_of_configuration,
 )
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason

@@ -13,7 +13,8 @@ from skein.agent.reading.fallback import can_degrade, read_degraded, without_con
 from skein.agent.reading.reader import NOTHING, Reader
 from skein.errors import Rejected, Unavailable
 from skein.interface.reading import READ_SECONDS, Reading, person_at
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.config.rollout import gets_context

@@ -33,7 +33,8 @@ from skein.interface.reading import (
 )
 from skein.live.models.connection import PersonConnections
 from skein.live.reading import found_listeners, keys_of_listeners
-from skein.models.chats.chat import Chat, Membership, Message, member_relation
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership, member_relation
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import scopes_at

@@ -9,7 +9,8 @@ from skein.interface.names import askers, legend, participants_of
 from skein.interface.timeline import EntryContext, dated, timeline_entry
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, words_of
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.services.chats.own_chats import OwnChats
 from skein.services.common.quoting import quoted
 

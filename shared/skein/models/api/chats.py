@@ -27,11 +27,11 @@ from skein.models.chats.chat import (
     ChatFields,
     ChatKind,
     Media,
-    Membership,
     Message,
     MessageKind,
     Visibility,
 )
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import may_show
 from skein.models.common.base import EntityId, Instant, MemberKind, MemberRef
 from skein.models.common.json_types import NUMBER, JsonTrue

@@ -17,7 +17,8 @@ from skein.models.api.base import (
     Request,
     Resource,
 )
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.common.base import NULL, EntityId, Instant, NamedModel
 from skein.models.common.free_fields import Profile
 from skein.models.config.overrides import (

@@ -5,6 +5,7 @@ __all__ = [
     "chat",
     "consolidation",
     "idempotency",
+    "membership",
     "names",
     "session",
     "summary",

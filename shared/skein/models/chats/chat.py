@@ -1,4 +1,4 @@
-"""Chats, their memberships and their messages."""
+"""Chats and their messages."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,7 +10,7 @@ from skein.errors import Unprocessable
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
-from skein.models.common.address import CHANNEL_NAMES, Address, Channel, Route
+from skein.models.common.address import CHANNEL_NAMES, Address
 from skein.models.common.audience import OPEN, Audience, Origin, may_show
 from skein.models.common.base import (
     Identifier,
@@ -31,7 +31,6 @@ from skein.models.common.reason import Reason, StoredReason
 from skein.models.common.storage import META, Exists, Item, Key, SortKeyPrefix, Update
 from skein.models.config.overrides import Overrides, Retention
 from skein.models.outbox.due import NOT_DUE, due_pointer
-from skein.models.runs.trigger import Burst, QueuedRun, Wait
 
 ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]
@@ -299,7 +298,7 @@ class Chat(ChatFields, Stored):
         shard = stable_hash(self.id) % CHAT_SHARDS
         return {
             "gsi1pk": chats_relation(self.tenant, shard),
-            "gsi1sk": _in_hour(self.activity_hour, self.id),
+            "gsi1sk": in_hour(self.activity_hour, self.id),
         }
 
     def upkeep(self, at: datetime | None) -> dict[str, Any]:
@@ -316,155 +315,14 @@ def _enumerated(names: list[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-class Membership(Stored):
-    """One member in one chat, with the member's own state there.
-
-    A membership is closed by `left_seq` and never deleted. Each post reads the open memberships;
-    closed ones are stored under another prefix.
-
-    Attributes:
-        joined_seq: The chat's `last_seq` when the member joined.
-        seen_seq: The highest message that was shown to the member.
-        formerly: Earlier user ids of this person in this chat.
-        route: The route of the person's last message, by which answers go; None for the app.
-        opt_outs: When the person opted out of each channel, by STOP or as the carrier reported;
-            START clears it.
-        last_delivery: The newest delivery to this person; the next delivery waits for it.
-        running_run: The slot of the one running run of this agent in this chat.
-        queued_run: The slot of the queued run; messages extend it until a worker claims the run.
-        resuming: Runs of this chat that have waited, here or elsewhere, and resume before
-            `queued_run` starts. Usually empty; the item has no such attribute then.
-        burst: SMS that have just arrived, and the time before which no answer to them begins.
-        wait: The run that waits in this chat for a reply; the run may belong to another chat.
-        agent_wakes: When agents' messages started the newest runs here, to end endless chatter.
-        paused: Whether agents' messages trigger this agent no more; a person's message clears this.
-        late_since: Since when this person, who was told so, waits for the agent's answer because
-            the model is down; None once the agent has answered.
-        failed_since: When this agent last posted a notice in a group that a run has failed; None
-            once the agent has answered.
-        summary: The agent summary: two lines on where the chat stands.
-        summary_state: When the agent summary was last renewed, and whether that succeeded.
-        pinned_thread_id: The thread with which runs triggered here begin.
-        consolidated_seq: Watermark: the highest message that the agent has consolidated.
-        consolidated_characters: How many characters of the next message are consolidated, if that
-            message is very long.
-        consolidation_failures: How many attempts to consolidate the next messages have failed in a
-            row.
-        consolidation_retry_at: When to make the next attempt, if the last one failed.
-    """
-
-    PREFIX: ClassVar = SortKeyPrefix("MEMBER#")
-    LEFT_PREFIX: ClassVar = SortKeyPrefix("LEFT#")  # sorts before the open memberships
-
-    tenant: Tenant
-    chat_id: Identifier
-    member: NamedMember
-    joined_seq: int = 0
-    left_seq: int | None = None
-    seen_seq: int = 0
-    formerly: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
-    route: Route | None = None
-    opt_outs: Annotated[dict[Channel, Instant], Field(exclude_if=lambda all_: not all_)] = Field(
-        default_factory=dict
-    )
-    last_delivery: Identifier | None = None
-    running_run: Identifier | None = None
-    queued_run: QueuedRun | None = None
-    resuming: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
-    burst: Burst | None = None
-    wait: Wait | None = None
-    agent_wakes: tuple[Instant, ...] = ()
-    paused: bool = False
-    late_since: Instant | None = None
-    failed_since: Instant | None = None
-    summary: Summary | None = None
-    summary_state: SummaryState | None = None
-    pinned_thread_id: Identifier | None = None
-    consolidated_seq: int = 0
-    consolidated_characters: int = 0
-    consolidation_failures: int = 0
-    consolidation_retry_at: Instant | None = None
-
-    @staticmethod
-    def key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
-        """Return the key of a member's open membership in a chat."""
-        return Key(chat_partition(tenant, chat_id), f"{Membership.PREFIX}{member}")
-
-    @staticmethod
-    def left_key_of(tenant: str, chat_id: str, member: MemberRef) -> Key:
-        """Return the key of a member's closed membership in a chat."""
-        return Key(chat_partition(tenant, chat_id), f"{Membership.LEFT_PREFIX}{member}")
-
-    @property
-    def key(self) -> Key:
-        """The key of this membership; it changes when the member leaves or joins again."""
-        make = self.key_of if self.active else self.left_key_of
-        return make(self.tenant, self.chat_id, self.member)
-
-    @property
-    def active(self) -> bool:
-        """Whether the membership is open."""
-        return self.left_seq is None
-
-    @property
-    def opted_out(self) -> bool:
-        """Whether the person has opted out of the channel by which answers would go."""
-        return self.route is not None and self.route.channel in self.opt_outs
-
-    @property
-    def remembered_seq(self) -> int:
-        """The highest message that the agent need not consolidate any more."""
-        return max(self.consolidated_seq, self.joined_seq)
-
-    @property
-    def free(self) -> bool:
-        """Whether the queued run may start: no run is running, and none is to resume."""
-        return self.running_run is None and not self.resuming
-
-    def to_item(self, chat: Chat) -> Item:
-        """Return the membership as table attributes, with its index attributes (`relation`)."""
-        return self.attributes() | self.relation(chat, chat.activity_hour)
-
-    def relation(self, chat: Chat, activity_hour: datetime) -> dict[str, Any]:
-        """Return the `gsi1` attributes; none for the agent of a private chat."""
-        if self.member.kind == "agent" and chat.visibility == "private":
-            return {}
-        return {
-            "gsi1pk": member_relation(self.tenant, self.member),
-            "gsi1sk": _in_hour(activity_hour, self.chat_id),
-        }
-
-
-def _in_hour(activity_hour: datetime, chat_id: str) -> str:
+def in_hour(activity_hour: datetime, chat_id: str) -> str:
+    """Return the sort key of a chat in a list with the most recently active chats last."""
     return f"{activity_hour:%Y-%m-%dT%H}#{chat_id}"
 
 
 def chats_relation(tenant: str, shard: int) -> str:
     """Return the `gsi1` partition key of a shard of a tenant's chats."""
     return f"{key_part(tenant)}#CHATS#{shard}"
-
-
-def member_relation(tenant: str, member: MemberRef) -> str:
-    """Return the `gsi1` partition key of a member's open memberships."""
-    return f"{key_part(tenant)}#MEMBER#{member.kind}#{key_part(member.id)}"
-
-
-def past_relation(tenant: str, user_id: str) -> str:
-    """Return the `gsi1` partition key of a person's closed memberships."""
-    return f"{key_part(tenant)}#LEFT#user#{key_part(user_id)}"
-
-
-def listed_as_left(membership: Membership) -> dict[str, Any]:
-    """Return the index attributes of a closed membership; an agent's is not in the index."""
-    if membership.member.kind == "agent":
-        return {"gsi1pk": None, "gsi1sk": None}
-    relation = past_relation(membership.tenant, membership.member.id)
-    return {"gsi1pk": relation, "gsi1sk": f"-#{membership.chat_id}"}
-
-
-def related_chat(row: Item) -> str:
-    """Return the chat id of a `gsi1` row of a `member_relation`."""
-    return str(row["gsi1sk"]).split("#", 1)[1]
 
 
 class Message(Stored):

@@ -8,7 +8,8 @@ from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, IdOfChat, P
 from skein.models.api.chats import MessageResource
 from skein.models.api.directory import UserDetail
 from skein.models.api.usage import PersonUsageResource
-from skein.models.chats.chat import Chat, ChatKind, Membership, Visibility
+from skein.models.chats.chat import Chat, ChatKind, Visibility
+from skein.models.chats.membership import Membership
 from skein.models.common.base import Instant
 from skein.models.delivery.delivery import Delivery, DeliveryStatus
 from skein.privacy.models.erasure import BACKUP_DAYS, ErasureStage

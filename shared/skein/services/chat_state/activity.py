@@ -6,7 +6,8 @@ active at or after the creation of the message at the watermark.
 
 from datetime import datetime
 
-from skein.models.chats.chat import Chat, Membership, Message, member_relation, related_chat
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership, member_relation, related_chat
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Key, Query
 from skein.ports import Table

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from skein.errors import ConditionFailed
-from skein.models.chats.chat import Chat, Membership, listed_as_left
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership, listed_as_left
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import (
     Condition,

@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
+from skein.models.chats.membership import Membership
 from skein.models.chats.session import Session
 from skein.models.config.overrides import ChatSettings, Overrides
 from skein.ports import Ids, Table

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Chat, Membership, chat_partition
+from skein.models.chats.chat import Chat, chat_partition
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import META, Item, Key, Query
 from skein.models.directory.agent import Agent

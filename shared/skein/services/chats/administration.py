@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed, Conflict, Unprocessable
 from skein.models.api.chats import ChatChange, NewChat
-from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat, Membership
+from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat
 from skein.models.chats.idempotency import OpeningRecord
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Missing, Put, Update, Write

@@ -15,8 +15,9 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from skein.models.chats.chat import Chat, Membership, Message
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.consolidation import Consolidation
+from skein.models.chats.membership import Membership
 from skein.models.common.base import rfc3339
 from skein.models.common.storage import Condition, Update
 from skein.models.directory.agent import Agent

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Membership, Message, MessageKind
+from skein.models.chats.chat import Message, MessageKind
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.reason import Reason, meaning_of
 from skein.models.common.storage import Item, Key

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from skein.errors import ConditionFailed, Conflict, Forbidden, LostLease, NotFound
 from skein.models.chats.borrowed import BorrowedContext
-from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Put, Query

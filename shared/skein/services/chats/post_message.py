@@ -23,8 +23,9 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.models.chats.chat import Chat, Media, Membership, Message, MessageKind, check_text
+from skein.models.chats.chat import Chat, Media, Message, MessageKind, check_text
 from skein.models.chats.idempotency import IdempotencyRecord
+from skein.models.chats.membership import Membership
 from skein.models.common.address import Route
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value

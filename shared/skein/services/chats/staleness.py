@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary, SummaryState
 from skein.models.outbox.jobs import SummaryJob
 from skein.services.chat_state.sessions import first_to_summarize, reset_in

@@ -9,16 +9,8 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from skein.errors import NotFound
-from skein.models.chats.chat import (
-    CHAT_SHARDS,
-    Chat,
-    Membership,
-    Message,
-    chat_partition,
-    chats_relation,
-    member_relation,
-    related_chat,
-)
+from skein.models.chats.chat import CHAT_SHARDS, Chat, Message, chat_partition, chats_relation
+from skein.models.chats.membership import Membership, member_relation, related_chat
 from skein.models.common.base import Instant, MemberRef
 from skein.models.common.storage import Absent, Below, Is, Item, Key, Query, Update, all_of, any_of
 from skein.models.config.overrides import TenantSettings

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from skein.correlation import current
-from skein.models.chats.chat import MAX_TEXT, Membership, Message
+from skein.models.chats.chat import MAX_TEXT, Message
+from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Condition, Is, Missing, Put, Update, Write, all_of
 from skein.models.delivery.delivery import Delivery

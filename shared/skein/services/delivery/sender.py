@@ -18,7 +18,8 @@ from skein.errors import (
     Throttled,
     Unavailable,
 )
-from skein.models.chats.chat import Membership, Message
+from skein.models.chats.chat import Message
+from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.delivery.sms import StatusReport

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
-from skein.models.chats.chat import Membership, Message, chat_partition, epoch_raised
+from skein.models.chats.chat import Message, chat_partition, epoch_raised
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Exists, Is, Item, Key, Query, Update, all_of

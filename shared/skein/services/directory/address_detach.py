@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from skein.errors import ConditionFailed
-from skein.models.chats.chat import Membership, member_relation, related_chat
+from skein.models.chats.membership import Membership, member_relation, related_chat
 from skein.models.common.address import Address
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import (

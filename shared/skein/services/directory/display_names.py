@@ -9,7 +9,8 @@ from datetime import datetime
 from itertools import islice
 
 from skein.errors import Conflict, NotFound
-from skein.models.chats.chat import Chat, member_relation, related_chat
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import member_relation, related_chat
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.storage import Item, Key, Missing, Put
 from skein.models.directory.agent import Agent

@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 from skein.errors import Conflict, LostLease
-from skein.models.chats.chat import Chat, Membership, Message, chat_partition
+from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import Audience
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Query, Update, Write

@@ -22,7 +22,7 @@ from skein.errors import (
     SkeinError,
     Transient,
 )
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.storage import Absent, Exists, Is, Update, Write, all_of
 from skein.models.quotas.limit import ExceededLimit, notice_id

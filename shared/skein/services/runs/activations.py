@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason, with_reason
 from skein.models.common.storage import Missing, Put, Query, Update, Write
 from skein.models.runs.run import HeldContent, RunMark, SentMessage, ShownHistory, ShownStaging

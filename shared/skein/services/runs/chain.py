@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger

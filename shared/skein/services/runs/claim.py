@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from skein.errors import ConditionFailed, LostLease
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import AllOf, Check, Is, Item, Key, Update, Write, all_of

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed, Conflict, LostLease
 from skein.models.chats.borrowed import BorrowedContext
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Below, Check, Delete, Is, Key, Update, Write

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.common.base import Value
 from skein.models.runs.trigger import Burst
 from skein.services.config.resolution import effective_in

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from skein.correlation import follow
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Key, Update, Write

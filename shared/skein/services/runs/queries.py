@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from skein.errors import NotFound
-from skein.models.chats.chat import Chat, Membership
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason

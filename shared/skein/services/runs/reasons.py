@@ -6,7 +6,7 @@ status, its lease and the slots of its agent, so no write is needed for them.
 
 from datetime import datetime
 
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason
 from skein.models.runs.run import Run
 from skein.services.runs.debounce import seconds_left

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from skein.correlation import current
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.audience import Audience
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import Reason, reason_attributes

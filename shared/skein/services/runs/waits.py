@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from skein.models.chats.chat import Membership, Message
+from skein.models.chats.chat import Message
+from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Is, Update, Write, all_of
 from skein.models.outbox.due import due_pointer

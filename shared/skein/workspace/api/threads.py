@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field
 
 from skein.models.api.base import ChangeRequest, Id, IdOfAgent, IdOfChat, Page, Request, Resource
-from skein.models.chats.chat import Membership
+from skein.models.chats.membership import Membership
 from skein.models.common.base import EntityId, Instant
 from skein.models.common.json_types import JsonBool
 from skein.workspace.models.thread import (
