@@ -67,9 +67,9 @@ SHOWN_TO_AGENTS = {
     "services/runs/queries.py": "get_my_runs and stop_run; the rest is for operators",
     "workspace/documents.py": "the tools of documents, by their reach",
     "services/items/store.py": "the tools of memories, goals, plans and threads, by their reach",
-    "memory/store.py": "what is remembered already, by the reach of whoever remembers",
+    "memory/store.py": "the memories that exist already, within the reach of the writer",
     "planning/plans.py": "cancel_plan, by its reach",
-    "workspace/thread_changes.py": "the documents of threads, by whoever is there",
+    "workspace/thread_changes.py": "the documents of threads, for the readers who are present",
     "workspace/document_names.py": "the threads that list a document; its name alone",
 }
 # These show nothing to an agent that another chat's people might read.
