@@ -3,10 +3,12 @@
 __all__ = [
     "borrowed",
     "chat",
+    "choice",
     "consolidation",
     "idempotency",
     "membership",
     "names",
+    "person_choices",
     "session",
     "summary",
 ]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from skein.errors import Unprocessable
+from skein.models.chats.choice import Choice
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
@@ -36,7 +37,7 @@ ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]
 RespondMode = Literal["every", "mention", "manual"]
 MessageLoss = Literal["all", "part"]
-MessageKind = Literal["text", "keyword", "notice", "deleted", "erased"]
+MessageKind = Literal["text", "keyword", "notice", "choice", "deleted", "erased"]
 
 MAX_AGENTS = 20
 MAX_MEMBERS = 100
@@ -59,6 +60,20 @@ class Media(Value):
     content_type: Annotated[
         str, Field(max_length=200, description="The media type, such as `image/jpeg`.")
     ]
+
+
+class Via(Value):
+    """The agent that wrote words, and the choice by which a person agreed to post them.
+
+    Attributes:
+        chat_id: The chat of the choice, which readers of the post may not know.
+        choice_seq: The number of the choice's message in that chat.
+    """
+
+    agent_id: Identifier
+    agent_name: Name
+    chat_id: Identifier
+    choice_seq: int
 
 
 class LastMessage(Value):
@@ -336,6 +351,9 @@ class Message(Stored):
         run_id: For an agent's message, the run that posted it.
         traced_to: For an agent's message, the person that the run traces back to.
         expects_reply: Whether the sender waits for an answer.
+        choice: The question and its answer, for a message of the kind `choice`.
+        answers: For a person's answer to an agent's choice, that agent: only it is triggered.
+        via: The choice by which the person, as sender, agreed to these words of an agent.
         resets: Whether this is a person's reset, which is answered without the model.
         origin: Why the sender posted here, if the sender was asked in another chat.
         runs: The runs that the message started, extended or resumed, by agent id.
@@ -365,6 +383,9 @@ class Message(Stored):
     run_id: Identifier | None = None
     traced_to: Identifier | None = None
     expects_reply: bool = False
+    choice: Annotated[Choice | None, Field(exclude_if=lambda choice: choice is None)] = None
+    answers: Annotated[Identifier | None, Field(exclude_if=lambda agent: agent is None)] = None
+    via: Annotated[Via | None, Field(exclude_if=lambda via: via is None)] = None
     resets: Annotated[bool, Field(exclude_if=lambda resets: not resets)] = False
     origin: Origin | None = None
     runs: Annotated[dict[str, Identifier], Field(exclude_if=lambda runs: not runs)] = Field(

@@ -23,7 +23,8 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.models.chats.chat import Chat, Media, Message, MessageKind, check_text
+from skein.models.chats.chat import Chat, Media, Message, MessageKind, Via, check_text
+from skein.models.chats.choice import Choice
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
 from skein.models.common.address import Route
@@ -81,6 +82,10 @@ class NewMessage(Value):
         traced_to: The person whose words led to that run.
         expects_reply: Whether the sender waits for an answer.
         origin: Why an agent posts the message, if the agent was asked in another chat.
+        choice: The question, for a message of the kind `choice`.
+        answers: The agent whose choice a person's message answers; only it is triggered.
+        via: The choice by which a person agreed to post an agent's words. Such a post leaves the
+            person's route and SEEN watermark as they are.
     """
 
     tenant: Tenant
@@ -100,6 +105,9 @@ class NewMessage(Value):
     traced_to: Identifier | None = None
     expects_reply: bool = False
     origin: Origin | None = None
+    choice: Choice | None = None
+    answers: Identifier | None = None
+    via: Via | None = None
 
     def record_keys(self, formerly: Sequence[str]) -> list[Key]:
         """Return the keys of the idempotency records under the sender's own id and former ids."""
@@ -351,7 +359,7 @@ class Chats:
 
         An agent's watermark does not move here: an agent has seen only the messages in its prompt.
         """
-        if sender.member.kind == "agent":
+        if sender.member.kind == "agent" or new.via is not None:
             return
         before, after = sender.attributes(), _after(new, sender, now).attributes()
         change = {"seen_seq": message.seq, "route": after.get("route")}
@@ -461,7 +469,7 @@ def _log_repeated(earlier: Message) -> None:
 
 def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
     """Return the sender's membership with the route and the opt-out that the message brings."""
-    if sender.member.kind == "agent":
+    if sender.member.kind == "agent" or new.via is not None:
         return sender
     change: dict[str, object] = {"route": new.route}
     if new.opted_out is not None and new.route is not None:
@@ -494,6 +502,9 @@ def _numbered(
         traced_to=new.traced_to,
         expects_reply=new.expects_reply,
         origin=new.origin,
+        choice=new.choice,
+        answers=new.answers,
+        via=new.via,
         expires_at=kept_until(now, message_days(chat.retention)),
         correlation_id=current(),
         created_at=max(now, chat.last_message_at or now),

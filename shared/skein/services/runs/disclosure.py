@@ -23,6 +23,10 @@ class NotWritable(NotFound):
     """A private chat of other people, to which the run may not write."""
 
 
+class NeedsConsent(Forbidden):
+    """A post that is possible only if a person agrees to exactly these words."""
+
+
 def check_post(run: Run, snapshot: ChatSnapshot) -> None:
     """Refuse a post that shows content to people who were not present for it.
 
@@ -33,7 +37,7 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
     Raises:
         NotWritable: The run comes from elsewhere, and its person is not in this private chat.
         ReadersChanged: Someone joined the activation's own chat after its prompt was built.
-        Forbidden: The activation holds content that the readers of this chat may not see.
+        NeedsConsent: The activation holds content that the readers of this chat may not see.
     """
     chat = snapshot.chat
     if not may_write(run, chat):
@@ -45,7 +49,7 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
     if chat.id == run.held.chat_id:
         check_readers(run.held, chat)
     elif not may_affect(run, chat.readers):
-        raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
+        raise NeedsConsent(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
 
 
 def check_readers(held: HeldContent, chat: Chat) -> None:

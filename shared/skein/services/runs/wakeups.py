@@ -26,7 +26,8 @@ def why_nobody(message: Message, chat: Chat, *, max_chain_depth: int) -> Reason 
         return Reason.KEYWORD
     if message.depth >= max_chain_depth:
         return Reason.CHAIN_DEPTH
-    return Reason.RESPOND_MANUAL if chat.respond == "manual" else None
+    manual = chat.respond == "manual" and message.answers is None
+    return Reason.RESPOND_MANUAL if manual else None
 
 
 def woken_by(
@@ -35,7 +36,8 @@ def woken_by(
     """Return the memberships of the agents that `message` triggers, in dispatch order.
 
     Args:
-        message: The message; keywords and notices trigger nobody.
+        message: The message; keywords, notices and choices trigger nobody. An answer to an agent's
+            choice triggers that agent only, whatever the policy.
         chat: The message's chat. Its policy is `every` (all agents but the sender), `mention` (the
             agents mentioned in the text, in order of appearance; all agents of a shared name) or
             `manual` (none).
@@ -46,6 +48,8 @@ def woken_by(
         return []
     others = [agent for agent in agents if agent.member.ref != message.sender.ref]
     others.sort(key=lambda agent: agent.member.id)
+    if message.answers is not None:
+        return [agent for agent in others if agent.member.id == message.answers]
     if chat.respond == "every":
         return others
     named = [(agent.member.name.casefold(), agent) for agent in others]

@@ -1,0 +1,111 @@
+"""Choices: questions with fixed answers, or with an answer in words, to one person.
+
+A choice is a message of the kind `choice`. Code matches the answer; no model interprets it. The
+message holds the question and its answer. `person_choices` lists a person's open choices.
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from skein.models.common.audience import Audience
+from skein.models.common.base import Identifier, Instant, Value
+
+ChoicePurpose = Literal["question", "consent", "invitation"]
+"""Who asks and why: an agent (`question`), or Skein, whether words may be posted elsewhere
+(`consent`) or whether the person wants to join a chat (`invitation`)."""
+
+ChoiceStatus = Literal["open", "answered", "expired"]
+
+YES = "yes"
+NO = "no"
+MAX_OPTIONS = 5
+MAX_LABEL = 40
+MAX_QUESTION = 1_000
+MAX_PROPOSED = 400  # visible characters
+MAX_DESTINATIONS = 10
+
+
+class Option(Value):
+    """One fixed answer of a choice."""
+
+    id: Annotated[
+        str, Field(min_length=1, max_length=40, description="The id with which it is chosen.")
+    ]
+    label: Annotated[
+        str, Field(min_length=1, max_length=MAX_LABEL, description="The text of its button.")
+    ]
+
+
+class ChoiceAnswer(Value):
+    """The answer to a choice: an option or words.
+
+    Attributes:
+        option: The id of the option; None for words.
+        seq: The message that answered.
+    """
+
+    option: str | None = None
+    seq: int
+    at: Instant
+
+
+class Destination(Value):
+    """A chat in which words are to be posted, with the readers that the person was shown.
+
+    Attributes:
+        title: The title as shown in the question.
+        readers: The people who could read the chat; open for everybody in the tenant.
+    """
+
+    chat_id: Identifier
+    title: str
+    readers: Audience
+
+
+class Proposal(Value):
+    """Words that an agent wants to post in a person's name, if the person says yes.
+
+    Attributes:
+        text: Exactly these words are posted.
+    """
+
+    agent_id: Identifier
+    text: Annotated[str, Field(min_length=1)]
+    destinations: Annotated[
+        tuple[Destination, ...], Field(min_length=1, max_length=MAX_DESTINATIONS)
+    ]
+
+
+class Choice(Value):
+    """A question to one person, part of a message of the kind `choice`.
+
+    Attributes:
+        question: The question, without options.
+        options: The fixed answers; empty for an answer in words.
+        addressee: The person who may answer.
+        expires_at: When it can be answered no more.
+        answer: The answer; None while there is none.
+        proposal: For a consent, the words and the chats.
+        invited_to: For an invitation, the chat.
+    """
+
+    question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
+    options: tuple[Option, ...] = ()
+    addressee: Identifier
+    purpose: ChoicePurpose
+    expires_at: Instant
+    answer: ChoiceAnswer | None = None
+    proposal: Annotated[Proposal | None, Field(exclude_if=lambda value: value is None)] = None
+    invited_to: Annotated[Identifier | None, Field(exclude_if=lambda value: value is None)] = None
+
+    def status(self, now: datetime) -> ChoiceStatus:
+        """Return the status at a time; an expired choice needs no write."""
+        if self.answer is not None:
+            return "answered"
+        return "expired" if now >= self.expires_at else "open"
+
+    def option(self, option_id: str) -> Option | None:
+        """Return the option with an id; None if there is none."""
+        return next((option for option in self.options if option.id == option_id), None)

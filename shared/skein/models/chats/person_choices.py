@@ -1,0 +1,87 @@
+"""The open choices of one person, in all chats, with their limits and the codes for SMS."""
+
+from datetime import date
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.models.chats.choice import ChoicePurpose
+from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
+from skein.models.common.storage import Key
+from skein.models.directory.user import User
+
+MAX_OPEN = 3  # questions and consents of a person
+MAX_INVITATIONS = 3
+MAX_CONSENTS_A_DAY = 5
+MAX_REFUSALS_A_DAY = 2  # of consents to one agent, which then asks no more on that day
+MAX_WRONG_CODES = 5  # then answers by SMS are closed for a day
+
+Code = Annotated[str, Field(pattern=r"^[0-9]{6}$")]
+
+
+class OpenChoice(Value):
+    """A choice that a person can answer.
+
+    Attributes:
+        chat_id: The chat of the question; for an invitation without a question, the chat to join.
+        seq: The question's message; None for an invitation that is only in the app.
+        agent_id: The agent that asks, or in whose chat Skein asks; None for an invitation.
+        codes: For SMS, the code of each option; the code of an answer in words has the key "".
+        invited_to: For an invitation, the chat to join.
+        invited_by: For an invitation, the person who invites.
+    """
+
+    chat_id: Identifier
+    seq: int | None = None
+    purpose: ChoicePurpose
+    agent_id: Identifier | None = None
+    expires_at: Instant
+    codes: Annotated[dict[str, Code], Field(exclude_if=lambda codes: not codes)] = Field(
+        default_factory=dict
+    )
+    invited_to: Identifier | None = None
+    invited_by: Identifier | None = None
+
+
+class OverCode(Value):
+    """A code of a choice that is over, so that a late SMS is told so."""
+
+    code: Code
+    until: Instant
+
+
+class PersonChoices(Stored):
+    """The open choices of one person, stored as one item.
+
+    Attributes:
+        open: The choices, oldest first. Readers skip those that have expired; the next write drops
+            them.
+        over: Codes of choices that ended within the last day.
+        day: The UTC day of the two counts below.
+        consents: How often the person was asked for a consent on `day`.
+        refusals: How often the person refused on `day`, by agent id.
+        wrong_codes: How many wrong codes came by SMS since the last right one.
+        sms_closed_until: Until when answers by SMS are not accepted.
+        version: The optimistic lock: every change raises it.
+    """
+
+    tenant: Tenant
+    user_id: Identifier
+    open: tuple[OpenChoice, ...] = ()
+    over: tuple[OverCode, ...] = ()
+    day: date | None = None
+    consents: int = 0
+    refusals: dict[str, int] = Field(default_factory=dict)
+    wrong_codes: int = 0
+    sms_closed_until: Instant | None = None
+    version: int = 0
+
+    @staticmethod
+    def key_of(tenant: str, user_id: str) -> Key:
+        """Return the key of a person's open choices."""
+        return Key(User.key_of(tenant, user_id).pk, "CHOICES")
+
+    @property
+    def key(self) -> Key:
+        """The key of these choices."""
+        return self.key_of(self.tenant, self.user_id)
