@@ -63,6 +63,8 @@ SPREAD_FIELDS = {*COUNTS, "line", "message_id", "sid", "user_id"}
 
 NOON = datetime(2026, 2, 18, 12, tzinfo=UTC)
 
+TEST_NAME = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
+
 Row = tuple[str, ...]
 
 
@@ -334,6 +336,24 @@ def test_files_and_targets_that_pages_name_are_there(path: Path) -> None:
         assert (ROOT / name).exists(), f"{path.name} names {name}"
     for name in re.findall(r"`((?:models|services|agent|adapters)/[\w/]+\.py)", text):
         assert (ROOT / "shared" / "skein" / name).exists(), f"{path.name} names {name}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_tests_that_pages_name_are_there(path: Path) -> None:
+    for name, function in TEST_NAME.findall(path.read_text(encoding="utf-8")):
+        assert (ROOT / name).is_file(), f"{path.name} names {name}"
+        found = (ROOT / name).read_text(encoding="utf-8")
+        assert not function or f"def {function}(" in found, f"{path.name} names {function}"
+
+
+def test_each_threat_names_what_stops_it_and_a_test() -> None:
+    threats = rows(part(page("security.md"), "## Threat model"))
+    assert len(threats) >= 10
+    for who, attack, stopped_by, shown_by in threats:
+        assert who, threats
+        assert attack, who
+        assert stopped_by, who
+        assert TEST_NAME.search(shown_by), who
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
