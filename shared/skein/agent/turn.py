@@ -210,6 +210,7 @@ class Turns:
         number = activation.run.activation
         steps = list(self.activations.steps(activation.claim))
         reading = self._read(activation, steps, prefetched)
+        activation.insiders = reading.insiders
         reset = reset_to_answer(activation.run, reading)
         if reset is not None:
             self._answer_reset(activation, steps, reading, reset)

@@ -19,7 +19,7 @@ from skein.models.common.address import Channel
 from skein.models.common.agent_item import AgentItem
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
-from skein.models.common.provenance import Authors
+from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key
 from skein.models.config.overrides import StackSettings
@@ -77,6 +77,7 @@ class SectionReads:
         found: The items that were read by key.
         others: The agent's other chats that were read.
         all_others: Whether `others` holds all other chats of the agent.
+        insiders: The insiders of the run, once everything is read.
     """
 
     run: Run
@@ -88,6 +89,7 @@ class SectionReads:
     found: Mapping[Key, Item] = field(default_factory=dict)
     others: Sequence[OwnChat] = ()
     all_others: bool = False
+    insiders: Insiders = NO_INSIDERS
     _parsed: dict[type[AgentItem], tuple[AgentItem, ...]] = field(default_factory=dict, repr=False)
 
     @property
@@ -189,6 +191,7 @@ class Reading:
         config: The settings and the token buckets that apply.
         items: The items of the sections; see `of`.
         person: The user record of a direct chat's person, if it may be shown.
+        insiders: The insiders of the run, and whether the prompt holds their words alone.
         listeners: The ids of the people of the run's own chat who are connected, if its answers are
             streamed.
         snapshot: The snapshot of a direct chat, so that an answer need not read it again.
@@ -205,6 +208,7 @@ class Reading:
     config: Configuration
     items: tuple[SectionItems, ...] = ()
     person: User | None = None
+    insiders: Insiders = NO_INSIDERS
     listeners: tuple[str, ...] = ()
     snapshot: ChatSnapshot | None = None
     prompt_mark: PromptMark | None = None

@@ -35,7 +35,15 @@ from skein.models.chats.chat import Message
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import DerivedItem, Owner, Reach, scopes_at
-from skein.models.common.provenance import MANY, NOTHING, Authors, MadeFrom, Span
+from skein.models.common.provenance import (
+    MANY,
+    NO_INSIDERS,
+    NOTHING,
+    Authors,
+    Insiders,
+    MadeFrom,
+    Span,
+)
 from skein.models.runs.run import Run, SentMessage
 from skein.ports import Clock, Services
 from skein.services.runs.claim import Claim
@@ -49,6 +57,7 @@ class Activation:
 
     Attributes:
         claim: The claim as last written, which the cleanup after an error uses, too.
+        insiders: The insiders of the run, as the activation's reading found them.
         sent: The messages that the current step has sent so far.
         enter_chat_failed: Whether the agent failed to enter a chat in this step, so that the active
             chat is not the intended one.
@@ -58,6 +67,7 @@ class Activation:
     """
 
     claim: Claim
+    insiders: Insiders = NO_INSIDERS
     sent: list[SentMessage] = field(default_factory=list)
     enter_chat_failed: bool = False
     permit: bool = False
@@ -82,7 +92,8 @@ class Activation:
             authors: The people whose words it holds, by digest.
         """
         if self.run.held is not None:
-            self.claim = self.claim.with_run(held=self.run.held.with_shown(audience, authors))
+            held = self.run.held.with_shown(audience, authors, self.insiders)
+            self.claim = self.claim.with_run(held=held)
 
     def add_items(self, items: Iterable[DerivedItem | None]) -> None:
         """Add items that a tool has shown, each with its audience, to the held content."""

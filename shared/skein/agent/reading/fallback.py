@@ -25,6 +25,7 @@ from skein.models.common.storage import Key
 from skein.models.runs.run import Run
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, destination_of, own_scope_of
+from skein.services.chat_state.insiders import insiders_of, keys_of_insiders
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.settings import Settings
 from skein.workspace.sections.threads import Threads
@@ -66,8 +67,9 @@ def read_degraded(
     seen = member.seen_seq if member else 0
     asked_from = _asked_from(run, chat, current)
     keys = _keys_of_messages(chat, current, seen, asked_from)
-    snapshot_keys = keys_of_snapshot(chat, member)
-    found = table.get_many([*keys_of_configuration(run, chat), *snapshot_keys, *keys])
+    snapshot_keys, home_keys = keys_of_snapshot(chat, member), keys_of_insiders(run, chat)
+    found = table.get_many([*keys_of_configuration(run, chat), *snapshot_keys, *home_keys, *keys])
+    homes = (Chat.from_item(found[key]) for key in home_keys if key in found)
     agent, config = found_configuration(run, chat, found, settings)
     messages = [Message.from_item(found[key]) for key in keys if key in found]
     me = MemberRef(kind="agent", id=run.agent_id)
@@ -91,6 +93,7 @@ def read_degraded(
         now=now,
         config=config,
         items=(History(messages=shown, seen_to=seen_to(seen, messages, shown, me)), trigger),
+        insiders=insiders_of(run, [chat, *homes]),
         snapshot=found_snapshot(chat, member, found),
         prompt_mark="context_unavailable",
     )

@@ -10,12 +10,13 @@ from skein.models.runs.run import HeldContent, Run
 def held_by(reading: Reading, run: Run) -> HeldContent:
     """Return the held content of a prompt that is made from a reading."""
     may_be_shown = reading.of(ShownTrigger).may_be_shown
-    borrowed = reading.of(BorrowedItems).context
+    borrowed, authors = reading.of(BorrowedItems).context, _authors_in(reading, run)
     return HeldContent(
         chat_id=reading.chat.id if reading.chat is not None else None,
         readers=reading.destination,
         audience=reading.audience.narrowed(run.audience) if may_be_shown else reading.audience,
-        authors=_authors_in(reading, run),
+        authors=authors,
+        outsiders=not reading.insiders.wrote(authors),
         borrowed=borrowed.shown if borrowed is not None else None,
     )
 

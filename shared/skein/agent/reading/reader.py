@@ -49,6 +49,7 @@ from skein.ports import Clock
 from skein.recall.search import late_joining
 from skein.recall.sections import PromptRecall, StartedRecall
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
+from skein.services.chat_state.insiders import insiders_of, keys_of_insiders
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.services.runs.claim import PrefetchedItems
 from skein.settings import Settings
@@ -220,6 +221,9 @@ class Reader:
         """Make the reading from all that was read."""
         run, chat, member, found = read.run, read.chat, read.member, read.found
         agent, config = found_configuration(run, chat, found, self.settings)
+        homes = (Chat.from_item(found[key]) for key in keys_of_insiders(run, chat) if key in found)
+        others = (own.chat for own in read.others)
+        read = replace(read, insiders=insiders_of(run, [chat, *homes, *others]))
         items = tuple(kind.found(read) for kind in ITEMS)
         person = next((User.from_item(found[k]) for k in keys_of_person(chat) if k in found), None)
         recalled = self.recall.finish(
@@ -240,6 +244,7 @@ class Reader:
             config=config,
             items=(*items, recalled),
             person=person,
+            insiders=read.insiders,
             listeners=(
                 found_listeners(chat, found, read.now) if config.effective.streaming else ()
             ),
@@ -274,6 +279,7 @@ def _keys_of_round(
         [
             *keys_of_configuration(run, chat),
             *keys_of_person(chat),
+            *keys_of_insiders(run, chat),
             *_keys_of_sections(read),
             *keys_of_snapshot(chat, member),
             *keys_of_listeners(run, chat, prefetched),

@@ -70,6 +70,29 @@ NO_AUTHORS = Authors()
 MANY = Authors(many=True)
 
 
+class Insiders(Value):
+    """The people for whom a run works; everybody else is an outsider to it.
+
+    Attributes:
+        digests: Their digests, as in `authors`.
+        alone: Whether the activation may hold no words of outsiders.
+    """
+
+    digests: frozenset[str] = frozenset()
+    alone: bool = False
+
+    def wrote(self, authors: Authors) -> bool:
+        """Tell whether all of some words are theirs or an agent's; false for many."""
+        return not authors.many and self.digests.issuperset(authors.ids)
+
+    def admit(self, authors: Authors) -> bool:
+        """Tell whether the activation may hold the words of these authors."""
+        return not self.alone or self.wrote(authors)
+
+
+NO_INSIDERS = Insiders()
+
+
 class Span(Value):
     """Consecutive messages of one chat, both ends included.
 

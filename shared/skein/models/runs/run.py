@@ -9,7 +9,7 @@ from pydantic import Field
 from skein.models.common.audience import NOBODY, OPEN, Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.common.ownership import StoredAuthors
-from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.common.provenance import NO_AUTHORS, Authors, Insiders
 from skein.models.common.reason import Reason, RecordedReason, StoredReason, reason_attributes
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
@@ -79,6 +79,7 @@ class HeldContent(Value):
         readers: The people who could read that chat when the prompt was built.
         audience: The people who were present for all content of the prompt and the tool results.
         authors: The people whose words the prompt and the tool results held, by digest.
+        outsiders: Whether one of them may be an outsider; see `services/chat_state/insiders.py`.
         borrowed: The borrowed context that the prompt held.
     """
 
@@ -86,17 +87,24 @@ class HeldContent(Value):
     readers: Audience
     audience: Audience
     authors: StoredAuthors = NO_AUTHORS
+    outsiders: Annotated[bool, Field(exclude_if=lambda held: not held)] = False
     borrowed: ShownStaging | None = None
 
-    def with_shown(self, audience: Audience, authors: Authors) -> "HeldContent":
+    def with_shown(self, audience: Audience, authors: Authors, insiders: Insiders) -> "HeldContent":
         """Return the held content after a tool has shown more content.
 
         Args:
             audience: The people who were present for all of that content.
             authors: The people whose words that content holds, by digest.
+            insiders: The insiders of the run.
         """
-        narrowed, joined = self.audience.narrowed(audience), self.authors.joined(authors)
-        return self.model_copy(update={"audience": narrowed, "authors": joined})
+        return self.model_copy(
+            update={
+                "audience": self.audience.narrowed(audience),
+                "authors": self.authors.joined(authors),
+                "outsiders": self.outsiders or not insiders.wrote(authors),
+            }
+        )
 
 
 class Run(Stored):

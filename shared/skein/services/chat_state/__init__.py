@@ -5,6 +5,7 @@ __all__ = [
     "audience",
     "closed_memberships",
     "history_window",
+    "insiders",
     "sessions",
     "snapshot",
 ]

@@ -1,0 +1,43 @@
+"""The insiders of a run: the people of the chats for which it works.
+
+These are the chat that started the run, the chats that its plan or service names, and the chat of
+its newest wait. All other people are outsiders, and so are people who have left these chats.
+"""
+
+from collections.abc import Iterable
+
+from skein.models.chats.chat import Chat
+from skein.models.common.provenance import Insiders, digest_of
+from skein.models.common.storage import Key
+from skein.models.runs.run import Run
+
+
+def chats_of_insiders(run: Run) -> tuple[str, ...]:
+    """Return the ids of the chats whose people are insiders of a run, each once."""
+    trigger, resumed = run.trigger, run.resumed
+    known = (
+        run.own_chat_id,
+        trigger.plan.chat_id if trigger.plan is not None else None,
+        trigger.service.chat_id if trigger.service is not None else None,
+        resumed.chat_id if resumed is not None else None,
+    )
+    return tuple(dict.fromkeys(each for each in known if each is not None))
+
+
+def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
+    """Return the keys of these chats, without the active one."""
+    here = chat.id if chat is not None else None
+    return [Chat.key_of(run.tenant, each) for each in chats_of_insiders(run) if each != here]
+
+
+def insiders_of(run: Run, chats: Iterable[Chat | None], *, alone: bool = False) -> Insiders:
+    """Return the insiders of a run, also by their former ids.
+
+    Args:
+        chats: Chats as they are now. Those that are none of the run's only tell former ids.
+        alone: Whether the activation may hold no words of outsiders.
+    """
+    own, known = chats_of_insiders(run), [chat for chat in chats if chat is not None]
+    people = {person for chat in known if chat.id in own for person in chat.person_ids}
+    people |= {old for chat in known for old, now in chat.formerly.items() if now in people}
+    return Insiders(digests=frozenset(map(digest_of, people)), alone=alone)
