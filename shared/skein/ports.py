@@ -45,10 +45,14 @@ class Clock(Protocol):
 
 
 class Ids(Protocol):
-    """The source of new ids."""
+    """The source of new ids and of codes."""
 
     def ulid(self) -> str:
         """Return a new ULID: 26 characters that sort by time of creation."""
+        ...
+
+    def digits(self, length: int) -> str:
+        """Return random digits that nobody can predict."""
         ...
 
 

@@ -83,6 +83,13 @@ def test_ids_are_different_and_in_order_even_within_a_moment(ids: Ids) -> None:
     assert set("".join(made)) <= set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 
 
+def test_digits_have_their_length_and_differ(ids: Ids) -> None:
+    made = [ids.digits(6) for _ in range(100)]
+    assert {len(code) for code in made} == {6}
+    assert set("".join(made)) == set("0123456789")
+    assert len(set(made)) > 90
+
+
 def test_an_id_of_a_later_moment_sorts_later(clock: FixedClock) -> None:
     ids = UlidIds(clock)
     earlier = ids.ulid()

@@ -13,6 +13,7 @@ from skein.models.outbox.jobs import Job, QueueName
 from skein.ports import Clock
 
 ULID_LENGTH = 26
+COPRIME = 618_033  # to all powers of ten
 ALMOST_A_MILLISECOND = timedelta(microseconds=999)
 T = TypeVar("T")
 
@@ -63,6 +64,7 @@ class SequentialIds:
 
     def __init__(self) -> None:
         self._last = 0
+        self._codes = 0
         self._lock = threading.Lock()
 
     def ulid(self) -> str:
@@ -70,6 +72,12 @@ class SequentialIds:
         with self._lock:
             self._last += 1
             return f"{self._last:0{ULID_LENGTH}d}"
+
+    def digits(self, length: int) -> str:
+        """See `skein.ports.Ids`; different until all numbers of this length were returned."""
+        with self._lock:
+            self._codes += 1
+            return f"{self._codes * COPRIME % 10**length:0{length}d}"
 
     def skip_to(self, last: int) -> None:
         """Continue after the number `last`, however many ids were made before.

@@ -57,6 +57,9 @@ class RandomIds:
     def ulid(self) -> str:
         return uuid4().hex[:26]
 
+    def digits(self, length: int) -> str:
+        return str(uuid4().int)[-length:]
+
 
 class Rivals(World):
     """A world on the engine, with a chat and an agent of its own."""

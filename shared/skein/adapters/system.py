@@ -1,5 +1,6 @@
-"""The system clock and ULIDs."""
+"""The system clock, ULIDs and random digits."""
 
+import secrets
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -60,3 +61,7 @@ class UlidIds:
     def ulid(self) -> str:
         """See `skein.ports.Ids`."""
         return str(self._generator.generate(self._clock.now()))
+
+    def digits(self, length: int) -> str:
+        """See `skein.ports.Ids`."""
+        return f"{secrets.randbelow(10**length):0{length}d}"

@@ -12,7 +12,6 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.inbound.sms_keywords import Keyword, could_start, keyword_in
 from skein.models.chats.chat import Chat
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
@@ -34,6 +33,7 @@ from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import merged_overrides
 from skein.services.config.retention import retention_of
+from skein.services.delivery.sms_keywords import Keyword, could_start, keyword_in
 from skein.services.directory.name_index import indexed
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
 from skein.services.replies.user_notices import Notices

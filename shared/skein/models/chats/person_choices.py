@@ -1,6 +1,6 @@
 """The open choices of one person, in all chats, with their limits and the codes for SMS."""
 
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated
 
 from pydantic import Field
@@ -27,6 +27,7 @@ class OpenChoice(Value):
         seq: The question's message; None for an invitation that is only in the app.
         agent_id: The agent that asks, or in whose chat Skein asks; None for an invitation.
         codes: For SMS, the code of each option; the code of an answer in words has the key "".
+        labels: For SMS, the label of each option with a code.
         invited_to: For an invitation, the chat to join.
         invited_by: For an invitation, the person who invites.
     """
@@ -39,14 +40,28 @@ class OpenChoice(Value):
     codes: Annotated[dict[str, Code], Field(exclude_if=lambda codes: not codes)] = Field(
         default_factory=dict
     )
+    labels: Annotated[dict[str, str], Field(exclude_if=lambda labels: not labels)] = Field(
+        default_factory=dict
+    )
     invited_to: Identifier | None = None
     invited_by: Identifier | None = None
 
+    def over_codes(self, until: datetime) -> tuple["OverCode", ...]:
+        """Return the codes of this choice once it is over."""
+        codes = self.codes.values()
+        return tuple(OverCode(code=code, chat_id=self.chat_id, until=until) for code in codes)
+
 
 class OverCode(Value):
-    """A code of a choice that is over, so that a late SMS is told so."""
+    """A code of a choice that is over, so that a late SMS is told so.
+
+    Attributes:
+        chat_id: The chat of the question, which may have the same SMS as its answer.
+        until: Until when the code is known.
+    """
 
     code: Code
+    chat_id: Identifier
     until: Instant
 
 

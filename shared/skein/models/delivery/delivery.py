@@ -1,7 +1,10 @@
 """Deliveries: messages on their way to phones, in one or more parts."""
 
+import re
 from datetime import datetime
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from skein.models.chats.chat import chat_partition
 from skein.models.common.address import Route
@@ -9,6 +12,9 @@ from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value
 from skein.models.common.reason import StoredReason
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
+
+CODE = re.compile(r"\b[0-9]{6}\b")
+HIDDEN = "\u2022" * 6
 
 PartStatus = Literal["pending", "sending", "queued", "sent", "delivered", "undelivered", "failed"]
 DeliveryStatus = Literal["queued", "sending", "sent", "delivered", "failed", "canceled"]
@@ -62,6 +68,7 @@ class Delivery(Stored):
         agent_id: The agent that posted the message.
         seq: The message of the chat that is delivered.
         parts: The SMS of the delivery; empty until the first attempt splits the message.
+        has_codes: Whether the parts show the codes of a choice, which answer it by SMS.
         after: An earlier delivery to the same phone that must be sent first, if there was one.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
         version: The optimistic lock, since the worker and status callbacks write the same parts.
@@ -85,6 +92,7 @@ class Delivery(Stored):
     to: Route
     status: DeliveryStatus = "queued"
     parts: tuple[DeliveryPart, ...] = ()
+    has_codes: Annotated[bool, Field(exclude_if=lambda has: not has)] = False
     after: Identifier | None = None
     fence: int = 0
     version: int = 1
@@ -112,6 +120,12 @@ class Delivery(Stored):
     def followed_by(self) -> str:
         """The correlation id of the delivery's work; the delivery's id if it has none."""
         return self.correlation_id or self.id
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of the SMS, with the codes of a choice hidden."""
+        texts = (part.body for part in self.parts)
+        return tuple(CODE.sub(HIDDEN, text) if self.has_codes else text for text in texts)
 
     @property
     def settled(self) -> bool:

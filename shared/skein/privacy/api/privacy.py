@@ -126,7 +126,7 @@ class DeliveryResource(Resource):
             phone=delivery.to.person.address,
             line=delivery.to.line.address,
             status=delivery.status,
-            parts=tuple(part.body for part in delivery.parts),
+            parts=delivery.texts,
             created_at=delivery.created_at,
             ended_at=delivery.ended_at,
         )

@@ -3,6 +3,7 @@
 __all__ = [
     "enqueue",
     "sender",
+    "sms_keywords",
     "sms_segments",
     "state",
 ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skein.inbound.sms_keywords import keyword_in
+from skein.services.delivery.sms_keywords import is_keyword, keyword_in
 
 
 @pytest.mark.parametrize("body", ["please stop", "stop it", "stopped", "ends", "help!", "start it"])
@@ -22,3 +22,13 @@ def test_opt_out_type_of_twilio_decides_the_keyword(opt_out_type: str, keyword: 
 def test_a_word_that_twilio_has_no_name_for_is_judged_by_itself() -> None:
     assert keyword_in("stop", opt_out_type="NEW", opted_out=False) == "stop"
     assert keyword_in("hello", opt_out_type="NEW", opted_out=False) is None
+
+
+@pytest.mark.parametrize("label", ["Stop", "End!", "help", "START", "Cancel."])
+def test_label_that_is_a_keyword_is_one(label: str) -> None:
+    assert is_keyword(label)
+
+
+@pytest.mark.parametrize("label", ["Yes", "No", "Stop it", "Start now"])
+def test_other_label_is_no_keyword(label: str) -> None:
+    assert not is_keyword(label)

@@ -44,3 +44,8 @@ def keyword_in(body: str, *, opt_out_type: str | None, opted_out: bool) -> Keywo
 def could_start(body: str) -> bool:
     """Tell whether an SMS is an opt-in if its person has opted out before."""
     return body.strip().lower() == YES
+
+
+def is_keyword(text: str) -> bool:
+    """Tell whether an SMS with this text would be a keyword of a person who has not opted out."""
+    return keyword_in(text, opt_out_type=None, opted_out=False) is not None
