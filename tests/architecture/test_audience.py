@@ -84,6 +84,7 @@ OTHERS = {
     "services/outbox/backlogs.py": "how many runs have which status, for operators",
     "services/runs/tool_warnings.py": "whether a run called a tool, for operators",
     "agent/training_export.py": "a completed thread, for operators",
+    "services/choices/answering.py": "the question, for the person who answers it",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
     "live/changes.py": "numbers and ids of what has changed",
     "live/answer_frames.py": "whether the worker still has the run; no words",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from skein.live.models import connection
 from skein.memory.models import memory, records
-from skein.models.chats import borrowed, chat, idempotency, membership
+from skein.models.chats import borrowed, chat, idempotency, membership, person_choices
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common import agent_item, ownership, provenance
 from skein.models.common.address import Address
@@ -254,6 +254,9 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`OpeningRecord`": Row(
             idempotency.OpeningRecord.key_of(TENANT, "{id}", "{client}"),
             idempotency.OpeningRecord,
+        ),
+        "`PersonChoices`": Row(
+            person_choices.PersonChoices.key_of(TENANT, "{id}"), person_choices.PersonChoices
         ),
         "`Merge`": Row(user.Merge.key_of(TENANT, "{id}"), user.Merge),
         "`PersonConnections`": Row(

@@ -109,6 +109,7 @@ GROUPS = (
         (
             Entry(Reason.KEYWORD, ("message",), "Nothing."),
             Entry(Reason.NOTICE, ("message",), "Nothing."),
+            Entry(Reason.CHOICE, ("message",), "Nothing. The answer triggers the agent."),
             Entry(
                 Reason.RATE_LIMITED,
                 ("message", "log"),

@@ -52,6 +52,7 @@ class Reason(StrEnum):
     # A message that started no run of an agent.
     KEYWORD = "keyword", "The message is a keyword such as STOP, which triggers nobody."
     NOTICE = "notice", "The message is a notice, which triggers nobody."
+    CHOICE = "choice", "The message is a question to one person, which triggers nobody."
     RATE_LIMITED = "rate_limited", "The person or the tenant has exceeded a rate limit."
     CHAIN_DEPTH = (
         "chain_depth",

@@ -149,6 +149,11 @@ class ChatSettings(BaseModel):
         ),
         NUMBER,
     ] = 0
+    choice_hours: Annotated[
+        int,
+        Field(description="Hours after which a choice expires.", ge=1, le=720),
+        NUMBER,
+    ] = 24
     apology: Annotated[
         JsonBool, Field(description="Whether a person gets one notice that the answer is late.")
     ] = True

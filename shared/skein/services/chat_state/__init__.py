@@ -6,6 +6,7 @@ __all__ = [
     "closed_memberships",
     "history_window",
     "insiders",
+    "person_choices",
     "sessions",
     "snapshot",
 ]

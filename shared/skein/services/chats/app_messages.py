@@ -7,7 +7,7 @@ from skein.errors import ConditionFailed, ExtraWriteFailed
 from skein.models.common.storage import Put
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
-from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
+from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import found_overrides, keys_of_overrides
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys
@@ -22,21 +22,29 @@ class AppMessages:
     rate_limiter: RateLimiter
     clock: Clock
 
-    def post(self, new: NewMessage) -> PostedMessage:
+    def post(self, new: NewMessage, *, extra_writes: ExtraWrites = lambda _: ()) -> PostedMessage:
         """Post a person's message, if the limits of the person and the tenant allow it.
 
         A message that was posted before is returned unchanged, without charging any limit. The
         limits and the chat's settings are read in one batch, and the chat is read only once. The
         transaction that stores the message charges its sender.
 
+        Args:
+            new: The message.
+            extra_writes: See `Chats.post_message`. If a condition fails, the post is retried.
+
         Raises:
             RateLimited: A limit is used up; nothing was stored.
             Rejected: As in `Chats.post_message`.
         """
         attempts = count()
-        return optimistic(self.clock, lambda: self._post_once(new, again=next(attempts) > 0))
+        return optimistic(
+            self.clock, lambda: self._post_once(new, extra_writes, again=next(attempts) > 0)
+        )
 
-    def _post_once(self, new: NewMessage, *, again: bool) -> PostedMessage:
+    def _post_once(
+        self, new: NewMessage, extra_writes: ExtraWrites, *, again: bool
+    ) -> PostedMessage:
         """Post the message, on condition that the sender's bucket has not changed since.
 
         Raises:
@@ -58,7 +66,7 @@ class AppMessages:
         try:
             return self.chats.post_message(
                 new.model_copy(update={"overrides": overrides}),
-                extra_writes=lambda _: charge,
+                extra_writes=lambda current: (*charge, *extra_writes(current)),
                 known=snapshot,
             )
         except ExtraWriteFailed:

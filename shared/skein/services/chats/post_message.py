@@ -314,7 +314,7 @@ class Chats:
         limit = self.settings.max_chain_depth
         refused = new.no_run_reason or (Reason.OPTED_OUT if snapshot.opted_out else None)
         nobody = why_nobody(message, snapshot.chat, max_chain_depth=limit)
-        if nobody not in {Reason.KEYWORD, Reason.NOTICE}:
+        if nobody not in {Reason.KEYWORD, Reason.NOTICE, Reason.CHOICE}:
             nobody = refused or nobody
         others = [agent for agent in snapshot.agents if agent.member.ref != message.sender.ref]
         if refused is not None or message.kind != "text":

@@ -22,6 +22,8 @@ def why_nobody(message: Message, chat: Chat, *, max_chain_depth: int) -> Reason 
     """Return why `message` triggers none of the chat's agents; None if it may trigger some."""
     if message.kind == "notice":
         return Reason.NOTICE
+    if message.kind == "choice":
+        return Reason.CHOICE
     if message.kind != "text":
         return Reason.KEYWORD
     if message.depth >= max_chain_depth:

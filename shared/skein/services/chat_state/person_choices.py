@@ -1,0 +1,144 @@
+"""Read and change a person's open choices: limits, counts of the day, and the conditional write.
+
+Each transaction that asks or ends a choice also writes the person's one item `PersonChoices`, under
+an optimistic lock. So the limits hold across all chats, and an answer counts once.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from math import ceil
+
+from skein.errors import RateLimited
+from skein.models.chats.choice import ChoicePurpose
+from skein.models.chats.person_choices import (
+    MAX_CONSENTS_A_DAY,
+    MAX_INVITATIONS,
+    MAX_OPEN,
+    MAX_REFUSALS_A_DAY,
+    OpenChoice,
+    OverCode,
+    PersonChoices,
+)
+from skein.models.common.storage import Item, Key, Put, at_version
+from skein.ports import Table
+
+CODE_KEPT = timedelta(days=1)  # after its choice is over, so that a late SMS is told so
+
+INVITATION: ChoicePurpose = "invitation"
+
+
+def read_choices(table: Table, tenant: str, user_id: str, now: datetime) -> PersonChoices:
+    """Read a person's choices as of `now`, without the expired ones."""
+    item = table.get(PersonChoices.key_of(tenant, user_id))
+    return current_choices(item, tenant, user_id, now)
+
+
+def found_choices(
+    found: Mapping[Key, Item], tenant: str, user_id: str, now: datetime
+) -> PersonChoices:
+    """Return a person's choices from items of a batch, without the expired ones."""
+    return current_choices(found.get(PersonChoices.key_of(tenant, user_id)), tenant, user_id, now)
+
+
+def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime) -> PersonChoices:
+    """Return a person's choices as of `now`: expired ones are over, and a new day counts from 0.
+
+    Args:
+        item: The stored item; None if the person was never asked.
+    """
+    stored = (
+        PersonChoices.from_item(item)
+        if item is not None
+        else PersonChoices(tenant=tenant, user_id=user_id)
+    )
+    expired = [choice for choice in stored.open if choice.expires_at <= now]
+    today = now.astimezone(UTC).date()
+    fresh = {} if stored.day == today else {"day": today, "consents": 0, "refusals": {}}
+    codes = [OverCode(code=c, until=e.expires_at + CODE_KEPT) for e in expired for c in _codes(e)]
+    over = (code for code in (*stored.over, *codes) if code.until > now)
+    still_open = (choice for choice in stored.open if choice.expires_at > now)
+    return stored.model_copy(update={"open": tuple(still_open), "over": tuple(over), **fresh})
+
+
+def check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> None:
+    """Refuse one choice too many.
+
+    Args:
+        choices: The person's choices as of `now`.
+        asked: The choice to ask.
+
+    Raises:
+        RateLimited: The person has as many open choices as allowed, was asked for enough consents
+            today, or has refused this agent twice today.
+    """
+    invitations = [choice for choice in choices.open if choice.purpose == INVITATION]
+    others = [choice for choice in choices.open if choice.purpose != INVITATION]
+    same, limit = (
+        (invitations, MAX_INVITATIONS) if asked.purpose == INVITATION else (others, MAX_OPEN)
+    )
+    if len(same) >= limit:
+        first_end = min(choice.expires_at for choice in same)
+        kind = "invitations" if asked.purpose == INVITATION else "questions"
+        raise _refusal(f"the person has {limit} open {kind}", first_end - now)
+    if asked.purpose != "consent":
+        return
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    tomorrow = midnight + timedelta(days=1) - now
+    if choices.consents >= MAX_CONSENTS_A_DAY:
+        raise _refusal(
+            f"the person was asked {MAX_CONSENTS_A_DAY} times today whether words may be posted",
+            tomorrow,
+        )
+    if choices.refusals.get(asked.agent_id or "", 0) >= MAX_REFUSALS_A_DAY:
+        raise _refusal(
+            f"the person has refused {MAX_REFUSALS_A_DAY} posts of this agent today", tomorrow
+        )
+
+
+def with_asked(choices: PersonChoices, asked: OpenChoice) -> PersonChoices:
+    """Return the choices with one more open choice."""
+    consents = choices.consents + (asked.purpose == "consent")
+    return choices.model_copy(update={"open": (*choices.open, asked), "consents": consents})
+
+
+def with_ended(
+    choices: PersonChoices, ended: OpenChoice, now: datetime, *, refused: bool = False
+) -> PersonChoices:
+    """Return the choices without one that is over; its codes are known for one more day.
+
+    Args:
+        choices: The person's choices as of `now`.
+        ended: One of the open choices.
+        refused: Whether the person refused a consent, which counts against the agent.
+    """
+    codes = (OverCode(code=code, until=now + CODE_KEPT) for code in _codes(ended))
+    refusals = dict(choices.refusals)
+    if refused and ended.agent_id is not None:
+        refusals[ended.agent_id] = refusals.get(ended.agent_id, 0) + 1
+    return choices.model_copy(
+        update={
+            "open": tuple(choice for choice in choices.open if choice != ended),
+            "over": (*choices.over, *codes),
+            "refusals": refusals,
+        }
+    )
+
+
+def open_choice(choices: PersonChoices, chat_id: str, seq: int) -> OpenChoice | None:
+    """Return the open choice of a question's message; None if it is over."""
+    of_message = (one for one in choices.open if (one.chat_id, one.seq) == (chat_id, seq))
+    return next(of_message, None)
+
+
+def stored_choices(choices: PersonChoices) -> Put:
+    """Return the write that stores changed choices, if nobody changed them since they were read."""
+    raised = choices.model_copy(update={"version": choices.version + 1})
+    return Put(raised.key, raised.attributes(), at_version(choices.version))
+
+
+def _codes(choice: OpenChoice) -> Iterable[str]:
+    return choice.codes.values()
+
+
+def _refusal(message: str, wait: timedelta) -> RateLimited:
+    return RateLimited(message, retry_after_seconds=max(1, ceil(wait.total_seconds())))

@@ -1,0 +1,1 @@
+"""Ask one person a question, and take the answer, which code matches."""

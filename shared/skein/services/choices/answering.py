@@ -1,0 +1,294 @@
+"""Answer a choice: one transaction posts the answer, records it in the question, and ends it.
+
+An answer counts once. The question's message is written on condition that it has no answer yet, and
+the person's open choices under their optimistic lock.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.errors import (
+    ConditionFailed,
+    Conflict,
+    ExtraWriteFailed,
+    Forbidden,
+    NotFound,
+    Unprocessable,
+)
+from skein.models.chats.chat import Message
+from skein.models.chats.choice import NO, Choice, ChoiceAnswer
+from skein.models.common.address import Route
+from skein.models.common.base import Identifier, MemberRef, Tenant, Value
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Is, Update, Write
+from skein.models.config.overrides import Overrides
+from skein.models.outbox.jobs import Job
+from skein.ports import Clock, Table
+from skein.services.chat_state.person_choices import (
+    open_choice,
+    read_choices,
+    stored_choices,
+    with_ended,
+)
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chats.app_messages import AppMessages
+from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
+from skein.services.common.optimistic import known_first, optimistic
+from skein.services.outbox.dispatch import Dispatch
+
+NO_SUCH_QUESTION = "there is no such question"
+
+
+class GivenAnswer(Value):
+    """A person's answer to a choice: an option, or words.
+
+    Attributes:
+        person_id: The person who answers.
+        seq: The question's message.
+        option: The id of the chosen option; None for words.
+        text: The words, for a question without options.
+        client_id: The idempotency key of the answer.
+        route, no_run_reason, overrides: See `NewMessage`.
+    """
+
+    tenant: Tenant
+    chat_id: Identifier
+    person_id: Identifier
+    seq: int
+    option: str | None = None
+    text: str | None = None
+    client_id: Annotated[str, Field(min_length=1, max_length=200)]
+    route: Route | None = None
+    no_run_reason: Reason | None = None
+    overrides: Overrides | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """An answer that is about to be stored.
+
+    Attributes:
+        question: The question's message, before the answer.
+        choice: The choice with its answer.
+        snapshot: The chat, as the transaction expects it.
+    """
+
+    question: Message
+    choice: Choice
+    snapshot: ChatSnapshot
+
+
+@dataclass(slots=True)
+class Consequence:
+    """The consequence of an answer besides its message.
+
+    Attributes:
+        writes: Further writes of the transaction.
+        jobs: The jobs to send after the commit.
+    """
+
+    writes: list[Write] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """The service that takes people's answers to choices."""
+
+    table: Table
+    clock: Clock
+    chats: Chats
+    app_messages: AppMessages
+    dispatch: Dispatch
+
+    def answer_in_app(self, given: GivenAnswer) -> PostedMessage:
+        """Answer a choice from the app, within the limits of the person and the tenant.
+
+        Raises:
+            RateLimited: A limit is used up; nothing was stored.
+            Rejected: As in `answer`.
+        """
+        return self._answer(
+            given, lambda new, writes: self.app_messages.post(new, extra_writes=writes)
+        )
+
+    def answer(
+        self, given: GivenAnswer, *, extra_writes: ExtraWrites | None = None
+    ) -> PostedMessage:
+        """Answer a choice (idempotent by `client_id`).
+
+        One transaction posts the answer, records it in the question's message, and removes the
+        choice from the person's open ones. The answer to an agent's question triggers that agent;
+        the answer to Skein's own question triggers nobody.
+
+        Args:
+            given: The answer.
+            extra_writes: See `Chats.post_message`; the caller's writes come first.
+
+        Raises:
+            NotFound: The person is not a member of the chat, or there is no such question.
+            Forbidden: The question is for another person.
+            Conflict: The question is answered already or has expired, or the chat is discarded.
+            Unprocessable: The answer is not one of the options, or has no words.
+            ExtraWriteFailed: The condition of the caller's first write does not hold.
+        """
+
+        def post(new: NewMessage, writes: ExtraWrites) -> PostedMessage:
+            if extra_writes is None:
+                return optimistic(self.clock, lambda: self._post_alone(new, writes))
+            return self.chats.post_message(
+                new, extra_writes=lambda current: (*extra_writes(current), *writes(current))
+            )
+
+        return self._answer(given, post)
+
+    def _post_alone(self, new: NewMessage, writes: ExtraWrites) -> PostedMessage:
+        """Post an answer without writes of the caller, so that the question is the first write.
+
+        Raises:
+            ConditionFailed: Another writer has changed the question; the caller retries.
+        """
+        try:
+            return self.chats.post_message(new, extra_writes=writes)
+        except ExtraWriteFailed:
+            raise ConditionFailed(frozenset()) from None
+
+    def _answer(
+        self, given: GivenAnswer, post: Callable[[NewMessage, ExtraWrites], PostedMessage]
+    ) -> PostedMessage:
+        first = asked, choice = self._question(given)
+        new = _message(given, choice, asked.sender.ref)
+        question = known_first(first, lambda: self._question(given))
+        consequence = Consequence()
+
+        def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
+            nonlocal consequence
+            writes, consequence = self._answered(given, *question(), snapshot)
+            return (*writes, *consequence.writes)
+
+        try:
+            posted = post(new, extra_writes)
+        except (Conflict, Unprocessable):
+            earlier = self._earlier(given, new)
+            if earlier is None:
+                raise
+            return PostedMessage(earlier, created=False)
+        if posted.created:
+            self.dispatch.send(consequence.jobs)
+        return posted
+
+    def _earlier(self, given: GivenAnswer, new: NewMessage) -> Message | None:
+        """Find the same answer, posted before."""
+        sender = read_snapshot(self.table, given.tenant, given.chat_id).member(new.sender)
+        return self.chats.earlier(new, sender.formerly if sender is not None else ())
+
+    def _question(self, given: GivenAnswer) -> tuple[Message, Choice]:
+        """Read the question that an answer is for.
+
+        Raises:
+            NotFound: There is no such question, or the person may not read it.
+            Forbidden: The question is for another person.
+        """
+        item = self.table.get(Message.key_of(given.tenant, given.chat_id, given.seq))
+        message = Message.from_item(item) if item is not None else None
+        if message is None or message.choice is None:
+            raise NotFound(NO_SUCH_QUESTION)
+        if message.choice.addressee != given.person_id:
+            snapshot = read_snapshot(self.table, given.tenant, given.chat_id)
+            _check_reads(given, snapshot)
+            if snapshot.chat.formerly.get(message.choice.addressee) != given.person_id:
+                raise Forbidden("the question is for another person")
+        return message, message.choice
+
+    def _answered(
+        self, given: GivenAnswer, asked: Message, choice: Choice, snapshot: ChatSnapshot
+    ) -> tuple[list[Write], Consequence]:
+        """Return the writes that record an answer and end the choice, and its consequence.
+
+        Raises:
+            NotFound: The person joined after the question.
+            Conflict: The choice is over.
+        """
+        _check_reads(given, snapshot)
+        now = self.clock.now()
+        choices = read_choices(self.table, given.tenant, given.person_id, now)
+        listed = open_choice(choices, given.chat_id, given.seq)
+        status = choice.status(now)
+        if status != "open" or listed is None:
+            why = "is answered already" if status == "answered" else "has expired"
+            raise Conflict(f"the question {why}", details={"status": status})
+        answer = ChoiceAnswer(option=given.option, seq=snapshot.chat.last_seq + 1, at=now)
+        with_answer = choice.model_copy(update={"answer": answer})
+        refused = choice.purpose == "consent" and given.option == NO
+        writes: list[Write] = [
+            Update(
+                asked.key,
+                set={"choice": with_answer.model_dump(mode="json", exclude_none=True)},
+                condition=Is("choice", asked.attributes()["choice"]),
+            ),
+            stored_choices(with_ended(choices, listed, now, refused=refused)),
+        ]
+        return writes, self._consequence(RecordedAnswer(asked, with_answer, snapshot))
+
+    def _consequence(self, answered: RecordedAnswer) -> Consequence:
+        """Return the consequence of an answer by the choice's purpose.
+
+        The answer to an agent's question triggers the agent, as a message.
+        """
+        return Consequence()
+
+
+def _check_reads(given: GivenAnswer, snapshot: ChatSnapshot) -> None:
+    """Check that the person can read the question.
+
+    Raises:
+        NotFound: The person is not a member, or joined after the question.
+    """
+    person = MemberRef(kind="user", id=given.person_id)
+    membership = snapshot.for_member(person).member(person)
+    if membership is not None and membership.joined_seq >= given.seq:
+        raise NotFound(NO_SUCH_QUESTION)
+
+
+def _message(given: GivenAnswer, choice: Choice, agent: MemberRef) -> NewMessage:
+    """Return the message of an answer.
+
+    Args:
+        agent: The sender of the question.
+
+    Raises:
+        Unprocessable: The answer is not one of the options, or has no words.
+    """
+    agents_own = choice.purpose == "question"
+    return NewMessage(
+        tenant=given.tenant,
+        chat_id=given.chat_id,
+        sender=MemberRef(kind="user", id=given.person_id),
+        kind="text" if agents_own else "keyword",
+        text=_words(given, choice),
+        client_id=given.client_id,
+        reply_to=given.seq,
+        route=given.route,
+        no_run_reason=given.no_run_reason,
+        overrides=given.overrides,
+        answers=agent.id if agents_own else None,
+    )
+
+
+def _words(given: GivenAnswer, choice: Choice) -> str:
+    """Return the text of an answer: the label of its option, or the words.
+
+    Raises:
+        Unprocessable: The answer is not one of the options, or has no words.
+    """
+    option = choice.option(given.option) if given.option is not None else None
+    if choice.options:
+        if option is None or given.text is not None:
+            raise Unprocessable("answer with one of the question's options")
+        return option.label
+    if given.option is not None or given.text is None:
+        raise Unprocessable("answer the question in words")
+    return given.text

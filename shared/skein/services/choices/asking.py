@@ -1,0 +1,175 @@
+"""Ask a choice: one transaction posts the question and lists it among the person's open choices."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field
+
+from skein.errors import ConditionFailed, ExtraWriteFailed, RateLimited, Unprocessable
+from skein.models.chats.choice import (
+    MAX_OPTIONS,
+    MAX_QUESTION,
+    Choice,
+    ChoicePurpose,
+    Option,
+    Proposal,
+)
+from skein.models.chats.person_choices import OpenChoice
+from skein.models.common.audience import Origin
+from skein.models.common.base import Identifier, MemberRef, Tenant, Value
+from skein.models.common.storage import Write
+from skein.ports import Clock, Table
+from skein.services.chat_state.person_choices import (
+    check_limits,
+    read_choices,
+    stored_choices,
+    with_asked,
+)
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
+from skein.services.common.optimistic import optimistic
+from skein.services.config.resolution import effective_in
+from skein.settings import Settings
+
+
+class NewChoice(Value):
+    """A choice to ask.
+
+    Attributes:
+        agent: The agent that asks, or in whose chat Skein asks. It posts the message.
+        client_id: The idempotency key of the question.
+        addressee: The person who may answer; a member of the chat.
+        options: The fixed answers; empty for an answer in words.
+        depth, run_id, traced_to, origin: See `NewMessage`.
+        proposal: For a consent, the words and the chats.
+        invited_to: For an invitation, the chat to join.
+        invited_by: For an invitation, the person who invites.
+    """
+
+    tenant: Tenant
+    chat_id: Identifier
+    agent: MemberRef
+    client_id: Annotated[str, Field(min_length=1, max_length=200)]
+    addressee: Identifier
+    question: Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
+    options: Annotated[tuple[Option, ...], Field(max_length=MAX_OPTIONS)] = ()
+    purpose: ChoicePurpose = "question"
+    depth: int = 0
+    run_id: Identifier | None = None
+    traced_to: Identifier | None = None
+    origin: Origin | None = None
+    proposal: Proposal | None = None
+    invited_to: Identifier | None = None
+    invited_by: Identifier | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the message: the question, and the labels of its options."""
+        return "\n".join(filter(None, [self.question, " / ".join(o.label for o in self.options)]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """The service that asks people choices."""
+
+    table: Table
+    clock: Clock
+    chats: Chats
+    settings: Settings
+
+    def ask(self, new: NewChoice, *, extra_writes: ExtraWrites | None = None) -> PostedMessage:
+        """Ask a person a choice (idempotent by `client_id`).
+
+        One transaction posts the message and adds the choice to the person's open ones. The choice
+        expires after the chat's `choice_hours`.
+
+        Args:
+            new: The choice.
+            extra_writes: See `Chats.post_message`; the caller's writes come first.
+
+        Raises:
+            RateLimited: The person has too many open choices, was asked too often today, or has
+                refused the agent too often.
+            Unprocessable: The addressee is not a member of the chat.
+            ExtraWriteFailed: The condition of the caller's first write does not hold.
+            Rejected: As in `Chats.post_message`.
+        """
+        if extra_writes is not None:
+            return self._ask_once(new, extra_writes)
+        return optimistic(self.clock, lambda: self._ask_alone(new))
+
+    def _ask_alone(self, new: NewChoice) -> PostedMessage:
+        """Ask without writes of the caller, so that the person's choices are the first write.
+
+        Raises:
+            ConditionFailed: Another writer has changed the person's choices; the caller retries.
+        """
+        try:
+            return self._ask_once(new, lambda _: ())
+        except ExtraWriteFailed:
+            raise ConditionFailed(frozenset()) from None
+
+    def _ask_once(self, new: NewChoice, extra_writes: ExtraWrites) -> PostedMessage:
+        snapshot = read_snapshot(self.table, new.tenant, new.chat_id)
+        message = self._message(new, snapshot)
+        try:
+            return self.chats.post_message(
+                message,
+                extra_writes=lambda current: (
+                    *extra_writes(current),
+                    *self._listed(new, message, current),
+                ),
+                known=snapshot,
+            )
+        except (RateLimited, Unprocessable):
+            earlier = self.chats.earlier(message)  # the limits may count this very question
+            if earlier is None:
+                raise
+            return PostedMessage(earlier, created=False)
+
+    def _message(self, new: NewChoice, snapshot: ChatSnapshot) -> NewMessage:
+        hours = effective_in(snapshot.chat, self.settings).choice_hours
+        return NewMessage(
+            tenant=new.tenant,
+            chat_id=new.chat_id,
+            sender=new.agent,
+            kind="choice",
+            text=new.text,
+            client_id=new.client_id,
+            depth=new.depth,
+            run_id=new.run_id,
+            traced_to=new.traced_to,
+            origin=new.origin,
+            choice=Choice(
+                question=new.question,
+                options=new.options,
+                addressee=new.addressee,
+                purpose=new.purpose,
+                expires_at=self.clock.now() + timedelta(hours=hours),
+                proposal=new.proposal,
+                invited_to=new.invited_to,
+            ),
+        )
+
+    def _listed(
+        self, new: NewChoice, message: NewMessage, snapshot: ChatSnapshot
+    ) -> Sequence[Write]:
+        """Return the write that adds the choice to the person's open ones."""
+        person = snapshot.member(MemberRef(kind="user", id=new.addressee))
+        if person is None or message.choice is None:
+            raise Unprocessable("the person is not a member of this chat")
+        asked = OpenChoice(
+            chat_id=new.chat_id,
+            seq=snapshot.chat.last_seq + 1,
+            purpose=new.purpose,
+            agent_id=new.agent.id,
+            expires_at=message.choice.expires_at,
+            invited_to=new.invited_to,
+            invited_by=new.invited_by,
+        )
+        now = self.clock.now()
+        choices = read_choices(self.table, new.tenant, new.addressee, now)
+        check_limits(choices, asked, now)
+        return (stored_choices(with_asked(choices, asked)),)

@@ -1,0 +1,203 @@
+"""Answers to choices: matched by code, counted once, and only from the person who was asked."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from skein.errors import Conflict, Forbidden, NotFound, RateLimited, Unprocessable
+from skein.models.common.reason import Reason
+from skein.services.choices.answering import Answering
+from tests.support.builders import TENANT, World, bot, person
+from tests.support.choices import (
+    COACH,
+    HUSAM,
+    answer,
+    ask,
+    choice_in,
+    choices_of,
+    direct_world,
+    given,
+)
+
+AHMAD = person("usr_ahmad", "Ahmad")
+SALES = bot("agt_b", "Sales")
+
+
+def team(**fields: Any) -> World:
+    """A group of two people and two agents."""
+    world = World()
+    for agent in (COACH, SALES):
+        world.agent(agent.id, agent.name)
+    world.known(HUSAM, AHMAD)
+    world.chat(HUSAM, AHMAD, COACH, SALES, **fields)
+    return world
+
+
+def interrupted(world: World, by: Callable[[], object]) -> None:
+    """Play `by` right before the next transaction of the table."""
+    transact = world.table.transact
+
+    def once(writes: Any) -> None:
+        world.table.transact = transact  # type: ignore[method-assign]
+        by()
+        transact(writes)
+
+    world.table.transact = once  # type: ignore[method-assign]
+
+
+def test_an_answer_is_a_message_and_is_recorded_in_the_question() -> None:
+    world = direct_world()
+    ask(world)
+    message = answer(world, 1).message
+    assert (message.kind, message.text, message.reply_to) == ("text", "Yes", 1)
+    assert message.sender.ref == HUSAM.ref
+    choice = choice_in(world, 1)
+    assert choice.answer is not None
+    assert (choice.answer.option, choice.answer.seq) == ("yes", 2)
+    assert choice.status(world.clock.now()) == "answered"
+    assert choices_of(world).open == ()
+
+
+@pytest.mark.parametrize("respond", ["every", "mention", "manual"])
+def test_an_answer_triggers_exactly_the_agent_that_asked(respond: str) -> None:
+    world = team(respond=respond)
+    ask(world)
+    message = answer(world, 1).message
+    assert list(message.runs) == [COACH.id]
+    assert message.reasons.get(SALES.id, message.reason) == Reason.NOT_MENTIONED
+
+
+@pytest.mark.parametrize("purpose", ["consent", "invitation"])
+def test_an_answer_to_skeins_own_question_triggers_nobody(purpose: str) -> None:
+    world = direct_world()
+    ask(world, purpose=purpose)
+    message = answer(world, 1).message
+    assert (message.kind, message.runs, message.reason) == ("keyword", {}, Reason.KEYWORD)
+
+
+def test_an_answer_in_words_is_the_message() -> None:
+    world = direct_world()
+    ask(world, options=())
+    assert answer(world, 1, text="On Monday").message.text == "On Monday"
+    answered = choice_in(world, 1).answer
+    assert answered is not None
+    assert answered.option is None
+
+
+def test_an_answer_that_is_a_reset_phrase_resets_nothing() -> None:
+    world = direct_world()
+    ask(world, options=())
+    assert not answer(world, 1, text="start over").message.resets
+
+
+def test_an_answer_sent_again_is_the_same_message() -> None:
+    world = direct_world()
+    ask(world)
+    first, again = answer(world, 1), answer(world, 1)
+    assert (first.created, again.created) == (True, False)
+    assert again.message == first.message
+    assert len(world.messages()) == 2
+
+
+def test_a_second_answer_is_a_conflict() -> None:
+    world = direct_world()
+    ask(world)
+    answer(world, 1)
+    with pytest.raises(Conflict, match="answered"):
+        answer(world, 1, client_id="answer-2", option="no")
+
+
+def test_an_answer_after_the_expiry_is_a_conflict() -> None:
+    world = direct_world()
+    ask(world)
+    world.clock.advance(24 * 3_600)
+    with pytest.raises(Conflict, match="expired"):
+        answer(world, 1)
+
+
+def test_of_two_concurrent_answers_one_counts() -> None:
+    world = direct_world()
+    ask(world)
+    interrupted(world, lambda: answer(world, 1, client_id="faster", option="no"))
+    with pytest.raises(Conflict):
+        answer(world, 1)
+    assert world.texts() == ["Shall I book it?\nYes / No", "No"]
+
+
+def test_an_answer_survives_another_change_of_the_persons_choices() -> None:
+    world = direct_world()
+    ask(world)
+    interrupted(world, lambda: ask(world, client_id="ask-2"))
+    assert answer(world, 1).message.seq == 3
+    assert [choice.seq for choice in choices_of(world).open] == [2]
+
+
+def test_another_member_may_not_answer() -> None:
+    world = team()
+    ask(world)
+    with pytest.raises(Forbidden):
+        answer(world, 1, AHMAD)
+
+
+@pytest.mark.parametrize("seq", [2, 3])
+def test_a_message_without_a_question_has_no_answer(seq: int) -> None:
+    world = direct_world()
+    ask(world)
+    world.post("Hi", HUSAM)
+    with pytest.raises(NotFound):
+        answer(world, seq)
+
+
+def test_a_stranger_is_told_of_no_question() -> None:
+    world = team()
+    ask(world)
+    with pytest.raises(NotFound):
+        answer(world, 1, person("usr_other", "Other"))
+
+
+def test_a_person_who_left_may_not_answer() -> None:
+    world = team()
+    ask(world)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", by=HUSAM.ref, member=HUSAM.ref)
+    with pytest.raises(NotFound):
+        answer(world, 1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"option": "maybe"}, {"text": "Yes"}, {"option": "yes", "text": "Yes"}]
+)
+def test_a_wrong_option_is_refused(wrong: dict[str, str]) -> None:
+    world = direct_world()
+    ask(world)
+    with pytest.raises(Unprocessable):
+        answer(world, 1, HUSAM, **wrong)
+    assert len(choices_of(world).open) == 1
+
+
+def test_an_option_for_a_question_in_words_is_refused() -> None:
+    world = direct_world()
+    ask(world, options=())
+    with pytest.raises(Unprocessable):
+        answer(world, 1, option="yes")
+
+
+def test_answers_from_the_app_count_against_the_limit() -> None:
+    world = direct_world()
+    ask(world)
+    answering = world.app.get(Answering)
+    for _ in range(world.settings.user_messages_per_minute):
+        world.app.rate_limiter.admit(TENANT, HUSAM.id)
+    with pytest.raises(RateLimited):
+        answering.answer_in_app(given(1))
+    world.clock.advance(60)
+    assert answering.answer_in_app(given(1)).created
+    assert not answering.answer_in_app(given(1)).created
+
+
+def test_other_messages_never_wait_for_an_answer() -> None:
+    world = direct_world()
+    ask(world)
+    message = world.post("Yes", HUSAM).message
+    assert (message.kind, list(message.runs)) == ("text", [COACH.id])
+    assert choice_in(world, 1).answer is None

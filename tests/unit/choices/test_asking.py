@@ -1,0 +1,141 @@
+"""Questions to one person: posted and listed together, once, within the person's limits."""
+
+from datetime import timedelta
+
+import pytest
+
+from skein.errors import ExtraWriteFailed, RateLimited, Unprocessable
+from skein.models.chats.person_choices import MAX_CONSENTS_A_DAY, MAX_INVITATIONS, MAX_OPEN
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Check, Exists, Key
+from skein.services.choices.asking import Asking, NewChoice
+from skein.settings import Settings
+from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.choices import COACH, HUSAM, YES_NO, answer, ask, choices_of, direct_world
+
+DAY = timedelta(days=1)
+
+
+def test_a_choice_is_a_message_and_an_open_choice_of_its_addressee() -> None:
+    world = direct_world()
+    message = ask(world).message
+    assert (message.kind, message.sender.ref) == ("choice", COACH.ref)
+    assert message.text == "Shall I book it?\nYes / No"
+    assert message.choice is not None
+    assert message.choice.status(NOON) == "open"
+    assert message.choice.expires_at == NOON + DAY
+    [listed] = choices_of(world).open
+    assert (listed.chat_id, listed.seq, listed.agent_id) == ("chat_1", 1, "agt_a")
+    assert listed.expires_at == message.choice.expires_at
+
+
+def test_a_choice_triggers_no_agent() -> None:
+    world = World()
+    for agent in (COACH, bot("agt_b", "Sales")):
+        world.agent(agent.id, agent.name)
+    world.chat(HUSAM, COACH, bot("agt_b", "Sales"))
+    message = ask(world).message
+    assert (message.runs, message.reason) == ({}, Reason.CHOICE)
+
+
+def test_a_choice_asked_again_is_the_same_message() -> None:
+    world = direct_world()
+    first = ask(world)
+    again = ask(world)
+    assert (first.created, again.created) == (True, False)
+    assert again.message == first.message
+    assert len(choices_of(world).open) == 1
+
+
+def test_the_last_allowed_choice_asked_again_is_not_over_the_limit() -> None:
+    world = direct_world()
+    asked = [ask(world, client_id=f"ask-{n}") for n in range(MAX_OPEN)]
+    assert ask(world, client_id=f"ask-{MAX_OPEN - 1}").message == asked[-1].message
+
+
+def test_a_choice_over_the_limit_of_open_ones_is_refused() -> None:
+    world = direct_world()
+    for n in range(MAX_OPEN):
+        ask(world, client_id=f"ask-{n}")
+    world.clock.advance(3_600)
+    with pytest.raises(RateLimited) as refused:
+        ask(world, client_id="ask-over")
+    assert refused.value.retry_after_seconds == 23 * 3_600
+    assert len(world.messages()) == MAX_OPEN
+    answer(world, 1)
+    assert ask(world, client_id="ask-over").created
+
+
+def test_an_expired_choice_does_not_count() -> None:
+    world = direct_world()
+    for n in range(MAX_OPEN):
+        ask(world, client_id=f"ask-{n}")
+    world.clock.advance(24 * 3_600)
+    assert choices_of(world).open == ()
+    assert ask(world, client_id="ask-later").created
+
+
+def test_invitations_have_a_limit_of_their_own() -> None:
+    world = direct_world()
+    for n in range(MAX_INVITATIONS):
+        ask(world, client_id=f"ask-{n}", purpose="invitation", invited_to="chat_2")
+    with pytest.raises(RateLimited):
+        ask(world, client_id="ask-over", purpose="invitation", invited_to="chat_2")
+    assert ask(world).created
+
+
+def test_a_person_is_asked_for_few_consents_a_day() -> None:
+    world = direct_world()
+    for n in range(MAX_CONSENTS_A_DAY):
+        asked = ask(world, client_id=f"ask-{n}", purpose="consent").message
+        answer(world, asked.seq, client_id=f"answer-{n}")
+    with pytest.raises(RateLimited) as refused:
+        ask(world, client_id="ask-over", purpose="consent")
+    assert refused.value.retry_after_seconds == 12 * 3_600
+    world.clock.advance(12 * 3_600)
+    assert ask(world, client_id="ask-over", purpose="consent").created
+
+
+def test_an_agent_that_was_refused_twice_asks_for_no_consent_on_that_day() -> None:
+    world = direct_world()
+    for n in range(2):
+        asked = ask(world, client_id=f"ask-{n}", purpose="consent").message
+        answer(world, asked.seq, client_id=f"answer-{n}", option="no")
+    with pytest.raises(RateLimited):
+        ask(world, client_id="ask-over", purpose="consent")
+    assert ask(world).created
+    world.clock.advance(12 * 3_600)
+    assert ask(world, client_id="ask-over", purpose="consent").created
+
+
+def test_a_person_who_is_not_a_member_is_not_asked() -> None:
+    world = direct_world()
+    with pytest.raises(Unprocessable):
+        ask(world, person("usr_other", "Other"))
+    assert world.messages() == []
+
+
+def test_a_failed_condition_of_the_caller_asks_nothing() -> None:
+    world = direct_world()
+    gone = Check(Key("nothing", "here"), Exists())
+    new = NewChoice(
+        tenant=TENANT,
+        chat_id="chat_1",
+        agent=COACH.ref,
+        client_id="ask-1",
+        addressee=HUSAM.id,
+        question="Shall I?",
+        options=YES_NO,
+    )
+    with pytest.raises(ExtraWriteFailed):
+        world.app.get(Asking).ask(new, extra_writes=lambda _: (gone,))
+    assert (world.messages(), choices_of(world).open) == ([], ())
+
+
+def test_the_expiry_is_a_setting() -> None:
+    world = World(settings=Settings(choice_hours=2))
+    world.agent()
+    world.chat(HUSAM, COACH)
+    message = ask(world).message
+    assert message.choice is not None
+    assert message.choice.expires_at == NOON + timedelta(hours=2)
