@@ -39,6 +39,7 @@ from skein.http import error_response
 from skein.models.api.base import MAX_SEQ
 from skein.models.common.base import EntityId, Instant, NamedMember, Tenant, Value
 from skein.services.common.pagination import MAX_PAGE
+from skein.services.directory.sign_outs import SignOuts
 from skein.settings import Settings
 
 Scope = Literal["chat", "admin"]
@@ -138,6 +139,7 @@ class Principal(Value):
         user_id: The token's `sub`.
         name: The token's `name`, or the id if the token has none.
         scopes: The token's scopes.
+        token_issued_at: When the token was issued; None if it does not say so.
         token_ends_at: When the token expires; None if it does not say so.
     """
 
@@ -145,6 +147,7 @@ class Principal(Value):
     user_id: EntityId
     name: Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME)]
     scopes: Annotated[tuple[str, ...], Field(max_length=100)]
+    token_issued_at: Annotated[Instant | None, BeforeValidator(_moment)] = None
     token_ends_at: Annotated[Instant | None, BeforeValidator(_moment)] = None
 
     @property
@@ -272,6 +275,9 @@ class Api(APIGatewayHttpResolver):
         principal = principal_of(event, bootstrap.app().ports.settings)
         if self.scope not in principal.scopes:
             self._refusals().resolve(dict(event), context)
+        bootstrap.service(SignOuts).check(
+            principal.tenant, principal.user_id, issued_at=principal.token_issued_at
+        )
         return principal
 
     def _refusals(self) -> APIGatewayHttpResolver:
@@ -391,6 +397,7 @@ def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
                 for scope in scopes_of(claims.get(claim))
                 if scope.startswith(settings.jwt_scope_prefix)
             ),
+            token_issued_at=claims.get("iat"),
             token_ends_at=claims.get("exp"),
         )
     except ValidationError:

@@ -1269,6 +1269,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user_id}/sign-out": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign a user out
+         * @description Refuses all tokens that were issued before now, and closes the user's live connections.
+         *
+         *     A token without `iat` is refused from then on, too.
+         */
+        post: operations["sign_out"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}/phones/{phone}": {
         parameters: {
             query?: never;
@@ -2975,7 +2997,7 @@ export interface components {
             seq: number;
             /** @description A phone number in E.164 form, such as +15005550100. */
             phone: string;
-            /** @description The phone number of the line; null without SMS. */
+            /** @description The phone number of the line. */
             line: string;
             /** @description The current state. */
             status: components["schemas"]["DeliveryStatus"];
@@ -4704,7 +4726,7 @@ export interface components {
          * @description The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger nobody.
          * @enum {string}
          */
-        MessageKind: "text" | "keyword" | "notice" | "deleted" | "erased";
+        MessageKind: "text" | "keyword" | "notice" | "choice" | "deleted" | "erased";
         /**
          * PromptMark
          * @description A note on how a prompt was built, for example that content was left out.
@@ -8557,6 +8579,36 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a user. */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             413: components["responses"]["TooLarge"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];

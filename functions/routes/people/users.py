@@ -11,6 +11,7 @@ from routes.router import ApiRouter, no_content
 from skein.account_linking.phone_links import PhoneLinks
 from skein.bootstrap import service
 from skein.errors import Invalid, Unprocessable
+from skein.live.connections import LiveConnections
 from skein.models.api.directory import (
     DirectChatPage,
     DirectChatResource,
@@ -25,6 +26,7 @@ from skein.models.common.base import EntityId
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN
 from skein.services.directory.people_search import PeopleSearch
+from skein.services.directory.sign_outs import SignOuts
 from skein.services.directory.users import Users
 
 router = ApiRouter("users", "user")
@@ -117,6 +119,18 @@ def undo_profile_change(user_id: UserId, profile_change_id: ProfileChangeId) -> 
     """Restores the previous value. Consolidation does not set the undone value again."""
     tenant = router.caller.tenant
     return UserDetail.detailed(service(Users).undo(tenant, user_id, profile_change_id))
+
+
+@router.post("/v1/users/<user_id>/sign-out", "Sign a user out", status=204)
+def sign_out(user_id: UserId) -> Response[None]:
+    """Refuses all tokens that were issued before now, and closes the user's live connections.
+
+    A token without `iat` is refused from then on, too.
+    """
+    tenant = router.caller.tenant
+    service(SignOuts).sign_out(tenant, user_id)
+    service(LiveConnections).close_all(tenant, user_id, "access_ended")
+    return no_content()
 
 
 @router.put(

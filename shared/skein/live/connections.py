@@ -15,7 +15,9 @@ from skein.live.models.connection import (
     PersonConnections,
 )
 from skein.models.api.base import Resource
-from skein.models.common.storage import Delete, Exists, Item, Put, gone
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Check, Delete, Exists, Is, Item, Put, gone
+from skein.models.directory.user import User
 from skein.ports import Clock, Sockets, Table
 from skein.services.common.optimistic import optimistic
 
@@ -38,7 +40,8 @@ class LiveConnections:
         A person has at most 10 connections: the oldest one is closed for the eleventh.
 
         Raises:
-            Unauthenticated: The ticket is unknown, used or expired, or its token has expired.
+            Unauthenticated: The ticket is unknown, used or expired, its token has expired, or the
+                person was signed out since.
         """
         connection, dropped = optimistic(
             self.clock, lambda: self._connect_once(LiveTicket.hash_of(ticket), connection_id)
@@ -57,6 +60,10 @@ class LiveConnections:
             user_id=ticket.user_id,
             ends_at=min(now + CONNECTION_LIFETIME, ticket.token_ends_at),
         )
+        user = self.table.get(User.key_of(ticket.tenant, ticket.user_id))
+        signed_out_at = user.get("signed_out_at") if user is not None else None
+        if signed_out_at is not None and signed_out_at >= rfc3339(ticket.issued_at):
+            raise Unauthenticated(REFUSED)
         person = self._of(ticket.tenant, ticket.user_id)
         others = person.open_at(now)
         kept = others[-(MAX_CONNECTIONS - 1) :]
@@ -68,6 +75,10 @@ class LiveConnections:
                     Delete(ticket.key, Exists()),
                     Put(connection.key, connection.to_item(), gone(now)),
                     person.replacement((*kept, new), now),
+                    Check(
+                        User.key_of(ticket.tenant, ticket.user_id),
+                        Is("signed_out_at", signed_out_at),
+                    ),
                     *(Delete(Connection.key_of(each.id)) for each in dropped),
                 ]
             )

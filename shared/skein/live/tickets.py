@@ -45,6 +45,7 @@ class LiveTickets:
             tenant=tenant,
             user_id=user_id,
             hash=LiveTicket.hash_of(secret),
+            issued_at=now,
             token_ends_at=token_ends_at,
             ends_at=min(now + TICKET_LIFETIME, token_ends_at),
         )

@@ -862,7 +862,7 @@ ErrorCode: TypeAlias = Literal['invalid', 'unauthenticated', 'forbidden', 'not_f
 TurnRole: TypeAlias = Literal['user', 'assistant']
 
 
-MessageKind: TypeAlias = Literal['text', 'keyword', 'notice', 'deleted', 'erased']
+MessageKind: TypeAlias = Literal['text', 'keyword', 'notice', 'choice', 'deleted', 'erased']
 
 
 PromptMark: TypeAlias = Literal['core_memories_over_budget', 'context_unavailable', 'context_off', 'answered_without_model']

@@ -21,6 +21,7 @@ class LiveTicket(Stored):
 
     Attributes:
         hash: The SHA-256 of the ticket, in hexadecimal digits.
+        issued_at: When the ticket was issued.
         token_ends_at: When the token that asked for the ticket expires.
         ends_at: When the ticket expires.
     """
@@ -28,6 +29,7 @@ class LiveTicket(Stored):
     tenant: Tenant
     user_id: Identifier
     hash: str
+    issued_at: Instant
     token_ends_at: Instant
     ends_at: Instant
 

@@ -64,6 +64,8 @@ class User(OwnFields, NamedModel, Stored):
         caller: Whether the record was made by a message of an unknown address.
         former_ids: Ids of users that were merged into this one; older messages still have them.
         former_addresses: Former addresses of this person, under which chats may still be stored.
+        signed_out_at: When an operator last signed the person out. Tokens and tickets from before
+            are refused.
         erasure_id: The erasure of this person. The record then holds no other data; it keeps the
             person out of new chats until it is deleted, too.
         version: The optimistic lock: every change raises it.
@@ -79,6 +81,7 @@ class User(OwnFields, NamedModel, Stored):
     caller: Annotated[bool, Field(exclude_if=lambda caller: not caller)] = False
     former_ids: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     former_addresses: Annotated[tuple[Address, ...], Field(exclude_if=lambda all_: not all_)] = ()
+    signed_out_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
     erasure_id: Identifier | None = None
     version: int = 1
     created_at: Instant

@@ -110,7 +110,7 @@ class DeliveryResource(Resource):
     chat_id: IdOfChat
     seq: Annotated[int, Field(description="The `seq` of the message that was delivered.")]
     phone: Annotated[str, Field(description="A phone number in E.164 form, such as +15005550100.")]
-    line: Annotated[str, Field(description="The phone number of the line; null without SMS.")]
+    line: Annotated[str, Field(description="The phone number of the line.")]
     status: Annotated[DeliveryStatus, Field(description="The current state.")]
     parts: Annotated[tuple[str, ...], Field(description="The texts of the SMS, in order.")]
     created_at: CreatedAt

@@ -10,6 +10,7 @@ __all__ = [
     "name_index",
     "people_search",
     "profile_changes",
+    "sign_outs",
     "time_zones",
     "users",
 ]

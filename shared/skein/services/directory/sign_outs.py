@@ -1,0 +1,58 @@
+"""Sign-outs: refuse the tokens that a person was issued before."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from skein.errors import NotFound, Unauthenticated
+from skein.models.common.base import rfc3339
+from skein.models.common.storage import Exists, Is, Update, all_of
+from skein.models.directory.user import User
+from skein.ports import Clock, Table
+from skein.services.common.optimistic import optimistic
+
+SIGNED_OUT = "the person was signed out after this token was issued"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignOuts:
+    """Sign-outs of people by operators."""
+
+    table: Table
+    clock: Clock
+
+    def sign_out(self, tenant: str, user_id: str) -> None:
+        """Refuse all tokens and tickets that the person was issued before now.
+
+        Raises:
+            NotFound: The person does not exist or is being erased.
+        """
+        optimistic(self.clock, lambda: self._sign_out_once(tenant, user_id))
+
+    def _sign_out_once(self, tenant: str, user_id: str) -> None:
+        item = self.table.get(User.key_of(tenant, user_id))
+        if item is None or User.from_item(item).erasure_id is not None:
+            raise NotFound("user not found")
+        user = User.from_item(item)
+        self.table.write(
+            Update(
+                user.key,
+                set={"signed_out_at": rfc3339(self.clock.now())},
+                add={"version": 1},
+                condition=all_of(Exists(), Is("version", user.version)),
+            )
+        )
+
+    def check(self, tenant: str, user_id: str, *, issued_at: datetime | None) -> None:
+        """Refuse a token that was issued before the person was signed out.
+
+        Args:
+            issued_at: When the token was issued; None if it does not say so. Such a token is
+                refused after any sign-out.
+
+        Raises:
+            Unauthenticated: The person was signed out since.
+        """
+        item = self.table.get(User.key_of(tenant, user_id))
+        signed_out_at = User.from_item(item).signed_out_at if item is not None else None
+        if signed_out_at is not None and (issued_at is None or issued_at < signed_out_at):
+            raise Unauthenticated(SIGNED_OUT)
