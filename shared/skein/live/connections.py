@@ -60,11 +60,14 @@ class LiveConnections:
             user_id=ticket.user_id,
             ends_at=min(now + CONNECTION_LIFETIME, ticket.token_ends_at),
         )
-        user = self.table.get(User.key_of(ticket.tenant, ticket.user_id))
-        signed_out_at = user.get("signed_out_at") if user is not None else None
+        tenant, user_id = ticket.tenant, ticket.user_id
+        user_key = User.key_of(tenant, user_id)
+        person_key = PersonConnections.key_of(tenant, user_id)
+        found = self.table.get_many([user_key, person_key])
+        signed_out_at = found.get(user_key, {}).get("signed_out_at")
         if signed_out_at is not None and signed_out_at >= rfc3339(ticket.issued_at):
             raise Unauthenticated(REFUSED)
-        person = self._of(ticket.tenant, ticket.user_id)
+        person = PersonConnections.from_optional(found.get(person_key), tenant, user_id)
         others = person.open_at(now)
         kept = others[-(MAX_CONNECTIONS - 1) :]
         dropped = others[: -(MAX_CONNECTIONS - 1)]
@@ -75,10 +78,7 @@ class LiveConnections:
                     Delete(ticket.key, Exists()),
                     Put(connection.key, connection.to_item(), gone(now)),
                     person.replacement((*kept, new), now),
-                    Check(
-                        User.key_of(ticket.tenant, ticket.user_id),
-                        Is("signed_out_at", signed_out_at),
-                    ),
+                    Check(user_key, Is("signed_out_at", signed_out_at)),
                     *(Delete(Connection.key_of(each.id)) for each in dropped),
                 ]
             )
