@@ -31,7 +31,7 @@ ATTRIBUTES = (
     "over",
 )
 NEXT_TRY = "next_at"  # of the parts of a delivery
-KINDS: frozenset[DueKind] = frozenset({"run", "delivery", "chat", "merge", "erasure"})
+KINDS: frozenset[DueKind] = frozenset({"run", "delivery", "chat", "merge", "erasure", "consent"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,14 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import Item
 from skein.models.delivery.delivery import Delivery
 from skein.models.outbox.due import DueKind
-from skein.models.outbox.jobs import DeliveryJob, RunJob
+from skein.models.outbox.jobs import ConsentJob, DeliveryJob, Job, RunJob
 from skein.models.runs.run import Run
 from skein.planning.models.plan import Plan
 from skein.ports import Table
 from skein.services.runs.reasons import reason_now
+from skein.sqs_events import parsed
+
+RUN_WORKER_JOBS: Sequence[type[Job]] = (RunJob, ConsentJob)
 
 WaitKind = Literal[
     "debounce", "order", "busy", "retry", "delay",
@@ -158,7 +161,9 @@ class WaitingWork:
         if held.failures:
             return Waiting("job", held.due_at, {"function": function, "failures": held.failures})
         if function == "RunWorker":
-            run_job = RunJob.model_validate_json(held.message.body)
+            run_job = parsed(held.message.body, RUN_WORKER_JOBS)
+            if not isinstance(run_job, RunJob):
+                return Waiting("delay", held.due_at, {"function": function})
             item = self.table.get(Run.key_of(run_job.tenant, run_job.run_id))
             waiting = self._item("run", item, held.due_at) if item else None
             startable = waiting is not None and waiting.names["reason"] == Reason.QUEUED

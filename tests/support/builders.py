@@ -29,9 +29,11 @@ from skein.models.directory.line import Line
 from skein.models.directory.user import User
 from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import (
+    ConsentJob,
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
+    Job,
     PushJob,
     QueueName,
     RecallJob,
@@ -221,12 +223,19 @@ class World:
         deadline = self.clock.now() + timedelta(seconds=seconds)
         self.app.background_engine.run(task, job, deadline=deadline)
 
+    def _work_on(self, job: Job) -> None:
+        """Play a job of the queue `turns`."""
+        if isinstance(job, ConsentJob):
+            self.app.consents.post(job, audit=self.app.audit.add_consent)
+        else:
+            assert isinstance(job, RunJob)
+            self.take(job)
+
     def run_ready(self) -> int:
         """Play every job that is due now; returns how many there were."""
         played = self.feed.pump(self._forward) if self.feed else 0
         for turn in self.queues.ready("turns"):
-            assert isinstance(turn, RunJob)
-            self.take(turn)
+            self._work_on(turn)
             played += 1
         for text in self.queues.ready("deliveries"):
             assert isinstance(text, DeliveryJob)

@@ -38,6 +38,7 @@ from skein.services.chats.administration import ChatAdministration
 from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import Chats
 from skein.services.chats.views import ChatViews
+from skein.services.choices.consents import Consents
 from skein.services.config.pauses import TenantPauses
 from skein.services.config.stack_settings import StackSettingsService
 from skein.services.config.tenant_settings import TenantSettingsService
@@ -78,6 +79,7 @@ class AllServices(App):
     consolidation_requests: ConsolidationRequests
     background_engine: BackgroundEngine
     background_scanner: BackgroundScanner
+    consents: Consents
     consolidation: ConsolidationTask
     context_loader: ContextLoader
     deliveries: SmsSender

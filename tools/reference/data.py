@@ -7,7 +7,14 @@ from typing import Any, NamedTuple, get_args
 
 from skein.live.models import connection
 from skein.memory.models import memory, records
-from skein.models.chats import borrowed, chat, idempotency, membership, person_choices
+from skein.models.chats import (
+    borrowed,
+    chat,
+    consent,
+    idempotency,
+    membership,
+    person_choices,
+)
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common import agent_item, ownership, provenance
 from skein.models.common.address import Address
@@ -76,6 +83,7 @@ KINDS = {
     "plan": ("`Plan`", "the plan fires"),
     "merge": ("`Merge`", "items of a merge are still to be moved"),
     "erasure": ("`Erasure`", "an erasure should have continued, or its next sweep begins"),
+    "consent": ("`Consent`", "words to which a person agreed should have been posted"),
     "pause": (
         "`TenantSettings`, `StackSettings`",
         "a pause has ended and its work resumes, or a pause is a day old",
@@ -258,6 +266,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`PersonChoices`": Row(
             person_choices.PersonChoices.key_of(TENANT, "{id}"), person_choices.PersonChoices
         ),
+        "`Consent`": Row(consent.Consent.key_of(TENANT, "{id}", "{consent}"), consent.Consent),
         "`Merge`": Row(user.Merge.key_of(TENANT, "{id}"), user.Merge),
         "`PersonConnections`": Row(
             connection.PersonConnections.key_of(TENANT, "{id}"), connection.PersonConnections

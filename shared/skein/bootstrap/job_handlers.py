@@ -16,7 +16,7 @@ J = TypeVar("J", bound=Job)
 
 
 def for_jobs(
-    job_type: type[J],
+    *job_types: type[J],
 ) -> Callable[[Callable[[J, datetime], None]], Handler[FailedItems]]:
     """Make a function of a job and the invocation's deadline the handler of a queue."""
 
@@ -24,7 +24,7 @@ def for_jobs(
         @logged
         def handler(event: dict[str, Any], context: LambdaContext) -> FailedItems:
             deadline = deadline_of(context, app().ports.clock)
-            return process(event, job_type, lambda job: take(job, deadline))
+            return process(event, job_types, lambda job: take(job, deadline))
 
         return handler
 

@@ -7,6 +7,7 @@ from datetime import date
 from typing import Literal
 
 from skein.errors import Ambiguous, ConditionFailed, Invalid
+from skein.models.chats.consent import Consent
 from skein.models.common.base import Value
 from skein.models.common.storage import Missing, Put, Query
 from skein.ports import Clock, Ids, Table
@@ -21,6 +22,7 @@ from skein.services.common.pagination import (
 )
 from skein.settings import Settings
 
+ANSWER = "answer to a choice"  # by the app or by SMS
 LAST = "~"  # sorts after every time
 
 
@@ -63,13 +65,42 @@ class AuditLog:
         entry = AuditEntry(
             tenant=tenant, id=f"aud_{self.ids.ulid()}", at=self.clock.now(), **action.model_dump()
         )
+        self._put(entry)
+        return entry
+
+    def add_consent(self, consent: Consent) -> None:
+        """Add the entry of a person's consent, if the log has none.
+
+        Raises:
+            Transient: The entry could not be written. The caller must then not post the words.
+        """
+        chats = {f"posted_in_{n}": post.chat_id for n, post in enumerate(consent.posts, 1)}
+        entry = AuditEntry(
+            tenant=consent.tenant,
+            id=f"aud_{consent.id}",
+            at=consent.created_at,
+            who=consent.user_id,
+            scope="chat",
+            verb="create",
+            kind="consent",
+            ids={
+                "consent_id": consent.id,
+                "agent_id": consent.agent_id,
+                "chat_id": consent.chat_id,
+                **chats,
+            },
+            route=ANSWER,
+        )
+        with suppress(ConditionFailed):
+            self._put(entry)
+
+    def _put(self, entry: AuditEntry) -> None:
         write = Put(entry.key, entry.to_item(days=self.settings.audit_days), Missing())
         try:
             self.table.write(write)
         except Ambiguous:
             with suppress(ConditionFailed):  # the first attempt did reach the table
                 self.table.write(write)
-        return entry
 
     def of_day(
         self,

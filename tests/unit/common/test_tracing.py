@@ -141,5 +141,5 @@ def test_worker_continues_the_trace_of_its_message(recorder: Recorder) -> None:
         with correlated(WORK):
             assert job.run_id
 
-    assert process(event, RunJob, handle) == {"batchItemFailures": []}
+    assert process(event, [RunJob], handle) == {"batchItemFailures": []}
     assert recorder.spans[0].parent_id == "00000000000000aa"

@@ -4,6 +4,7 @@ __all__ = [
     "borrowed",
     "chat",
     "choice",
+    "consent",
     "consolidation",
     "idempotency",
     "membership",

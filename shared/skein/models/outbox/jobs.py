@@ -52,6 +52,15 @@ class RunJob(Job):
     user_id: Identifier | None = None
 
 
+class ConsentJob(Job):
+    """Words to which a person has agreed may have to be posted."""
+
+    queue = "turns"
+
+    user_id: Identifier
+    consent_id: Identifier
+
+
 class DeliveryJob(Job):
     """A delivery may be due."""
 

@@ -17,6 +17,7 @@ AuditKind = Literal[
     "agent",
     "audit",
     "chat",
+    "consent",
     "context",
     "document",
     "erasure",
@@ -53,7 +54,8 @@ class AuditEntry(Stored):
         verb: The action of the caller.
         kind: The kind of thing that the call read or changed.
         ids: The ids of the thing, by the names of the call's parameters; empty for a list.
-        route: The route of the call, such as `GET /v1/runs/{run_id}`.
+        route: The route of the call, such as `GET /v1/runs/{run_id}`; `answer to a choice` for a
+            consent.
         reason: Why an operator reads a chat, in the operator's words; None for other calls.
         request_id: The gateway's request id, which is the correlation id in the logs.
     """

@@ -1,1 +1,7 @@
 """Ask one person a question, and take the answer, which code matches."""
+
+__all__ = [
+    "answering",
+    "asking",
+    "consents",
+]

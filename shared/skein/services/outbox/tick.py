@@ -18,7 +18,7 @@ from functools import partial
 from skein.errors import ConditionFailed, SkeinError
 from skein.models.common.storage import Item
 from skein.models.outbox.due import DueKind
-from skein.models.outbox.jobs import DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
+from skein.models.outbox.jobs import ConsentJob, DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
 from skein.ports import Metrics, Table
 from skein.services.outbox.background_scanner import BackgroundScanner
 from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
@@ -37,6 +37,9 @@ JOBS: Mapping[DueKind, Callable[[Item], Job]] = {
     "run": lambda item: RunJob(tenant=item["tenant"], run_id=item["id"], agent_id=item["agent_id"]),
     "delivery": lambda item: DeliveryJob(
         tenant=item["tenant"], chat_id=item["chat_id"], delivery_id=item["id"]
+    ),
+    "consent": lambda item: ConsentJob(
+        tenant=item["tenant"], user_id=item["user_id"], consent_id=item["id"]
     ),
     "erasure": lambda item: ErasureJob(tenant=item["tenant"], erasure_id=item["id"]),
     "chat": lambda item: UpkeepJob(tenant=item["tenant"], chat_id=item["id"]),

@@ -1,0 +1,155 @@
+"""Consents: a person's yes to post an agent's words in their name, and what became of each post.
+
+The answer's transaction stores the consent together with the answer. Its due pointer makes it an
+outbox item: a job posts the words in each chat, and the tick repeats a job that was lost.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field
+
+from skein.models.chats.chat import Message, Via
+from skein.models.chats.choice import Destination
+from skein.models.common.base import Identifier, Instant, Stored, Tenant
+from skein.models.common.storage import Item, Key, SortKeyPrefix
+from skein.models.directory.user import User
+from skein.models.outbox.due import NOT_DUE, due_pointer
+from skein.models.outbox.jobs import ConsentJob
+
+PostStatus = Literal["posting", "posted", "failed"]
+PostFailure = Literal["readers_changed", "left", "discarded", "too_late", "deleted"]
+"""Why words were not posted: other people read the chat now, the person has left it, it was
+discarded, a day has passed, or the person has deleted the words."""
+
+
+class ConsentedPost(Destination):
+    """One chat of a consent, and whether the words were posted there.
+
+    Attributes:
+        seq: The message with the words; None if there is none.
+        failure: Why the words were not posted; None if they were, or may still be.
+    """
+
+    status: PostStatus = "posting"
+    seq: int | None = None
+    failure: PostFailure | None = None
+
+
+class Consent(Stored):
+    """A person's yes to words that an agent proposed.
+
+    Attributes:
+        id: The id of the question's message, which sorts by time.
+        chat_id: The chat of the question.
+        choice_seq: The question's message.
+        agent_name: The name of the agent at the time.
+        text: Exactly these words are posted; empty once the person has deleted them.
+        posts: The chats in which the words are posted.
+        told: Whether the person was told of each post that failed.
+        version: The optimistic lock: every change raises it.
+        created_at: When the person said yes.
+        expires_at: When the consent expires, in seconds since 1970; as its question does.
+    """
+
+    PREFIX: ClassVar = SortKeyPrefix("CONSENT#")
+
+    tenant: Tenant
+    user_id: Identifier
+    id: Identifier
+    chat_id: Identifier
+    choice_seq: int
+    agent_id: Identifier
+    agent_name: str
+    text: str
+    posts: Annotated[tuple[ConsentedPost, ...], Field(min_length=1)]
+    told: bool = False
+    version: int = 1
+    created_at: Instant
+    expires_at: int | None = None
+
+    @classmethod
+    def of(cls, question: Message, *, user_id: str, at: datetime) -> Self:
+        """Build the consent of a person who says yes.
+
+        Args:
+            question: The message with the proposal.
+            user_id: The person.
+            at: The time of the yes.
+
+        Raises:
+            ValueError: The message proposes nothing.
+        """
+        proposal = question.choice.proposal if question.choice is not None else None
+        if proposal is None:
+            raise ValueError("the message proposes nothing")
+        return cls(
+            tenant=question.tenant,
+            user_id=user_id,
+            id=question.id,
+            chat_id=question.chat_id,
+            choice_seq=question.seq,
+            agent_id=proposal.agent_id,
+            agent_name=question.sender.name,
+            text=proposal.text,
+            posts=tuple(
+                ConsentedPost(**dict(destination)) for destination in proposal.destinations
+            ),
+            created_at=at,
+            expires_at=question.expires_at,
+        )
+
+    @staticmethod
+    def key_of(tenant: str, user_id: str, consent_id: str) -> Key:
+        """Return the key of a person's consent."""
+        return Key(User.key_of(tenant, user_id).pk, f"{Consent.PREFIX}{consent_id}")
+
+    @property
+    def key(self) -> Key:
+        """The key of this consent."""
+        return self.key_of(self.tenant, self.user_id, self.id)
+
+    @property
+    def job(self) -> ConsentJob:
+        """The job that posts the words."""
+        return ConsentJob(tenant=self.tenant, user_id=self.user_id, consent_id=self.id)
+
+    @property
+    def via(self) -> Via:
+        """The mark of a message that this consent allows."""
+        return Via(
+            agent_id=self.agent_id,
+            agent_name=self.agent_name,
+            chat_id=self.chat_id,
+            choice_seq=self.choice_seq,
+        )
+
+    @property
+    def next_post(self) -> ConsentedPost | None:
+        """The first chat in which the words are still to be posted."""
+        return next((post for post in self.posts if post.status == "posting"), None)
+
+    @property
+    def failed(self) -> tuple[ConsentedPost, ...]:
+        """The chats in which the words were not posted, though the person deleted nothing."""
+        return tuple(post for post in self.posts if post.failure not in {None, "deleted"})
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to be done."""
+        return self.next_post is None and (self.told or not self.failed)
+
+    def with_posts(self, changed: Callable[[ConsentedPost], ConsentedPost]) -> Self:
+        """Return the consent with changed posts."""
+        return self.model_copy(update={"posts": tuple(map(changed, self.posts))})
+
+    def due(self, at: datetime) -> dict[str, Any]:
+        """Return the due pointer at `at`; none once nothing is left to be done."""
+        return dict(NOT_DUE) if self.over else due_pointer("consent", self.key, at)
+
+    def to_item(self, due_at: datetime) -> Item:
+        """Return the consent as table attributes, with its due pointer."""
+        return self.attributes() | {
+            name: value for name, value in self.due(due_at).items() if value is not None
+        }
