@@ -24,7 +24,7 @@ PostFailure = Literal["readers_changed", "left", "discarded", "too_late", "delet
 discarded, a day has passed, or the person has deleted the words."""
 
 
-class ConsentedPost(Destination):
+class ConsentedDestination(Destination):
     """One chat of a consent, and whether the words were posted there.
 
     Attributes:
@@ -47,7 +47,7 @@ class Consent(Stored):
         agent_name: The name of the agent at the time.
         text: Exactly these words are posted; empty once the person has deleted them.
         posts: The chats in which the words are posted.
-        told: Whether the person was told of each post that failed.
+        notified: Whether the person was notified of each post that failed.
         version: The optimistic lock: every change raises it.
         created_at: When the person said yes.
         expires_at: When the consent expires, in seconds since 1970; as its question does.
@@ -63,8 +63,8 @@ class Consent(Stored):
     agent_id: Identifier
     agent_name: str
     text: str
-    posts: Annotated[tuple[ConsentedPost, ...], Field(min_length=1)]
-    told: bool = False
+    posts: Annotated[tuple[ConsentedDestination, ...], Field(min_length=1)]
+    notified: bool = False
     version: int = 1
     created_at: Instant
     expires_at: int | None = None
@@ -94,7 +94,7 @@ class Consent(Stored):
             agent_name=question.sender.name,
             text=proposal.text,
             posts=tuple(
-                ConsentedPost(**dict(destination)) for destination in proposal.destinations
+                ConsentedDestination(**dict(destination)) for destination in proposal.destinations
             ),
             created_at=at,
             expires_at=question.expires_at,
@@ -126,21 +126,21 @@ class Consent(Stored):
         )
 
     @property
-    def next_post(self) -> ConsentedPost | None:
+    def next_post(self) -> ConsentedDestination | None:
         """The first chat in which the words are still to be posted."""
         return next((post for post in self.posts if post.status == "posting"), None)
 
     @property
-    def failed(self) -> tuple[ConsentedPost, ...]:
+    def failed(self) -> tuple[ConsentedDestination, ...]:
         """The chats in which the words were not posted, though the person deleted nothing."""
         return tuple(post for post in self.posts if post.failure not in {None, "deleted"})
 
     @property
     def over(self) -> bool:
         """Whether nothing is left to be done."""
-        return self.next_post is None and (self.told or not self.failed)
+        return self.next_post is None and (self.notified or not self.failed)
 
-    def with_posts(self, changed: Callable[[ConsentedPost], ConsentedPost]) -> Self:
+    def with_posts(self, changed: Callable[[ConsentedDestination], ConsentedDestination]) -> Self:
         """Return the consent with changed posts."""
         return self.model_copy(update={"posts": tuple(map(changed, self.posts))})
 

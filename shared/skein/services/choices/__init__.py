@@ -1,7 +1,5 @@
 """Ask one person a question, and take the answer, which code matches."""
 
 __all__ = [
-    "answering",
-    "asking",
     "consents",
 ]

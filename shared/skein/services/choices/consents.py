@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, NotFound, SkeinError
-from skein.models.chats.chat import Chat
-from skein.models.chats.consent import Consent, ConsentedPost, PostFailure, PostStatus
-from skein.models.common.audience import may_show
+from skein.models.chats.consent import Consent, ConsentedDestination, PostFailure, PostStatus
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Update, Write
 from skein.models.directory.user import User
@@ -26,6 +24,7 @@ from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
 from skein.services.common.optimistic import revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_partition
+from skein.services.runs.disclosure import made_for_all
 
 POST_WITHIN = timedelta(days=1)  # of the yes; later, the words would surprise the person
 FAILURES: Mapping[PostFailure, str] = {
@@ -96,7 +95,7 @@ class Consents:
 
     # ------------------------------------------------------------------ posting
 
-    def _posted(self, consent: Consent, post: ConsentedPost) -> Consent | None:
+    def _posted(self, consent: Consent, post: ConsentedDestination) -> Consent | None:
         """Post the words in one chat, or record why not.
 
         Returns:
@@ -108,7 +107,7 @@ class Consents:
             nonlocal settled
             if self.clock.now() >= consent.created_at + POST_WITHIN:
                 raise _Refused("too_late")
-            if not _as_shown(post, snapshot.chat):
+            if not made_for_all(post.readers, snapshot.chat):
                 raise _Refused("readers_changed")
             settled, write = _settled(consent, post, seq=snapshot.chat.last_seq + 1)
             return (write,)
@@ -140,7 +139,7 @@ class Consents:
     def _settle(
         self,
         consent: Consent,
-        post: ConsentedPost,
+        post: ConsentedDestination,
         *,
         seq: int | None = None,
         failure: PostFailure | None = None,
@@ -161,10 +160,10 @@ class Consents:
     def _tell(self, consent: Consent) -> None:
         """Post a notice in the chat of the question about the posts that failed.
 
-        Without the agent in that chat, nobody is told; the person's list of consents has it.
+        Without the agent in that chat, nobody is notified; the person's list of consents has it.
         """
-        told = consent.model_copy(update={"told": True})
-        _, write = revise(consent, {"told": True}, also=told.due(self.clock.now()))
+        notified = consent.model_copy(update={"notified": True})
+        _, write = revise(consent, {"notified": True}, also=notified.due(self.clock.now()))
         lines = (
             render("notice_not_posted", {"chat": post.title, "why": FAILURES[post.failure]})
             for post in consent.failed
@@ -179,7 +178,7 @@ class Consents:
             client_id=f"consent:{consent.id}",
             reply_to=consent.choice_seq,
         )
-        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has told the person
+        with suppress(ConditionFailed, ExtraWriteFailed):  # another worker has notified the person
             try:
                 self.chats.post_message(notice, extra_writes=lambda _: (write,))
             except (NotFound, Conflict):
@@ -187,15 +186,9 @@ class Consents:
                 self.table.write(write)
 
 
-def _as_shown(post: ConsentedPost, chat: Chat) -> bool:
-    """Return whether all who read a chat now are among the readers that the person was shown."""
-    shown = {chat.formerly.get(person, person) for person in post.readers.people}
-    return may_show(post.readers.model_copy(update={"people": tuple(shown)}), chat.readers)
-
-
 def _settled(
     consent: Consent,
-    post: ConsentedPost,
+    post: ConsentedDestination,
     *,
     seq: int | None = None,
     failure: PostFailure | None = None,
