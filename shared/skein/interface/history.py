@@ -74,19 +74,32 @@ class History(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "History":
-        """Keep the messages that the prompt may show, and the trigger's message."""
+        """Keep the messages and summaries that the prompt may show, and the trigger's message."""
         chat, last = read.chat, _shown_to(read)
-        messages = [one for one in read.messages if last is None or one.seq <= last]
+        admit = read.insiders.admit
+        messages = [
+            one
+            for one in read.messages
+            if (last is None or one.seq <= last) and admit(words_of([one]))
+        ]
         home, trigger = found_trigger(read)
         if trigger is not None and home is chat and trigger not in messages:
             messages.insert(0, trigger)
-        return cls(tuple(messages), before=summary_before(chat), fuller=_fuller_summary(chat))
+        before, fuller = (
+            each if each is not None and admit(each.authors) else None
+            for each in (summary_before(chat), _fuller_summary(chat))
+        )
+        return cls(tuple(messages), before=before, fuller=fuller)
 
     def authors(self) -> Iterable[Authors]:
         """Return the people who wrote the messages, and those whose words the summaries hold."""
         summaries = (each for each in (self.before, self.fuller) if each is not None)
-        senders = (message.sender.person_id for message in self.messages)
-        return [Authors.in_digests(senders), *(summary.authors for summary in summaries)]
+        return [words_of(self.messages), *(summary.authors for summary in summaries)]
+
+
+def words_of(messages: Iterable[Message]) -> Authors:
+    """Return the people who wrote some messages, by digest."""
+    return Authors.in_digests(message.sender.person_id for message in messages)
 
 
 def first_seq_to_read(run: Run, chat: Chat, settings: Settings) -> int:

@@ -19,6 +19,7 @@ from skein.models.common.address import Channel
 from skein.models.common.agent_item import AgentItem
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.base import NamedMember
+from skein.models.common.ownership import Readers
 from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Item, Key
@@ -114,15 +115,19 @@ class SectionReads:
             return ()
         return (OwnChat(self.chat, self.member),)
 
+    @property
+    def reach(self) -> Readers:
+        """The readers of the active chat, with the insiders: `shows` decides on each item."""
+        return Readers(readers=self.readers, insiders=self.insiders)
+
     def shown(self, kind: type[AgentItemT]) -> tuple[AgentItemT, ...]:
         """Return the agent's items of one kind that may be shown to the readers."""
         known = self._parsed.get(kind)
         if known is None:
-            readers = self.readers
             items = (kind.from_item(item) for item in self.owned if kind.PREFIX.holds(item))
-            known = tuple(item for item in items if may_show(item.audience, readers))
-            self._parsed[kind] = known
-        return cast("tuple[AgentItemT, ...]", known)
+            known = self._parsed[kind] = tuple(items)
+        reach = self.reach
+        return tuple(item for item in cast("tuple[AgentItemT, ...]", known) if reach.shows(item))
 
 
 class SectionItems(ABC):

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from skein.errors import Correctable, Failed
-from skein.interface.history import History
+from skein.interface.history import History, words_of
 from skein.interface.names import Names
 from skein.interface.reading import Reading
 from skein.models.chats.chat import Message
@@ -173,9 +173,10 @@ def authors_of(call: ToolContext) -> Authors:
     return held.authors if held is not None else MANY
 
 
-def words_of(messages: Iterable[Message]) -> Authors:
-    """Return the people who wrote some messages, by digest."""
-    return Authors.in_digests(message.sender.person_id for message in messages)
+def admitted(call: ToolContext, messages: Iterable[Message]) -> list[Message]:
+    """Return the messages whose words this activation may hold."""
+    insiders = call.reading.insiders
+    return [message for message in messages if insiders.admit(words_of([message]))]
 
 
 def material_of(call: ToolContext, *items: str) -> MadeFrom:
@@ -253,4 +254,5 @@ def reach_at(call: ToolContext) -> Reach:
         scopes=scopes_at(reading.scope),
         readers=readers_of(call),
         content=content_of(call),
+        insiders=reading.insiders,
     )

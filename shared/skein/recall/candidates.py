@@ -13,6 +13,7 @@ from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
+from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
 from skein.recall.models.block import Block, BlockLine, assembled, block_number
 from skein.recall.models.stored import MAX_REFS, Posting, PostingRef, RecallBlock
@@ -51,6 +52,7 @@ class RecallRequest:
         shown: The messages of the active chat that the readers are shown anyway.
         private_from: The time from which all readers of a private chat were present, in seconds
             since 1970; None if all of them always were.
+        insiders: The insiders of the run that recalls; they decide whose words it may be shown.
     """
 
     tenant: str
@@ -69,6 +71,7 @@ class RecallRequest:
     only_chat_id: str | None = None
     shown: frozenset[int] = frozenset()
     private_from: int | None = None
+    insiders: Insiders = NO_INSIDERS
 
     @property
     def owners(self) -> tuple[tuple[str, str | None], ...]:
@@ -112,6 +115,11 @@ class RecallRequest:
         if self.chat is None or chat_id != self.chat.id:
             return True
         return seq >= self.earliest and seq not in self.shown
+
+    def may_hold(self, sender_id: str) -> bool:
+        """Tell whether the words of a sender may be held, as far as that is known from the id."""
+        by_agent = sender_id.startswith("agt_")
+        return by_agent or self.insiders.admit(Authors.in_digests([sender_id]))
 
     def in_time(self, at: float) -> bool:
         """Tell whether a time lies in the requested range."""
@@ -206,6 +214,7 @@ def readable_blocks(
             line
             for line in stored.lines
             if request.counts(stored.chat_id, line.seq, line.expires_at)
+            and request.may_hold(line.sender_id)
         ]
         if not lines:
             continue

@@ -15,6 +15,7 @@ from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.common.audience import may_show
 from skein.models.common.embedding import Embedding
 from skein.models.common.ownership import owned_partition
+from skein.models.common.provenance import Authors
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key, Query
 from skein.models.common.vector_search import MAX_NEAREST, VectorSearch
 from skein.ports import (
@@ -432,6 +433,8 @@ class _Shown:
         if message.kind != "text" or message.resets or not message.text.strip():
             return False
         if request.person is not None and not is_of(request.person, sender.id, sender.name):
+            return False
+        if not request.insiders.admit(Authors.in_digests([sender.person_id])):
             return False
         at = int(message.created_at.timestamp())
         counts = request.counts(message.chat_id, message.seq, message.expires_at)

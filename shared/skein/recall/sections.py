@@ -20,7 +20,7 @@ from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import may_show
 from skein.models.common.ownership import scopes_at
-from skein.models.common.provenance import Authors
+from skein.models.common.provenance import Authors, Insiders
 from skein.models.common.storage import Item, Key
 from skein.models.directory.agent import Agent
 from skein.models.runs.provenance import EntryProvenance
@@ -151,6 +151,7 @@ class PromptRecall:
         started: StartedRecall | None,
         found: Mapping[Key, Item],
         *,
+        insiders: Insiders,
         tokens: int,
         zone: ZoneInfo,
         began: datetime,
@@ -160,6 +161,7 @@ class PromptRecall:
         Args:
             started: The recall.
             found: The items that the second round found.
+            insiders: The insiders of the run.
             tokens: The budget.
             began: When the reading began.
         """
@@ -167,7 +169,7 @@ class PromptRecall:
             return RecalledMessages()
         limit = timedelta(seconds=READ_SECONDS * SHARE_OF_TIME)
         left = (limit - (self.clock.now() - began)).total_seconds()
-        request = replace(started.ongoing.request, tokens=tokens, zone=zone)
+        request = replace(started.ongoing.request, tokens=tokens, zone=zone, insiders=insiders)
         ongoing, recall = replace(started.ongoing, request=request), started.recall
 
         def finished() -> RecalledMessages:

@@ -6,8 +6,9 @@ from pydantic import Field
 
 from skein.errors import Correctable
 from skein.interface.arguments import Id, Moment, Query
+from skein.interface.history import words_of
 from skein.interface.tool import tool
-from skein.interface.tool_context import ToolContext, readers_of, words_of
+from skein.interface.tool_context import ToolContext, readers_of
 from skein.models.common.ownership import scopes_at
 from skein.recall.candidates import RecallRequest
 from skein.recall.layout import recalled_lines
@@ -53,6 +54,7 @@ def recall(
             last_at=last_at,
             person=person,
             only_chat_id=chat_id,
+            insiders=reading.insiders,
         )
     )
     for entry in found.entries:

@@ -1,7 +1,6 @@
 """Document names: resolve name collisions by adding a number to one name."""
 
 from skein.errors import Conflict
-from skein.models.common.audience import may_show
 from skein.models.common.storage import Query, Write
 from skein.ports import Table
 from skein.services.items.store import replaced
@@ -51,11 +50,11 @@ def threads_renamed(
         reach: The reach of the change that takes the name. Threads that may be shown there stay
             unchanged, because they cannot mean a hidden document.
     """
-    folder, readers = before.folder, reach.readers
-    if folder.agent_id is None or readers is None:
+    folder = before.folder
+    if folder.agent_id is None or reach.readers is None:
         return []
     partition, names = folder.partition, {before.name: after.name}
     threads = map(Thread.from_item, table.query(Query.under(partition, Thread.PREFIX)).items)
-    hidden = (thread for thread in threads if not may_show(thread.audience, readers))
+    hidden = (thread for thread in threads if not reach.shows(thread))
     renamed = ((thread, thread.with_renamed_documents(names)) for thread in hidden)
     return [write for old, new in renamed if new != old for write in replaced(old, new)]

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, NotFound, Unprocessable
-from skein.models.common.audience import Audience
+from skein.models.common.ownership import Readers
 from skein.models.common.storage import Item, Key
 from skein.ports import Table
 from skein.services.common.optimistic import invalid_arguments
-from skein.workspace.models.document import Document, DocumentReach
+from skein.workspace.models.document import Document
 from skein.workspace.models.skill import MAX_SKILL_LABELS, SkillCatalog, SkillHead, SkillLabel
 from skein.workspace.models.thread import Thread, ThreadStatus
 from skein.workspace.skill_selection import all_heads
@@ -20,10 +20,10 @@ _LABEL: TypeAdapter[str] = TypeAdapter(SkillLabel)
 
 
 class ThreadResources(NamedTuple):
-    """The documents and skills that threads can use and `readers` may be shown."""
+    """The documents and skills that threads can use and `reach` shows."""
 
     table: Table
-    readers: Audience | None = None
+    reach: Readers = Readers()
 
     def documents(self, thread: Thread, names: Sequence[str]) -> tuple[Document, ...]:
         """Get the documents of these names, without duplicates.
@@ -42,7 +42,7 @@ class ThreadResources(NamedTuple):
         """Get the documents by name; None for a deleted or hidden one."""
         keys = document_keys(thread, names)
         found = self.table.get_many(keys) if keys else {}
-        return {name: document_in(thread, name, found, self.readers) for name in names}
+        return {name: document_in(thread, name, found, self.reach) for name in names}
 
     def skills(self, tenant: str, names: Iterable[str] = ()) -> dict[str, SkillHead]:
         """Get the heads of all skills of a tenant, and check that `names` exist.
@@ -192,14 +192,13 @@ def document_keys(thread: Thread, names: Iterable[str]) -> list[Key]:
 
 
 def document_in(
-    thread: Thread, name: str, found: Mapping[Key, Item], readers: Audience | None
+    thread: Thread, name: str, found: Mapping[Key, Item], reach: Readers
 ) -> Document | None:
     """Find a thread's document among the items that were read.
 
     The folder of the thread's own audience comes before the open one. None if no document of this
-    name may be shown to `readers`.
+    name may be shown within `reach`.
     """
-    reach = DocumentReach(folders=thread.folders, readers=readers)
     items = [found.get(folder.key(name)) for folder in thread.folders]
     documents = [Document.from_item(item) for item in items if item is not None]
     return next((document for document in documents if reach.shows(document)), None)

@@ -76,7 +76,7 @@ class Threads(OwnedStore[Thread]):
         self, reach: Reach, thread: Thread, names: Sequence[str]
     ) -> dict[str, Document | None]:
         """Get a thread's documents by name; None for a deleted or hidden one."""
-        return ThreadResources(self.table, reach.readers).look(thread, names)
+        return ThreadResources(self.table, reach).look(thread, names)
 
     # ------------------------------------------------------------------ writing
 
@@ -110,7 +110,7 @@ class Threads(OwnedStore[Thread]):
         """
         draft = self._draft(owner, fields, thread_id or f"thr_{self.ids.ulid()}")
         shown = reach or owner.reach
-        resources = ThreadResources(self.table, shown.readers)
+        resources = ThreadResources(self.table, shown)
         documents = resources.documents(draft, draft.documents)
         heads = resources.skills(draft.tenant, draft.bound_skills)
         thread = with_inferred(draft, documents, heads).in_chat(owner.source_chat_id)
@@ -144,7 +144,7 @@ class Threads(OwnedStore[Thread]):
             Unprocessable: A value is invalid.
             LostLease: The guard fails: another worker has claimed the run.
         """
-        resources = ThreadResources(self.table, reach.readers)
+        resources = ThreadResources(self.table, reach)
 
         def edited(before: Thread) -> Thread:
             check_open(before)

@@ -49,7 +49,11 @@ from skein.ports import Clock
 from skein.recall.search import late_joining
 from skein.recall.sections import PromptRecall, StartedRecall
 from skein.services.chat_state.audience import audience_of, destination_of, scope_of
-from skein.services.chat_state.insiders import insiders_of, keys_of_insiders
+from skein.services.chat_state.insiders import (
+    holds_insiders_alone,
+    insiders_of,
+    keys_of_insiders,
+)
 from skein.services.chat_state.snapshot import found_snapshot, keys_of_snapshot
 from skein.services.runs.claim import PrefetchedItems
 from skein.settings import Settings
@@ -223,12 +227,14 @@ class Reader:
         agent, config = found_configuration(run, chat, found, self.settings)
         homes = (Chat.from_item(found[key]) for key in keys_of_insiders(run, chat) if key in found)
         others = (own.chat for own in read.others)
-        read = replace(read, insiders=insiders_of(run, [chat, *homes, *others]))
+        alone = holds_insiders_alone(run, agent, read.readers)
+        read = replace(read, insiders=insiders_of(run, [chat, *homes, *others], alone=alone))
         items = tuple(kind.found(read) for kind in ITEMS)
         person = next((User.from_item(found[k]) for k in keys_of_person(chat) if k in found), None)
         recalled = self.recall.finish(
             recalling,
             found,
+            insiders=read.insiders,
             tokens=config.effective.recall_tokens,
             zone=zone_of_entries(person, agent.time_zone),
             began=began or read.now,

@@ -1,7 +1,8 @@
 """BORROWED CONTEXT: messages of another chat that the agent asked to see, shown once.
 
 - Read: what is staged for the active chat, by key.
-- Kept: context that may be shown, and that no later reset hides in either chat.
+- Kept: context that may be shown, and that no later reset hides in either chat; of insiders alone
+  where the prompt holds their words alone.
 - Order: oldest first. If there is no room for all messages, the oldest are left out.
 """
 
@@ -12,7 +13,7 @@ from skein.agent.sections.your_chats import name_of
 from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.interface.timeline import ago
-from skein.models.chats.borrowed import BorrowedContext
+from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.common.audience import may_show
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
@@ -59,13 +60,18 @@ class BorrowedItems(SectionItems):
         sessions = [chat.session for chat in chats if chat.id in involved]
         resets = [session.reset_at for session in sessions if session is not None]
         hidden = any(at is not None and at > borrowed.created_at for at in resets)
-        shown = not hidden and may_show(borrowed.audience, read.readers)
-        return cls(borrowed if shown else None)
+        kept = tuple(one for one in borrowed.messages if read.insiders.admit(_words_of([one])))
+        if hidden or not kept or not may_show(borrowed.audience, read.readers):
+            return cls()
+        return cls(borrowed.model_copy(update={"messages": kept}))
 
     def authors(self) -> Iterable[Authors]:
         """Return the people who wrote the borrowed messages."""
-        messages = self.context.messages if self.context is not None else ()
-        return [Authors.in_digests(message.sender.person_id for message in messages)]
+        return [_words_of(self.context.messages if self.context is not None else ())]
+
+
+def _words_of(messages: Iterable[BorrowedMessage]) -> Authors:
+    return Authors.in_digests(message.sender.person_id for message in messages)
 
 
 def borrowed_context(given: SectionInput) -> Section | None:

@@ -3,9 +3,10 @@
 from skein.agent.tools.chats import own_chat
 from skein.errors import Correctable, Failed
 from skein.interface.arguments import Id
+from skein.interface.history import words_of
 from skein.interface.timeline import attached
 from skein.interface.tool import tool
-from skein.interface.tool_context import ToolContext, words_of
+from skein.interface.tool_context import ToolContext, admitted
 from skein.models.chats.borrowed import (
     MAX_CHARACTERS,
     MAX_MESSAGES,
@@ -31,9 +32,10 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
     messages, audience = call.service(OwnChats).newest_messages(
         chat, MAX_MESSAGES, here=active, readers=destination_of(active)
     )
+    messages = admitted(call, messages)
     call.activation.add_held(audience, words_of(messages))
     if not messages:
-        raise Failed("that chat has no messages yet")
+        raise Failed("that chat has no messages that can be shown here")
     borrowed = BorrowedContext(
         tenant=run.tenant,
         chat_id=here,

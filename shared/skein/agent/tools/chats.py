@@ -5,10 +5,11 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.interface.arguments import Count, Id, MessageNumber
+from skein.interface.history import words_of
 from skein.interface.names import askers, legend, participants_of
 from skein.interface.timeline import EntryContext, dated, timeline_entry
 from skein.interface.tool import tool
-from skein.interface.tool_context import ToolContext, words_of
+from skein.interface.tool_context import ToolContext, admitted
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.services.chats.own_chats import OwnChats
@@ -69,6 +70,7 @@ def _shown(
     messages, audience = call.service(OwnChats).newest_messages(
         chat, limit, here=call.reading.chat, readers=call.reading.destination, before=before
     )
+    messages = admitted(call, messages)
     call.activation.add_held(audience, words_of(messages))
     names = call.names().joined([*chat.roster, *(each.sender for each in messages)])
     names = names.joined(askers(messages, names.agent, call.reading.destination))

@@ -40,8 +40,10 @@ def get_my_runs(
         status=status,
         limit=limit,
     )
+    words_in = {run.id: run.held.authors if run.held else NO_AUTHORS for run in runs}
+    runs = tuple(run for run in runs if call.reading.insiders.admit(words_in[run.id]))
     for other in runs:
-        words = other.held.authors if other.held is not None else NO_AUTHORS
+        words = words_in[other.id]
         call.activation.add_held(other.audience, words)
         for sent in other.sent:
             call.activation.add_held(sent.audience, words)

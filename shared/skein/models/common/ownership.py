@@ -8,7 +8,15 @@ from pydantic import Field
 
 from skein.models.common.audience import OPEN, Audience, may_change, may_show
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
-from skein.models.common.provenance import NO_AUTHORS, NOTHING, Authors, MadeFrom, made_keys
+from skein.models.common.provenance import (
+    NO_AUTHORS,
+    NO_INSIDERS,
+    NOTHING,
+    Authors,
+    Insiders,
+    MadeFrom,
+    made_keys,
+)
 from skein.models.common.storage import Item, Key, Missing, Put, SortKeyPrefix
 
 StoredAuthors = Annotated[Authors, Field(exclude_if=lambda people: people == NO_AUTHORS)]
@@ -76,12 +84,20 @@ class Owner(Value):
         return Reach(tenant=self.tenant, agent_id=self.agent_id, scopes=(self.scope,))
 
 
-class HasAudience(Protocol):
-    """An item with an audience."""
+class HasProvenance(Protocol):
+    """An item with an audience and authors."""
 
     @property
     def audience(self) -> Audience:
         """The people who were present for all sources of the item."""
+
+    @property
+    def authors(self) -> Authors:
+        """The people whose words the item may hold, by digest."""
+
+    @property
+    def by_operator(self) -> bool:
+        """Whether an operator made the item."""
 
 
 class Readers(Value):
@@ -91,16 +107,20 @@ class Readers(Value):
         readers: The readers to whom items are shown (`may_show`); None for operators, who see all.
         content: The audience of all content that a change is made from; None if it equals
             `readers`. Operators may change all items.
+        insiders: The insiders of a run; they decide whether items hold words that it may not.
     """
 
     readers: Audience | None = None
     content: Audience | None = None
+    insiders: Insiders = NO_INSIDERS
 
-    def shows(self, thing: HasAudience) -> bool:
-        """Tell whether `thing` may be shown to the readers."""
-        return self.readers is None or may_show(thing.audience, self.readers)
+    def shows(self, thing: HasProvenance) -> bool:
+        """Tell whether `thing` may be shown to the readers, and its words to the run."""
+        if self.readers is not None and not may_show(thing.audience, self.readers):
+            return False
+        return thing.by_operator or self.insiders.admit(thing.authors)
 
-    def changes(self, thing: HasAudience) -> bool:
+    def changes(self, thing: HasProvenance) -> bool:
         """Tell whether the caller may change or end `thing`."""
         content = self.content or self.readers
         return content is None or may_change(content, thing.audience)

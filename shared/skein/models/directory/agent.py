@@ -23,6 +23,7 @@ from skein.models.quotas.prices import ModelName
 
 ReplyMode = Literal["tools", "text"]
 HistoryFormat = Literal["timeline", "roles"]
+Outsiders = Literal["none", "quoted"]
 SystemPrompt = Annotated[str, Field(max_length=50_000)]
 
 ToolName = Literal[
@@ -110,6 +111,13 @@ class AgentFields(BaseModel):
     enabled_tools: Annotated[
         tuple[str, ...], Field(description="The tools that the agent may call.")
     ] = DEFAULT_TOOLS
+    outsiders: Annotated[
+        Outsiders,
+        Field(
+            description="Whether private prompts may quote outsiders: people of none of the chats "
+            "for which the run works. `none`: their words are left out, but not operators' items."
+        ),
+    ] = "quoted"
     summary_instruction: Annotated[
         str | None,
         Field(

@@ -7,8 +7,10 @@ its newest wait. All other people are outsiders, and so are people who have left
 from collections.abc import Iterable
 
 from skein.models.chats.chat import Chat
+from skein.models.common.audience import Audience
 from skein.models.common.provenance import Insiders, digest_of
 from skein.models.common.storage import Key
+from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run
 
 
@@ -28,6 +30,19 @@ def keys_of_insiders(run: Run, chat: Chat | None) -> list[Key]:
     """Return the keys of these chats, without the active one."""
     here = chat.id if chat is not None else None
     return [Chat.key_of(run.tenant, each) for each in chats_of_insiders(run) if each != here]
+
+
+def holds_insiders_alone(run: Run, agent: Agent, readers: Audience) -> bool:
+    """Return whether an activation may hold no words of outsiders.
+
+    That is so for the runs of plans and services, and in private if the agent says so.
+
+    Args:
+        readers: The readers of the active chat.
+    """
+    if run.trigger.type in {"plan", "service"}:
+        return True
+    return agent.outsiders == "none" and not readers.open
 
 
 def insiders_of(run: Run, chats: Iterable[Chat | None], *, alone: bool = False) -> Insiders:

@@ -15,7 +15,7 @@ from skein.errors import Conflict, NotFound
 from skein.models.common.agent_item import AgentItem, raised, revision_key, touched
 from skein.models.common.ownership import (
     MAX_KEPT,
-    HasAudience,
+    HasProvenance,
     Reach,
     Readers,
     effect_key,
@@ -35,7 +35,7 @@ NOT_FROM_HERE = (
 Kept = TypeVar("Kept", bound=AgentItem)
 
 
-def check_change(reach: Readers, thing: HasAudience) -> None:
+def check_change(reach: Readers, thing: HasProvenance) -> None:
     """Check that an item may be changed by a caller with this reach.
 
     Raises:

@@ -15,7 +15,7 @@ from skein.interface.section import Section, SectionInput
 from skein.models.common.ownership import owned_partition, scopes_at
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
-from skein.workspace.models.document import PINS, Document, DocumentReach, Folder, PinnedDocuments
+from skein.workspace.models.document import PINS, Document, Folder, PinnedDocuments
 from skein.workspace.sections.document_text import (
     DOCUMENTS_SHARE,
     ShownDocument,
@@ -49,7 +49,7 @@ class Documents(SectionItems):
             if item is None or key in twice:  # None: deleted a moment ago
                 continue
             document = Document.from_item(item)
-            if DocumentReach(folders=(folder,), readers=read.readers).shows(document):
+            if read.reach.shows(document):
                 of_chat = folder.chat_id is not None
                 shown.append(ShownDocument(document.name, document, of_chat=of_chat))
         return cls(tuple(shown))

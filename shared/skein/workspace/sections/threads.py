@@ -67,9 +67,9 @@ class Threads(SectionItems):
         threads = cls.opened(read)
         if threads.active is None:
             return threads
-        readers, active = read.readers, threads.active
+        reach, active = read.reach, threads.active
         documents = (
-            ShownDocument(name, document_in(active, name, read.found, readers))
+            ShownDocument(name, document_in(active, name, read.found, reach))
             for name in active.documents
         )
         return replace(threads, documents=tuple(documents))

@@ -53,4 +53,9 @@ def document_reach(call: ToolContext) -> DocumentReach:
         folders.insert(0, Folder(tenant=run.tenant, agent_id=run.agent_id, scope=reading.scope))
     if reading.chat is not None:
         folders.insert(0, Folder(tenant=run.tenant, chat_id=reading.chat.id))
-    return DocumentReach(folders=tuple(folders), readers=readers_of(call), content=content_of(call))
+    return DocumentReach(
+        folders=tuple(folders),
+        readers=readers_of(call),
+        content=content_of(call),
+        insiders=reading.insiders,
+    )

@@ -1,0 +1,145 @@
+"""A prompt and its tools hold words of outsiders only if the agent and the run may."""
+
+from typing import Any
+
+import pytest
+
+from skein.interface.history import History
+from skein.models.chats.summary import PinnedSummary
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Owner
+from skein.models.common.provenance import MANY, Authors
+from skein.models.runs.run import Run
+from skein.models.runs.trigger import PlanTrigger, Trigger
+from tests.support.agents import AHMAD, COACH, END, HUSAM, asked_by_service, settle, stage, the_run
+from tests.support.builders import NOON, TENANT, World
+from tests.support.fakes import calls
+from tests.support.recalling import indexed
+
+MANGO = "The deposit for the flat in Hafen is paid in mangoes"
+SAVES: list[tuple[str, dict[str, Any] | str]] = [
+    ("save_memory", {"text": "Mango one", "kind": "core"}),
+    ("save_memory", {"text": "Mango two", "kind": "journal"}),
+    ("set_goal", {"text": "Mango three"}),
+    ("set_plan", {"name": "Mango four", "instruction": "Mango", "run_after": "1 week"}),
+    ("write_document", {"name": "mango.md", "text": "Mango five", "pinned": True}),
+    ("create_thread", {"concern": "Mango six", "documents": ["mango.md"]}),
+]
+BORROW = ("borrow_context", {"chat_id": "chat_2"})
+LOOKS: list[tuple[str, dict[str, Any] | str]] = [
+    ("search_memories", {"query": "mango"}),
+    ("read_messages", {"chat_id": "chat_2"}),
+    ("recall", {"query": "mangoes"}),
+    ("list_documents", {}),
+    ("list_documents", {"query": "mango"}),
+    ("read_document", {"name": "mango.md"}),
+    ("enter_chat", {"chat_id": "chat_2"}),
+]
+QUESTION = "@Coach how high is the deposit for the flat in Hafen?"
+
+
+def story(*script: Any, outsiders: str = "quoted", visibility: str = "private") -> World:
+    """Ahmad's words are in open items and messages of the agent; Husam asks in another chat."""
+    world = stage(calls(*SAVES), END, *script, outsiders=outsiders)
+    world.chat(AHMAD, COACH, chat_id="chat_2", title="Fruit", respond="mention")
+    world.chat(HUSAM, COACH, respond="mention", visibility=visibility)
+    world.post(f"@Coach {MANGO}", AHMAD, chat_id="chat_2")
+    settle(world)
+    operator = Owner(tenant=TENANT, agent_id=COACH.id)
+    world.app.memories.add(operator, "Kiwi is allowed", "core", made_by="api")
+    indexed(world, "chat_2")
+    return world
+
+
+def shown(world: World) -> str:
+    """Return what the model was shown in its last request."""
+    messages = world.model.requests[-1].messages
+    return "\n".join(message.content or "" for message in messages if message.role != "assistant")
+
+
+@pytest.mark.parametrize("outsiders", ["quoted", "none"])
+def test_private_prompt_and_tools_hold_no_words_of_outsiders_if_the_agent_says_so(
+    outsiders: str,
+) -> None:
+    world = story(calls(*LOOKS), outsiders=outsiders)
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    text, held = shown(world), the_run(world).held
+    assert held is not None
+    assert "Kiwi is allowed" in text
+    for word in ("Mango one", "Mango two", "Mango three", "Mango four", "Mango five", "Mango six"):
+        assert (word in text) is (outsiders == "quoted"), word
+    assert ("mangoes" in text) is (outsiders == "quoted")
+    assert held.outsiders is (outsiders == "quoted")
+    assert (held.authors == Authors.in_digests([HUSAM.id])) is (outsiders == "none")
+
+
+def test_setting_applies_in_private_only() -> None:
+    world = story(outsiders="none", visibility="open")
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    assert "Mango one" in shown(world)
+
+
+def test_borrowed_words_of_outsiders_are_left_out() -> None:
+    world = story(calls(BORROW), outsiders="none")
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    [result] = [one for one in world.model.requests[-1].messages if one.role == "tool"]
+    assert "no messages that can be shown" in (result.content or "")
+
+
+def test_words_that_were_borrowed_before_the_setting_changed_are_left_out() -> None:
+    world = story(calls(BORROW))
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    world.agent(outsiders="none", reply_mode="tools")
+    world.post("@Coach and now?", HUSAM)
+    settle(world)
+    assert "mangoes" not in shown(world)
+
+
+@pytest.mark.parametrize("kind", ["plan", "service"])
+def test_runs_of_plans_and_services_never_hold_words_of_outsiders(kind: str) -> None:
+    world = story(calls(*LOOKS))
+    plan = PlanTrigger(
+        id="plan_1", name="Ask", instruction=QUESTION, scheduled_at=NOON, chat_id="chat_1"
+    )
+    trigger = Trigger(type="plan", plan=plan) if kind == "plan" else None
+    asked_by_service(world, trigger=trigger)
+    settle(world)
+    text = shown(world)
+    assert "Kiwi is allowed" in text
+    assert "Mango" not in text
+    assert "mangoes" not in text
+
+
+def test_message_and_summaries_of_people_who_left_are_left_out() -> None:
+    world = stage(outsiders="none")
+    private = Audience(open=False, people=(HUSAM.id,))
+    summary = PinnedSummary(
+        text="Mango",
+        from_seq=1,
+        seq=1,
+        audience=private,
+        authors=MANY,
+        start=2,
+    )
+    world.chat(HUSAM, AHMAD, COACH, respond="mention", visibility="private", pinned=summary)
+    world.post("Good morning", HUSAM)
+    world.post("Hello", HUSAM)
+    world.post(MANGO, AHMAD)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", AHMAD.ref, AHMAD.ref)
+    run = Run(
+        tenant=TENANT,
+        id="run_1_chat_1",
+        agent_id=COACH.id,
+        chat_id="chat_1",
+        trigger=Trigger(type="manual"),
+        audience=OPEN,
+        created_at=NOON,
+    )
+    chat, member = world.stored_chat("chat_1"), world.membership(COACH, "chat_1")
+    history = world.app.reader.read(run, chat, member).of(History)
+    assert [message.sender.id for message in history.messages] == [HUSAM.id]
+    assert history.before is None
