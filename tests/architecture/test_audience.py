@@ -5,6 +5,8 @@ what keeps it from telling the wrong people (docs/security.md, "Audience").
 """
 
 import ast
+import inspect
+import textwrap
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from skein.models.common.audience import Origin
 from skein.models.common.base import Stored, Value
-from skein.models.common.ownership import OwnedItem
+from skein.models.common.ownership import OwnedItem, Readers
 from skein.models.runs.run import Run, SentMessage
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
@@ -181,7 +183,10 @@ def test_owned_items_of_a_section_pass_may_show() -> None:
         for node in ast.walk(_modules()["interface/reading.py"])
         if isinstance(node, ast.FunctionDef) and node.name == "shown"
     ]
-    assert any(_calls(shown, "may_show"))
+    assert any(_calls(shown, "shows"))
+    shows = ast.parse(textwrap.dedent(inspect.getsource(Readers.shows)))
+    assert any(_calls(shows, "may_show"))
+    assert any(_calls(shows, "admit"))
 
 
 def test_summaries_are_shown_only_by_those_who_ask_may_show() -> None:
