@@ -1,8 +1,7 @@
 """Permissions of functions: read from the template, and enforced on this machine."""
 
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -17,13 +16,24 @@ from local.permissions import (
     permissions_of,
 )
 from local.template import Template
-from skein.correlation import InvocationContext, invocation
 from skein.models.common.storage import Delete, Key, Put, Query, Update
-from skein.models.outbox.jobs import RunJob, SummaryJob
+from skein.models.outbox.jobs import (
+    ConsolidationJob,
+    DeliveryJob,
+    ErasureJob,
+    Job,
+    LiveEvent,
+    PushJob,
+    RecallJob,
+    ReflectionJob,
+    RunJob,
+    SummaryJob,
+    UpkeepJob,
+)
 from tests.fakes.system import FixedClock, MemoryQueues
 from tests.fakes.table import MemoryTable
-from tests.support.builders import NOON, TENANT
-from tests.support.template import deployed_template
+from tests.support.builders import NOON, TENANT, World, person
+from tests.support.template import deployed_template, running, worker_of
 
 DEPLOYED = Permissions.of(deployed_template())
 KEY = Key("acme#CHAT#1", "META")
@@ -66,17 +76,6 @@ Resources:
 """
 
 
-def running(function: str) -> InvocationContext:
-    context: Any = SimpleNamespace(
-        function_name=function,
-        memory_limit_in_mb=1024,
-        invoked_function_arn="arn",
-        aws_request_id="1",
-    )
-    named: InvocationContext = context
-    return named
-
-
 @pytest.fixture
 def template(tmp_path: Path) -> Template:
     path = tmp_path / "template.yaml"
@@ -105,7 +104,7 @@ def test_permissions_that_the_template_does_not_show_are_an_error(
 
 def test_call_that_the_role_allows_is_made() -> None:
     table = PermittedTable(MemoryTable(FixedClock(NOON)), DEPLOYED)
-    with invocation(running("RunWorker")):
+    with running("RunWorker"):
         table.write(Put(KEY, {"a": 1}))
         table.transact([Update(KEY, set={"a": 2})])
         assert table.get(KEY) == {"pk": KEY.pk, "sk": KEY.sk, "a": 2}
@@ -118,7 +117,7 @@ def test_call_that_the_role_does_not_allow_is_refused_and_has_no_effect() -> Non
     memory = MemoryTable(FixedClock(NOON))
     memory.write(Put(KEY, {"a": 1}))
     table = PermittedTable(memory, DEPLOYED)
-    with invocation(running("SmsStatus")):
+    with running("SmsStatus"):
         with pytest.raises(AccessDeniedError, match="SmsStatus may not call dynamodb:DeleteItem"):
             table.transact([Update(KEY, set={"a": 2}), Delete(KEY)])
         with pytest.raises(AccessDeniedError, match="dynamodb:Query on Table/gsi1"):
@@ -128,7 +127,7 @@ def test_call_that_the_role_does_not_allow_is_refused_and_has_no_effect() -> Non
 
 def test_job_for_another_queue_than_the_role_allows_is_refused() -> None:
     queues = PermittedQueues(MemoryQueues(FixedClock(NOON)), DEPLOYED)
-    with invocation(running("ServiceWebhook")):
+    with running("ServiceWebhook"):
         queues.send([RunJob(tenant=TENANT, run_id="run_1", agent_id="agt_a")])
         with pytest.raises(AccessDeniedError, match="sqs:SendMessage on SummariesQueue"):
             queues.send([SummaryJob(tenant=TENANT, chat_id="chat_1")])
@@ -137,3 +136,35 @@ def test_job_for_another_queue_than_the_role_allows_is_refused() -> None:
 def test_calls_outside_of_an_invocation_are_allowed() -> None:
     table = PermittedTable(MemoryTable(FixedClock(NOON)), DEPLOYED)
     assert table.query(Query(KEY.pk, index="gsi2", limit=1)).items == ()
+
+
+CHAT = {"tenant": TENANT, "chat_id": "chat_1"}
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        RunJob(tenant=TENANT, run_id=f"run_{0:026}_chat_1", agent_id="agt_a"),
+        DeliveryJob(**CHAT, delivery_id="dlv_1"),
+        UpkeepJob(**CHAT),
+        SummaryJob(**CHAT),
+        ConsolidationJob(**CHAT),
+        ReflectionJob(tenant=TENANT, agent_id="agt_a"),
+        ErasureJob(tenant=TENANT, erasure_id="era_1"),
+        RecallJob(**CHAT),
+        PushJob(**CHAT, events=(LiveEvent(type="resync"),)),
+    ],
+    ids=lambda job: job.queue,
+)
+def test_job_in_a_world_is_played_with_the_role_of_its_worker(job: Job) -> None:
+    nothing = replace(DEPLOYED, allowed={})
+    table = PermittedTable(MemoryTable(FixedClock(NOON)), nothing)
+    world = World(overrides={"table": table})
+    with pytest.raises(AccessDeniedError, match=worker_of(job.queue)):
+        world.handle(job)
+
+
+def test_people_in_a_world_post_with_the_role_of_the_api() -> None:
+    table = PermittedTable(MemoryTable(FixedClock(NOON)), replace(DEPLOYED, allowed={}))
+    with pytest.raises(AccessDeniedError, match="MobileApi"):
+        World(overrides={"table": table}).post("Hello", person())

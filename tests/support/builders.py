@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, TypeVar, get_args
 
 from local.events import Event
-from local.permissions import PermittedQueues, PermittedTable
+from local.permissions import PermittedQueues, PermittedTable, PermittedVectors
 from local.template import REGISTER
 from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
@@ -57,7 +57,7 @@ from tests.fakes.table import MemoryTable
 from tests.support.fakes import ScriptedModel, in_turn
 from tests.support.feed import TableFeed
 from tests.support.services import AllServices, build_services
-from tests.support.template import permissions
+from tests.support.template import permissions, running, worker_of
 
 QUEUES: tuple[QueueName, ...] = get_args(QueueName)
 TENANT = "acme"
@@ -85,7 +85,8 @@ def embeddings() -> StaticEmbeddings:
 class World:
     """Skein on ports in memory; `drain` plays the queues.
 
-    An invoked function may do what its role in the template allows.
+    An invoked function, and the worker of a job that is played, may do what its role in the
+    template allows.
 
     Attributes:
         feed: The changes of the table since `attach_feed`, which `run_ready` hands to the function
@@ -116,7 +117,9 @@ class World:
                 "ids": self.ids,
                 "table": PermittedTable(self.table, permissions()),
                 "erasure_register": PermittedTable(self.register, permissions(), REGISTER),
-                "vectors": getattr(table, "vectors", self.table.vectors),
+                "vectors": PermittedVectors(
+                    getattr(table, "vectors", self.table.vectors), permissions()
+                ),
                 "queues": PermittedQueues(self.queues, permissions()),
                 "metrics": self.metrics,
                 "sms": self.sms,
@@ -200,79 +203,71 @@ class World:
     def post(
         self, text: str, sender: MemberRef, *, client_id: str | None = None, **fields: Any
     ) -> PostedMessage:
-        return self.app.chats.post_message(
-            NewMessage(
-                tenant=TENANT,
-                chat_id=fields.pop("chat_id", "chat_1"),
-                sender=MemberRef(kind=sender.kind, id=sender.id),
-                text=text,
-                client_id=client_id or f"client-{self.ids.ulid()}",
-                **fields,
+        with running("MobileApi"):
+            return self.app.chats.post_message(
+                NewMessage(
+                    tenant=TENANT,
+                    chat_id=fields.pop("chat_id", "chat_1"),
+                    sender=MemberRef(kind=sender.kind, id=sender.id),
+                    text=text,
+                    client_id=client_id or f"client-{self.ids.ulid()}",
+                    **fields,
+                )
             )
-        )
 
     def take(self, job: RunJob) -> None:
-        self.app.turns.take(job, deadline=self.clock.now() + INVOCATION)
+        self.handle(job)
 
     def renew(self, job: SummaryJob) -> None:
         """Play a job of the summary worker."""
-        self.work(self.app.summary_tasks.of(job), job)
+        self.handle(job)
 
     def work(self, task: Task[J, Any, Any, Any], job: J, *, seconds: float = 900) -> None:
         """Play a job of a background task."""
         deadline = self.clock.now() + timedelta(seconds=seconds)
-        self.app.background_engine.run(task, job, deadline=deadline)
+        with running(worker_of(job.queue)):
+            self.app.background_engine.run(task, job, deadline=deadline)
 
-    def _work_on(self, job: Job) -> None:
-        """Play a job of the queue `turns`."""
-        if isinstance(job, ConsentJob):
-            self.app.consents.post(job, audit=self.app.audit.add_consent)
-        else:
-            assert isinstance(job, RunJob)
-            self.take(job)
+    def handle(self, job: Job) -> None:
+        """Play a job, with the permissions of the function that handles its queue."""
+        deadline, long = (self.clock.now() + time for time in (INVOCATION, LONG_INVOCATION))
+        with running(worker_of(job.queue)):
+            match job:
+                case RunJob():
+                    self.app.turns.take(job, deadline=deadline)
+                case ConsentJob():
+                    self.app.consents.post(job, audit=self.app.audit.add_consent)
+                case DeliveryJob():
+                    self.app.deliveries.deliver(job, deadline=deadline)
+                case UpkeepJob():
+                    self.app.upkeep.keep(job)
+                case SummaryJob():
+                    self.work(self.app.summary_tasks.of(job), job)
+                case ConsolidationJob():
+                    self.work(self.app.consolidation, job)
+                case ReflectionJob():
+                    self.work(self.app.reflection, job)
+                case ErasureJob():
+                    self.app.eraser.continue_erasure(job, deadline=long)
+                case RecallJob():
+                    self.app.recall_worker.take(job, deadline=long)
+                case PushJob():
+                    self.app.pushes.push(job)
+                case _:
+                    raise AssertionError(f"no worker for {job}")
 
     def run_ready(self) -> int:
         """Play every job that is due now; returns how many there were."""
         played = self.feed.pump(self._forward) if self.feed else 0
-        for turn in self.queues.ready("turns"):
-            self._work_on(turn)
-            played += 1
-        for text in self.queues.ready("deliveries"):
-            assert isinstance(text, DeliveryJob)
-            self.app.deliveries.deliver(text, deadline=self.clock.now() + INVOCATION)
-            played += 1
-        for upkeep in self.queues.ready("upkeep"):
-            assert isinstance(upkeep, UpkeepJob)
-            self.app.upkeep.keep(upkeep)
-            played += 1
-        for summary in self.queues.ready("summaries"):
-            assert isinstance(summary, SummaryJob)
-            self.renew(summary)
-            played += 1
-        for quiet in self.queues.ready("consolidations"):
-            assert isinstance(quiet, ConsolidationJob)
-            self.work(self.app.consolidation, quiet)
-            played += 1
-        for fading in self.queues.ready("reflections"):
-            assert isinstance(fading, ReflectionJob)
-            self.work(self.app.reflection, fading)
-            played += 1
-        for erasure in self.queues.ready("erasures"):
-            assert isinstance(erasure, ErasureJob)
-            self.app.eraser.continue_erasure(erasure, deadline=self.clock.now() + LONG_INVOCATION)
-            played += 1
-        for recall in self.queues.ready("recall"):
-            assert isinstance(recall, RecallJob)
-            self.app.recall_worker.take(recall, deadline=self.clock.now() + LONG_INVOCATION)
-            played += 1
-        for push in self.queues.ready("pushes"):
-            assert isinstance(push, PushJob)
-            self.app.pushes.push(push)
-            played += 1
+        for queue in QUEUES:
+            for job in self.queues.ready(queue):
+                self.handle(job)
+                played += 1
         return played
 
     def _forward(self, event: Event) -> FailedItems:
-        return stream_events.process(event, self.app.feed.forward)
+        with running("Feed"):
+            return stream_events.process(event, self.app.feed.forward)
 
     def drain(self, *, rounds: int = 200) -> None:
         """Play jobs, turning the clock to the next one, until all queues are empty."""
@@ -286,19 +281,22 @@ class World:
         raise AssertionError("the queues never become empty")
 
     def tick(self) -> int:
-        return self.app.tick.run(self.app.firing, until=self.clock.now() + timedelta(seconds=45))
+        until = self.clock.now() + timedelta(seconds=45)
+        with running("Tick"):
+            return self.app.tick.run(self.app.firing, until=until)
 
     def find_quiet(self) -> int:
         """What the hourly finder of quiet chats does."""
-        return self._find("consolidation")
+        return self._find("consolidation", "ConsolidationFinder")
 
     def find_fading(self) -> int:
         """What the daily finder of fading journal entries does."""
-        return self._find("fading")
+        return self._find("fading", "ReflectionFinder")
 
-    def _find(self, kind: DueKind) -> int:
+    def _find(self, kind: DueKind, function: str) -> int:
         until = self.clock.now() + timedelta(seconds=45)
-        return self.app.background_scanner.run([kind], until=until)
+        with running(function):
+            return self.app.background_scanner.run([kind], until=until)
 
     def hours_pass(self, hours: int) -> None:
         """Let hours go by, with a finder in each, and all that follows from it."""

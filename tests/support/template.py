@@ -1,10 +1,14 @@
 """The deployment's templates, read once in a process: reading takes a tenth of a second."""
 
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 
 from local.permissions import Permissions
 from local.template import Template
+from skein.correlation import invocation
+from skein.models.outbox.jobs import QueueName
 from tools.deployment.families import OPS, expanded
 
 
@@ -31,6 +35,32 @@ def _names() -> dict[str, str]:
 def function_name(handlers: ModuleType) -> str:
     """Return the name of the function whose handler a module has."""
     return _names()[handlers.__name__]
+
+
+@cache
+def worker_of(queue: QueueName) -> str:
+    """Return the name of the function that handles the jobs of a queue."""
+    source = permissions().queues[queue]
+    return next(
+        function.logical_id
+        for function in deployed_template().functions
+        if source in {each.queue for each in function.queues}
+    )
+
+
+@dataclass(frozen=True)
+class _Invocation:
+    """An invocation of a function that a test plays."""
+
+    function_name: str
+    memory_limit_in_mb: int = 512
+    invoked_function_arn: str = "arn:aws:lambda:eu-central-1:123456789012:function:played"
+    aws_request_id: str = "52fdfc07-2182-154f-163f-5f0f9a621d72"
+
+
+def running(function: str) -> AbstractContextManager[None]:
+    """Run a block as a function of the template, with the permissions of its role."""
+    return invocation(_Invocation(function))
 
 
 @cache

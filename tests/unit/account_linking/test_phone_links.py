@@ -37,6 +37,7 @@ from tests.support.agents import rival, settle
 from tests.support.api_client import Client, operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, live, person
 from tests.support.fakes import NOTHING_NEW, MeanwhileTable, calls
+from tests.support.template import running
 
 ANN = person("usr_ann", "Ann")
 BEN = person("usr_ben", "Ben")
@@ -70,11 +71,13 @@ def again(
 
 
 def link(world: World, phone: str = PHONE, who: NamedMember = ANN) -> User:
-    return world.app.phone_links.link(TENANT, who.id, phone)
+    with running("AdminApi"):
+        return world.app.phone_links.link(TENANT, who.id, phone)
 
 
 def unlink(world: World, phone: str = PHONE) -> User:
-    return world.app.phone_links.unlink(TENANT, ANN.id, phone)
+    with running("AdminApi"):
+        return world.app.phone_links.unlink(TENANT, ANN.id, phone)
 
 
 def owner(world: World, phone: str = PHONE) -> str | None:

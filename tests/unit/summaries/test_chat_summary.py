@@ -14,6 +14,7 @@ from skein.models.outbox.jobs import SummaryJob
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.template import running
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
 COOLDOWN = 300
@@ -170,8 +171,9 @@ def test_messages_after_the_read_belong_to_the_next_summary(agent_id: str | None
     def meanwhile(query: Query) -> Page:
         if query.first.startswith("MSG#") and not gone:
             gone.append(AHMAD.id)
-            world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
-            world.post("Now that he is gone", HUSAM)
+            with running("MobileApi"):
+                world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
+                world.post("Now that he is gone", HUSAM)
         return ask(query)
 
     world.table.query = meanwhile  # type: ignore[method-assign]
