@@ -241,12 +241,8 @@ class World:
                     self.app.deliveries.deliver(job, deadline=deadline)
                 case UpkeepJob():
                     self.app.upkeep.keep(job)
-                case SummaryJob():
-                    self.work(self.app.summary_tasks.of(job), job)
-                case ConsolidationJob():
-                    self.work(self.app.consolidation, job)
-                case ReflectionJob():
-                    self.work(self.app.reflection, job)
+                case SummaryJob() | ConsolidationJob() | ReflectionJob():
+                    self.work(self._task_of(job), job)
                 case ErasureJob():
                     self.app.eraser.continue_erasure(job, deadline=long)
                 case RecallJob():
@@ -255,6 +251,13 @@ class World:
                     self.app.pushes.push(job)
                 case _:
                     raise AssertionError(f"no worker for {job}")
+
+    def _task_of(
+        self, job: SummaryJob | ConsolidationJob | ReflectionJob
+    ) -> Task[Any, Any, Any, Any]:
+        if isinstance(job, SummaryJob):
+            return self.app.summary_tasks.of(job)
+        return self.app.consolidation if isinstance(job, ConsolidationJob) else self.app.reflection
 
     def run_ready(self) -> int:
         """Play every job that is due now; returns how many there were."""

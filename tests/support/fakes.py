@@ -5,6 +5,7 @@ import re
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import Context
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
@@ -122,7 +123,7 @@ class ScriptedModel:
             raise AssertionError("the model was asked more often than the test scripted")
         if isinstance(said, Exception):
             raise said
-        answer = said(request) if callable(said) else said
+        answer = Context().run(said, request) if callable(said) else said  # by no function
         if isinstance(answer, str):
             answer = Calls((), answer)
         return ModelAnswer(
@@ -145,7 +146,7 @@ class ScriptedModel:
         answer = self.complete(request)
         for piece in re.finditer(r"\S+\s*", answer.text):
             heard(answer.text[: piece.end()])
-            self.between(answer.text[: piece.end()])
+            Context().run(self.between, answer.text[: piece.end()])
         return answer
 
     @property

@@ -19,7 +19,6 @@ from skein.settings import Settings
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, PHONE, TENANT, World, bot, person
 from tests.support.fakes import Killed
-from tests.support.template import running
 
 DANA, EVE, COACH = person("usr_dana", "Dana"), person("usr_eve", "Eve"), bot()
 DIRECT: dict[str, Any] = {"kind": "direct", "visibility": "private", "title": None}
@@ -361,8 +360,7 @@ def test_person_who_is_erased_during_the_model_call_gets_no_value() -> None:
     world = _world()
 
     def meanwhile(_: ModelRequest) -> str:
-        with running("AdminApi"):
-            world.app.erasures.request(TENANT, DANA.id, by="usr_op")
+        world.app.erasures.request(TENANT, DANA.id, by="usr_op")
         return _answer(_entry("goals", "grow mangos"), core=["Dana grows mangos."])
 
     world.model.memories.append(meanwhile)

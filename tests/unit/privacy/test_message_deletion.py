@@ -19,7 +19,6 @@ from tests.support.api_client import operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person
 from tests.support.erasure import BEN, MARK, ZOE, indexed, lines_of
 from tests.support.fakes import ScriptedModel, calls
-from tests.support.template import running
 
 CHAT = "chat_1"
 SAID = f"I love {MARK}"
@@ -35,8 +34,7 @@ def world_of(*script: Any, **chat: Any) -> World:
 
 
 def delete(world: World, seq: int = 1, by: Any = ZOE, chat_id: str = CHAT) -> None:
-    with running("MobileApi"):
-        world.app.message_deletion.delete(TENANT, by.ref, chat_id, seq)
+    world.app.message_deletion.delete(TENANT, by.ref, chat_id, seq)
 
 
 def finish(world: World) -> None:

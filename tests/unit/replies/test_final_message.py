@@ -14,7 +14,6 @@ from tests.support.agents import steps_of
 from tests.support.builders import TENANT, World, bot, person, statuses
 from tests.support.fakes import MeanwhileTable, Said, ScriptedModel, calls, says
 from tests.support.sms import Texting
-from tests.support.template import running
 
 HUSAM, COACH, ANALYST = person(), bot(), bot("agt_b", "Analyst")
 
@@ -61,8 +60,7 @@ def test_a_silent_answer_is_recorded_with_the_end() -> None:
 
 def test_an_answer_that_the_chat_refuses_is_on_record_all_the_same() -> None:
     def discards(_: ModelRequest) -> Said:
-        with running("MobileApi"):
-            world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
+        world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
         return "Too late"
 
     world = direct(discards)

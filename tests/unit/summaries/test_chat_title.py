@@ -11,12 +11,10 @@ from skein.models.chats.chat import Chat
 from skein.models.common.address import sms_address
 from skein.models.config.overrides import TenantOverridesChange
 from skein.models.runs.completion import ModelRequest, TokenUsage
-from skein.services.chats.administration import ChatAdministration
 from skein.settings import Settings
 from skein.summaries.model import TITLE_CHARACTERS, short_title
 from tests.support.api_client import Client
 from tests.support.builders import LINE, TENANT, World, bot, person
-from tests.support.template import running
 
 HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
 PRIVATE: dict[str, Any] = {"visibility": "private"}
@@ -166,11 +164,7 @@ def test_title_over_the_budget_of_the_day_is_made_the_next_day() -> None:
 @pytest.mark.parametrize("meanwhile", ["named", "joined", "deleted", "message"], ids=str)
 def test_change_during_the_question_decides_about_the_title(meanwhile: str) -> None:
     def title(_: ModelRequest) -> str:
-        with running("MobileApi"):
-            happen(world.app.chat_admin)
-        return json.dumps({"title": "Made"})
-
-    def happen(admin: ChatAdministration) -> None:
+        admin = world.app.chat_admin
         if meanwhile == "named":
             admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Mine"))
         elif meanwhile == "joined":
@@ -179,6 +173,7 @@ def test_change_during_the_question_decides_about_the_title(meanwhile: str) -> N
             world.app.message_deletion.delete(TENANT, HUSAM.ref, "chat_1", 1)
         else:
             world.post("One more", HUSAM)
+        return json.dumps({"title": "Made"})
 
     world = world_of(title, **PRIVATE)
     say(world, 3)
