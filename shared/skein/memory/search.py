@@ -1,10 +1,10 @@
 """Search for memories by their words and their meaning, newest first among equal ones."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from skein.memory.models.memory import Memory
-from skein.memory.shown import newest_first
+from skein.memory.shown import few_open, newest_first
 from skein.memory.store import searchable_memories
 from skein.models.common.ownership import Reach
 from skein.ports import Clock, Table
@@ -19,15 +19,25 @@ class MemorySearch:
     clock: Clock
     meanings: EmbeddingCache
 
-    def search(self, reach: Reach, query: str, *, limit: int) -> list[Memory]:
+    def search(
+        self,
+        reach: Reach,
+        query: str,
+        *,
+        limit: int,
+        members: Collection[str] | None = None,
+    ) -> list[Memory]:
         """Find the memories within reach that best match a query, best first.
 
         Args:
             reach: The agent, the scopes and the readers; faded journal entries are left out.
             query: What to search for; see `best_texts`.
+            members: The people of a private chat; see `few_open`.
         """
         memories = searchable_memories(self.table, reach, now=self.clock.now())
-        return best_of(memories, query, limit, self.meanings)
+        wanted = limit if members is None else len(memories)
+        found = best_of(memories, query, wanted, self.meanings)
+        return few_open(found, members)[:limit]
 
 
 def best_of(

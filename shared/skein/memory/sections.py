@@ -1,7 +1,8 @@
 """CORE MEMORIES and JOURNAL: the memories of an agent that a prompt shows.
 
 - Read: the live memories of the agent in the scopes of the chat.
-- Kept: those that may be shown and have not faded.
+- Kept: those that may be shown and have not faded; in private at most three open ones of each
+  person who is no member of the chat.
 - Order: the newest first, so that of two that contradict each other, the newer one comes first.
 - Over the budget: the constitutional and the newest ones stay (`memory/shown.py`).
 """
@@ -15,6 +16,7 @@ from skein.memory.models.memory import Memory
 from skein.memory.shown import (
     CORE_MEMORY_TOKENS,
     JOURNAL_TOKENS,
+    few_open,
     line_of,
     newest_first,
     within_budget,
@@ -23,6 +25,7 @@ from skein.models.common.provenance import Authors
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import PromptMark
 from skein.ports import TokenCounter
+from skein.services.chat_state.insiders import members_of
 
 CORE_SHARE = 3  # core memories take at most a third of the prompt
 
@@ -36,9 +39,10 @@ class Memories(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "Memories":
-        """Keep the memories that may be shown and have not faded."""
-        live = read.shown(Memory)
-        return cls(tuple(memory for memory in live if not memory.faded(read.now)))
+        """Keep the memories that may be shown and have not faded, and few of each stranger."""
+        live = [memory for memory in read.shown(Memory) if not memory.faded(read.now)]
+        core_first = sorted(newest_first(live), key=lambda memory: memory.kind)
+        return cls(tuple(few_open(core_first, members_of(read.chat))))
 
     def authors(self) -> Iterable[Authors]:
         """Return the people whose words the memories hold."""

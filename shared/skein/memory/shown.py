@@ -4,9 +4,10 @@ Prompts, consolidation and reflection make this choice. A prompt shows core memo
 entries. The questions of consolidation and reflection show core memories alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from skein.memory.models.memory import Memory
+from skein.models.common.provenance import NO_AUTHORS, Authors, few_of_strangers
 from skein.ports import TokenCounter
 from skein.services.common.quoting import on_one_line
 
@@ -23,6 +24,23 @@ def line_of(memory: Memory, *, dated: bool = True) -> str:
     """Format a memory as one line of a prompt, without the text's line breaks."""
     day = f"[{memory.created_at:%Y-%m-%d}] " if dated else ""
     return f"  - {day}{on_one_line(memory.text)}"
+
+
+def few_open(memories: Sequence[Memory], members: Collection[str] | None) -> list[Memory]:
+    """Leave out open memories beyond three of each person who is no member of a private chat.
+
+    Operators' memories always stay.
+
+    Args:
+        memories: The memories, most important first.
+        members: The ids of the chat's people; None for a prompt that is not private.
+    """
+
+    def writers_of(memory: Memory) -> Authors:
+        counted = memory.audience.open and not memory.by_operator
+        return memory.made_from.writers if counted else NO_AUTHORS
+
+    return few_of_strangers(memories, writers_of, members)
 
 
 def within_budget(memories: Sequence[Memory], counter: TokenCounter, tokens: int) -> list[Memory]:

@@ -10,6 +10,7 @@ from skein.interface.tool_context import ToolContext, owner_at, reach_at
 from skein.memory.memories import Memories, memory_id_of
 from skein.memory.models.memory import Memory, MemoryKind
 from skein.memory.search import MemorySearch
+from skein.services.chat_state.insiders import members_of
 from skein.services.common.quoting import quoted, quoted_id
 
 MemoryText = Annotated[str, Field(min_length=1, max_length=10_000), TEXT]
@@ -56,7 +57,8 @@ def search_memories(
     limit: Count = 10,
 ) -> str:
     """Search all your memories, beyond those shown."""
-    found = call.service(MemorySearch).search(reach_at(call), query, limit=limit)
+    members = members_of(call.reading.chat)
+    found = call.service(MemorySearch).search(reach_at(call), query, limit=limit, members=members)
     call.activation.add_items(found)
     return "\n".join(map(_row, found)) or "no memories found"
 

@@ -21,12 +21,14 @@ from skein.recall.query import people_named
 from skein.recall.ranking import Hit
 from skein.services.chat_state.audience import audience_of, everybody_since, scope_of
 from skein.services.chat_state.closed_memberships import membership_keys
+from skein.services.chat_state.insiders import members_of
 from skein.services.chat_state.sessions import reset_in
 
 MAX_POSTED = 30  # messages that are read because of a rare word alone
 READ_AHEAD = 1.4  # tokens read per token of the budget, since some messages may not be shown
 CHARACTERS_PER_TOKEN = 4.0
 LINE_TOKENS = 11  # of a line without its text
+AGENT = "agt_"  # how the ids of agents begin
 ONE_BATCH_TOKENS = 2_500  # a larger budget takes a second batch of messages
 
 MessageRef = tuple[str, int]
@@ -116,9 +118,14 @@ class RecallRequest:
             return True
         return seq >= self.earliest and seq not in self.shown
 
+    @property
+    def members(self) -> frozenset[str] | None:
+        """The people of a private chat, whose messages have no limit; see `few_of_strangers`."""
+        return members_of(self.chat)
+
     def may_hold(self, sender_id: str) -> bool:
         """Tell whether the words of a sender may be held, as far as that is known from the id."""
-        by_agent = sender_id.startswith("agt_")
+        by_agent = sender_id.startswith(AGENT)
         return by_agent or self.insiders.admit(Authors.in_digests([sender_id]))
 
     def in_time(self, at: float) -> bool:

@@ -15,7 +15,7 @@ from skein.models.chats.chat import Chat, Message, chat_partition
 from skein.models.common.audience import may_show
 from skein.models.common.embedding import Embedding
 from skein.models.common.ownership import owned_partition
-from skein.models.common.provenance import Authors
+from skein.models.common.provenance import MAX_OF_STRANGER, Authors, few_of_strangers
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key, Query
 from skein.models.common.vector_search import MAX_NEAREST, VectorSearch
 from skein.ports import (
@@ -27,6 +27,7 @@ from skein.ports import (
     Vocabulary,
 )
 from skein.recall.candidates import (
+    AGENT,
     CandidateKeys,
     MessageRef,
     OwnRequest,
@@ -227,7 +228,8 @@ class Recall:
         ]
         least = -1.0 if prepared.only_during else LEAST
         ordered = [(hit, lines[hit.chat_id, hit.seq]) for hit in hits if hit.strength >= least]
-        choice = chosen(request, ordered, refs, known)
+        few = few_of_strangers(ordered, _sender_of_line, request.members, most=2 * MAX_OF_STRANGER)
+        choice = chosen(request, few, refs, known)
         return RankedHits(prepared, tuple(blocks), tuple(hits), choice, measures)
 
     def read(self, choice: CandidateKeys) -> dict[Key, Item]:
@@ -266,8 +268,13 @@ class Recall:
             replace(entries[hit.chat_id, hit.seq], score=score)
             for hit, score in _scored(hits, entries, candidates.prepared)
         ]
-        kept, tokens = fitting(
+        few = few_of_strangers(
             _without_repeats(scored),
+            lambda entry: Authors.of([entry.message.sender.person_id]),
+            request.members,
+        )
+        kept, tokens = fitting(
+            few,
             request.tokens,
             self._tokens,
             here=request.chat.id if request.chat is not None else None,
@@ -368,6 +375,12 @@ def late_joining(chat: Chat | None) -> Query | None:
         for seq in (everybody_since(chat), max(chat.last_seq, everybody_since(chat)))
     )
     return Query(chat_partition(chat.tenant, chat.id), first=first, last=last, limit=1)
+
+
+def _sender_of_line(candidate: tuple[Hit, BlockLine]) -> Authors:
+    """Return the person who wrote a line, by id; nobody for an agent."""
+    sender_id = candidate[1].sender_id
+    return Authors.of([None if sender_id.startswith(AGENT) else sender_id])
 
 
 def _later(one: int | None, other: int | None) -> int | None:

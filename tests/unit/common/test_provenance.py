@@ -11,6 +11,7 @@ from skein.models.common.provenance import (
     NOTHING,
     Authors,
     MadeFrom,
+    few_of_strangers,
     made_keys,
 )
 
@@ -105,3 +106,14 @@ def test_item_of_one_chat_is_indexed_by_chat_and_of_several_by_agent() -> None:
         {"gsi1pk": "t#MIXED#agt_1", "gsi1sk": "2026"},
         {},
     ]
+
+
+def test_few_of_strangers_leaves_out_what_one_person_has_too_many_of() -> None:
+    def few(*writers: Authors, members: set[str] | None) -> list[int]:
+        return few_of_strangers(range(len(writers)), lambda n: writers[n], members, most=1)
+
+    ann, ben, both = Authors.of(["ann"]), Authors.of(["ben"]), Authors.of(["ann", "ben"])
+    assert few(ann, ann, ben, both, members=None) == [0, 1, 2, 3]
+    assert few(ann, ann, ben, both, members={"ann"}) == [0, 1, 2]
+    assert few(both, ben, ann, NO_AUTHORS, members=set()) == [0, 3]
+    assert few(MANY, ann, MANY, NO_AUTHORS, members={"ann"}) == [0, 1, 3]

@@ -8,7 +8,7 @@ from skein.interface.history import History
 from skein.models.chats.summary import PinnedSummary
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner
-from skein.models.common.provenance import MANY, Authors
+from skein.models.common.provenance import MANY, Authors, MadeFrom
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from tests.support.agents import AHMAD, COACH, END, HUSAM, asked_by_service, settle, stage, the_run
@@ -143,3 +143,89 @@ def test_message_and_summaries_of_people_who_left_are_left_out() -> None:
     history = world.app.reader.read(run, chat, member).of(History)
     assert [message.sender.id for message in history.messages] == [HUSAM.id]
     assert history.before is None
+
+
+# ---------------------------------------------------------------------- few of each stranger
+
+
+def crowd(visibility: str = "private", **agent: Any) -> World:
+    """Ahmad has written five memories and five messages about mangoes; Husam has written one."""
+    world = stage(**agent)
+    world.chat(AHMAD, COACH, chat_id="chat_2", title="Fruit", respond="manual")
+    world.chat(HUSAM, COACH, chat_id="chat_3", title="Flat", respond="manual")
+    world.chat(HUSAM, COACH, respond="mention", visibility=visibility)
+    owner = Owner(tenant=TENANT, agent_id=COACH.id)
+    world.app.memories.add(owner, "Mango law", "core", made_by="api")
+    made = MadeFrom.messages("chat_3", 1, 1, [HUSAM.id])
+    theirs = owner.model_copy(update={"made_from": made})
+    world.app.memories.add(theirs, "Mango of Husam", "core", made_by="tool")
+    world.post("The deposit for the flat in Hafen was late, says Husam", HUSAM, chat_id="chat_3")
+    for n in range(5):
+        world.clock.advance(60)
+        made = MadeFrom.messages("chat_2", n + 1, n + 1, [AHMAD.id])
+        theirs = owner.model_copy(update={"made_from": made})
+        kind = "journal" if n == 4 else "core"
+        world.app.memories.add(theirs, f"Mango {n}", kind, made_by="tool")
+        world.post(f"{MANGO}: {n} of them", AHMAD, chat_id="chat_2")
+    indexed(world, "chat_2", "chat_3")
+    return world
+
+
+def in_section(text: str, name: str) -> str:
+    [section] = [each for each in text.split("\n\n") if each.startswith(name)]
+    return section
+
+
+def test_private_prompt_shows_three_open_memories_of_a_person_who_is_no_member() -> None:
+    world = crowd()
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    text = shown(world)
+    core = in_section(text, "CORE MEMORIES")
+    assert [f"Mango {n}" in core for n in range(4)] == [False, True, True, True]
+    assert "Mango law" in core
+    assert "Mango of Husam" in core
+    assert "JOURNAL" not in text
+
+
+def test_private_prompt_recalls_three_messages_of_a_person_who_is_no_member() -> None:
+    world = crowd()
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    text = in_section(shown(world), "RECALLED")
+    assert text.count("mangoes") == 3
+    assert "says Husam" in text
+
+
+def test_open_prompt_has_no_limit_of_a_person() -> None:
+    world = crowd(visibility="open")
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    text = shown(world)
+    assert text.count("mangoes") == 5
+    assert all(f"Mango {n}" in text for n in range(5))
+
+
+@pytest.mark.parametrize(("visibility", "most"), [("private", 3), ("open", 5)])
+def test_search_shows_as_few_of_a_stranger_as_the_prompt(visibility: str, most: int) -> None:
+    searches = calls(("search_memories", {"query": "mango"}), ("recall", {"query": "mangoes"}))
+    world = crowd(visibility)
+    world.model.script.append(searches)
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    found = [one.content or "" for one in world.model.requests[-1].messages if one.role == "tool"]
+    assert sum(f"Mango {n}" in found[0] for n in range(5)) == most
+    assert "Mango law" in found[0]
+    assert found[1].count("mangoes") == most
+
+
+def test_stranger_does_not_crowd_out_what_the_people_of_a_chat_said() -> None:
+    world = crowd()
+    for n in range(80):
+        world.post(f"{QUESTION} {MANGO} {n}", AHMAD, chat_id="chat_2")
+    indexed(world, "chat_2")
+    world.post(QUESTION, HUSAM)
+    settle(world)
+    text = in_section(shown(world), "RECALLED")
+    assert text.count("mangoes") == 3
+    assert "says Husam" in text

@@ -6,9 +6,10 @@ so that erasure and rewinds can follow it. What a model says about its sources i
 """
 
 import hashlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from itertools import groupby
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
@@ -17,6 +18,9 @@ from skein.models.common.base import Identifier, Value, key_part
 MAX_AUTHORS = 20  # of one item or call; more are "many"
 MAX_SPANS = 20  # of one item; more widen to one span for each chat
 DIGEST_CHARACTERS = 16  # of a digest, 64 bits
+MAX_OF_STRANGER = 3  # things of one person in a private prompt of a chat without that person
+
+Thing = TypeVar("Thing")
 
 
 class Authors(Value):
@@ -173,6 +177,36 @@ class MadeFrom(Value):
 
 
 NOTHING = MadeFrom()
+
+
+def few_of_strangers(
+    things: Iterable[Thing],
+    writers_of: Callable[[Thing], Authors],
+    members: Collection[str] | None,
+    *,
+    most: int = MAX_OF_STRANGER,
+) -> list[Thing]:
+    """Return the things in their order, without those of which one person would have too many.
+
+    So nobody crowds out what the people of a private chat have said. Things of many people count as
+    those of one more person.
+
+    Args:
+        things: The things, most important first.
+        writers_of: Returns the people whose words a thing was made from, by id.
+        members: The ids of the people for whom there is no limit; None for nobody.
+        most: The number of things of each other person.
+    """
+    if members is None:
+        return list(things)
+    kept, counts = list[Thing](), Counter[str]()
+    for thing in things:
+        writers = writers_of(thing)
+        strangers = [""] if writers.many else [each for each in writers.ids if each not in members]
+        if all(counts[each] < most for each in strangers):
+            counts.update(strangers)
+            kept.append(thing)
+    return kept
 
 
 def digest_of(user_id: str) -> str:

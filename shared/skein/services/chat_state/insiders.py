@@ -45,6 +45,17 @@ def holds_insiders_alone(run: Run, agent: Agent, readers: Audience) -> bool:
     return agent.outsiders == "none" and not readers.open
 
 
+def members_of(chat: Chat | None) -> frozenset[str] | None:
+    """Return the ids of a private chat's people, former ids too; None for any other prompt.
+
+    Their words are shown without a limit; see `few_of_strangers`.
+    """
+    if chat is None or chat.readers.open:
+        return None
+    people = chat.person_ids
+    return frozenset((*people, *(old for old, now in chat.formerly.items() if now in people)))
+
+
 def insiders_of(run: Run, chats: Iterable[Chat | None], *, alone: bool = False) -> Insiders:
     """Return the insiders of a run, also by their former ids.
 
