@@ -50,9 +50,10 @@ BACKROOM = Room("chat_backroom", "Backroom", (COACH, HELPER), "private")
 ROOMS = {
     room.id: room for room in (ALICES, BOBS, BOBS_PHONE, CAROLS, DEN, PAIR, TEAM, HALL, BACKROOM)
 }
+OPENED = "chat_opened"  # stands for the newest group that a person opened
 NAMES = {member.id: member.name for member in (*PEOPLE, *AGENTS)}
 
-Word = Literal["secret", "guess"]
+Word = Literal["secret", "guess", "order"]
 
 FORM = "code-[a-z]{5}"
 SECRET_WORD = re.compile(rf"\b{FORM}\b")
@@ -65,6 +66,14 @@ GUESS = "code-river"
 SECRETS = (GUESS, "code-stone")
 """The secrets of the two runs of a story: of one length and one token count."""
 
+ORDERS = ("code-coral", "code-maple")
+"""What an outsider writes in the two runs of a story: like `SECRETS`."""
+
+
+def words(secret: str = SECRETS[1], order: str = ORDERS[0]) -> dict[Word, str]:
+    """The words of one run of a story."""
+    return {"secret": secret, "guess": GUESS, "order": order}
+
 
 def named(member_id: str) -> str:
     """The name of a person or an agent, for the sentences of a story."""
@@ -73,5 +82,7 @@ def named(member_id: str) -> str:
 
 def titled(chat_id: str) -> str:
     """The title and visibility of a chat, for the sentences of a story."""
+    if chat_id == OPENED:
+        return "the newest group"
     room = ROOMS.get(chat_id)
     return f'"{room.title}" ({room.visibility})' if room else chat_id

@@ -10,17 +10,20 @@ from tests.attacks.cast import (
     COACH,
     DEN,
     HALL,
+    OPENED,
     PAIR,
     PHONES,
     STRANGERS_PHONE,
     TEAM,
 )
 from tests.attacks.steps import (
+    Discard,
     Join,
     Leave,
     ManualTrigger,
     Move,
     MoveKind,
+    Open,
     OperatorPlan,
     Outage,
     Pass,
@@ -31,6 +34,7 @@ from tests.attacks.steps import (
     Story,
     Tactic,
     Text,
+    says_secret,
 )
 
 
@@ -256,6 +260,61 @@ RENAMES_THE_CHAT_WHILE_THE_MODEL_THINKS: Story = (
     ),
 )
 
+
+# ---------------------------------------------------------------------- orders of outsiders
+
+RECALLED_FROM_A_STRANGERS_GROUP: Story = (
+    Open(who=BOB.id, whom=ALICE.id),
+    Say(who=BOB.id, chat=OPENED, to=COACH.id, word="order"),
+    Say(who=ALICE.id, chat=ALICES.id, tactic=does("recall", "send")),
+)
+TITLE_OF_A_STRANGERS_GROUP: Story = (
+    Open(who=BOB.id, whom=ALICE.id, word="order"),
+    Say(who=ALICE.id, chat=ALICES.id, tactic=does("send")),
+)
+ORDER_SAVED_IN_PRIVATE: Story = (
+    Say(who=BOB.id, chat=HALL.id, to=COACH.id, word="order"),
+    Say(who=ALICE.id, chat=ALICES.id, tactic=does(("read", HALL.id), "core")),
+    Discard(who=BOB.id, chat=HALL.id),
+    Say(who=ALICE.id, chat=ALICES.id, tactic=does(("send", TEAM.id))),
+)
+ORDER_PLANNED_IN_PRIVATE: Story = (
+    Say(who=BOB.id, chat=HALL.id, to=COACH.id, word="order"),
+    Say(who=ALICE.id, chat=ALICES.id, tactic=does(("read", HALL.id), "plan")),
+    Pass(minutes=12, tactic=does(("send", TEAM.id))),
+)
+ORDER_PASSED_ON_BY_AN_AGENT: Story = (
+    Open(who=CAROL.id, whom=CAROL.id),
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, word="order", tactic=does("send")),
+    Say(who=CAROL.id, chat=OPENED, to=COACH.id, tactic=does(("send", HALL.id))),
+)
+CONSOLIDATION_SUPERSEDES_AN_OPERATOR: Story = (
+    Say(who=BOB.id, chat=HALL.id, to=COACH.id, word="order"),
+    Pass(minutes=120),
+)
+AGENT_FORGETS_WHAT_AN_OPERATOR_WROTE: Story = (
+    Say(who=BOB.id, chat=HALL.id, to=COACH.id, word="order", tactic=does("look", "forget")),
+)
+AGENT_ENDS_AN_OPERATORS_GOAL: Story = (
+    Say(who=BOB.id, chat=HALL.id, to=COACH.id, word="order", tactic=does("end_goals")),
+)
+AGENT_FORGETS_WHAT_OTHERS_SAID: Story = (
+    Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does("core")),
+    Say(who=BOB.id, chat=HALL.id, to=COACH.id, word="order", tactic=does("look", "forget")),
+)
+TITLE_MAKES_AN_AGENT_STOP_RUNS: Story = (
+    Rename(who=CAROL.id, chat=HALL.id, word="order"),
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does(("ask", TEAM.id))),
+    Say(who=ALICE.id, chat=PAIR.id, to=COACH.id, tactic=does("look", "stop")),
+)
+
 KNOWN: dict[str, Story] = {
-    name.lower(): story for name, story in list(globals().items()) if isinstance(story, tuple)
+    name.lower(): story
+    for name, story in list(globals().items())
+    if isinstance(story, tuple) and says_secret(story)
+}
+ORDERED: dict[str, Story] = {
+    name.lower(): story
+    for name, story in list(globals().items())
+    if isinstance(story, tuple) and not says_secret(story)
 }

@@ -1,12 +1,12 @@
 """Runs a story with two secrets and compares everything that outsiders observe."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from itertools import islice, zip_longest
 from typing import TypeVar
 
-from tests.attacks.cast import GUESS, SECRETS, named
+from tests.attacks.cast import SECRETS, named, words
 from tests.attacks.knowledge import EVERYBODY, Leak
 from tests.attacks.outsiders import (
     View,
@@ -49,17 +49,21 @@ class Recital:
 
 
 def search(story: Story) -> None:
-    """Look for a leak in a story.
+    """Look for a leak in a story; see `tell_shortest`."""
+    tell_shortest("leak", story, leak_in)
+
+
+def tell_shortest(what: str, story: Story, found_in: Callable[[Story], Leak | None]) -> None:
+    """Look for something in a story.
 
     Raises:
-        Leak: There is one; the message tells the story, made as short as possible, and the first
-            difference.
+        Leak: It was found; the message tells the story, made as short as possible, and where.
     """
-    leak = leak_in(story)
-    if leak is None:
+    found = found_in(story)
+    if found is None:
         return
-    shortest = shortened(story)
-    raise Leak(f"a leak in this story:\n{told(shortest)}\n\n{leak_in(shortest) or leak}")
+    shortest = shortened(story, found_in)
+    raise Leak(f"a {what} in this story:\n{told(shortest)}\n\n{found_in(shortest) or found}")
 
 
 def leak_in(story: Story) -> Leak | None:
@@ -75,11 +79,11 @@ def leak_in(story: Story) -> Leak | None:
     return None
 
 
-def shortened(story: Story) -> Story:
+def shortened(story: Story, found_in: Callable[[Story], Leak | None] = leak_in) -> Story:
     """The story without everything that its leak does not need."""
     for shorter in islice(_shorter(story), MAX_TRIES):
-        if leak_in(shorter) is not None:
-            return shortened(shorter)
+        if found_in(shorter) is not None:
+            return shortened(shorter, found_in)
     return story
 
 
@@ -125,7 +129,7 @@ def _recite(story: Story, secret: str, like: Recital | None) -> Recital:
     Raises:
         Leak: An outsider sees the secret, or the id of a private chat.
     """
-    stage = Stage(words={"secret": secret, "guess": GUESS})
+    stage = Stage(words=words(secret))
     looks: list[Look] = []
 
     def look() -> None:

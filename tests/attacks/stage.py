@@ -1,28 +1,34 @@
 """Plays a story in a fresh world, and keeps track of who may know the secret."""
 
 import json
+import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from contextvars import Context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
 from skein.errors import Rejected, Unavailable
-from skein.models.api.chats import ChatChange
+from skein.models.api.chats import ChatChange, MemberRequest, NewChat
 from skein.models.api.directory import AgentChange, UserChange
+from skein.models.chats.chat import Message
 from skein.models.common.address import sms_address, sms_route
 from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat
-from skein.models.outbox.jobs import Job, RunJob
+from skein.models.outbox.jobs import ConsentJob, Job, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import ServiceTrigger, Trigger
 from skein.planning.plan_chats import PlanChats
+from skein.services.background.engine import J, Task
+from skein.services.chat_state.person_choices import read_choices
 from skein.services.chats.post_message import NewMessage
+from skein.services.choices.answering import Answering, GivenAnswer
 from skein.settings import Settings
 from tests.attacks import thief
 from tests.attacks.cast import (
@@ -31,6 +37,7 @@ from tests.attacks.cast import (
     CONFIDED,
     LINE,
     NAMES,
+    OPENED,
     PEOPLE,
     PHONES,
     ROOMS,
@@ -39,9 +46,11 @@ from tests.attacks.cast import (
     named,
     titled,
 )
-from tests.attacks.knowledge import EVERYBODY, Knowledge, Leak, Readers
+from tests.attacks.effects import OTHERS, Actor, Ledger, WatchedTable
+from tests.attacks.knowledge import EVERYBODY, Knowledge, Leak, Readers, people_of
 from tests.attacks.steps import (
     QUIET,
+    Answer,
     Consolidate,
     Discard,
     Erase,
@@ -50,6 +59,7 @@ from tests.attacks.steps import (
     ManualTrigger,
     Merge,
     NewName,
+    Open,
     OperatorPlan,
     Outage,
     Pass,
@@ -76,6 +86,8 @@ SETTINGS = Settings(
     user_messages_per_minute=0,
     user_tokens_per_day=0,
 )
+
+CODE = re.compile(r"\b\d{6}\b")
 
 IDS_PER_STEP = 1_000_000
 """Room for the ids of one step. Ids of a later step do not tell how many were made before."""
@@ -120,7 +132,9 @@ class Stage(World):
     """A world in which a story is played.
 
     Attributes:
-        words: The secret and the guess of this run of the story.
+        words: The secret, the guess and the order of this run of the story.
+        ledger: All changes so far, each with the run or the task that made it.
+        givers: The people who have given the order so far.
         step: The number of the step that is being played, from 1.
         knowledge: Who may know the secret.
         prompts: All prompts of turns, and what the model was shown after them, by their places.
@@ -135,6 +149,11 @@ class Stage(World):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        assert isinstance(self.table, WatchedTable)
+        self.ledger = Ledger(self.table)
+        self.givers: set[str] = set()
+        self._insiders: dict[tuple[str, int], frozenset[str]] = {}
+        self._ordered = False
         assert isinstance(self.model, Thief)
         self.model.stage = self
         self.background.hurries = True  # so that each word is sent
@@ -150,15 +169,22 @@ class Stage(World):
         self._places: dict[tuple[str, int], Prompt] = {}
         self.for_outsiders: Counter[Prompt] = Counter()
         self._posts = count(1)
+        self._opened: str | None = None  # the newest group that a person opened
         self._furnish()
         self._connections: defaultdict[str, list[str]] = defaultdict(list)
         self._changes = TableFeed(self.table, self.clock)
+
+    def empty_table(self) -> WatchedTable:
+        return WatchedTable(self.clock)
 
     def _furnish(self) -> None:
         self.known(*PEOPLE)
         for agent in AGENTS:
             actor(self, agent, reply_mode=None, history_format=None)
         self.line(COACH.id)
+        rules = Owner(tenant=TENANT, agent_id=COACH.id)
+        self.app.memories.add(rules, "Refunds need a yes of Alice.", "core", made_by="api")
+        self.app.goals.set(rules, text="Answer within a day.")
         for room in ROOMS.values():
             sms = sms_route(line=LINE, phone=PHONES[room.members[0].id]) if room.sms else None
             self.chat(
@@ -234,13 +260,55 @@ class Stage(World):
             if self._leak is not None:
                 raise self._leak
             self.knowledge.scan()
+            self.ledger.note(self.step, OTHERS)
         self.step += 1
         before()
 
     def handle(self, job: Job) -> None:
-        if isinstance(job, RunJob):
-            self._job = job
+        if not isinstance(job, RunJob):
+            super().handle(job)
+            if isinstance(job, ConsentJob):
+                self.knowledge.scan()  # a run for those who read the words now may know them
+            return
+        self._job, self._ordered = job, False
+        self.ledger.note(self.step, OTHERS)
         super().handle(job)
+        self._note_run()
+
+    def work(self, task: Task[J, Any, Any, Any], job: J, *, seconds: float = 900) -> None:
+        """Play a job of a background task; see `World`."""
+        self._ordered = False
+        self.ledger.note(self.step, OTHERS)
+        super().work(task, job, seconds=seconds)
+        chats = _known(getattr(job, "chat_id", None))
+        actor = Actor("task", None, chats, self._people_in(chats), self._ordered)
+        self.ledger.note(self.step, actor)
+
+    def _note_run(self) -> None:
+        """Ascribe what was written to the run that works."""
+        run = self._run()
+        chats = _known(run.own_chat_id, run.held.chat_id if run.held is not None else None)
+        before = self._insiders.get((run.id, run.activation), frozenset())
+        actor = Actor("run", run, chats, before | self._insiders_of(run), self._ordered)
+        self.ledger.note(self.step, actor)
+
+    def _insiders_of(self, run: Run) -> frozenset[str]:
+        """The people of the chats for which a run works, also by their former ids."""
+        plan, service = run.trigger.plan, run.trigger.service
+        chats = _known(
+            run.own_chat_id,
+            plan.chat_id if plan is not None else None,
+            service.chat_id if service is not None else None,
+            run.resumed.chat_id if run.resumed is not None else None,
+        )
+        return self._people_in(chats)
+
+    def _people_in(self, chat_ids: Iterable[str]) -> frozenset[str]:
+        """The people who are in some chats now, also by their former ids."""
+        chats = [self.stored_chat(chat_id) for chat_id in chat_ids]
+        people = {person for chat in chats for person in people_of(chat)}
+        former = {old for chat in chats for old, now in chat.formerly.items() if now in people}
+        return frozenset(people | former)
 
     def rest(self) -> None:
         """Play what is due within seconds."""
@@ -252,14 +320,22 @@ class Stage(World):
 
     def apply(self, step: Step) -> None:
         """Do what a step says; one that is impossible now changes nothing."""
+        if getattr(step, "chat", None) == OPENED:
+            if self._opened is None:
+                return
+            step = replace(step, chat=self._opened)  # type: ignore[call-arg]
         with suppress(Rejected):
             self._apply(step)
+            if getattr(step, "word", None) == "order" and hasattr(step, "who"):
+                self.givers.add(step.who)
 
     def _apply(self, step: Step) -> None:
         doings: dict[type[Step], Callable[[Any], object]] = {
             Say: self._say,
             Text: self._text,
             Rename: self._rename,
+            Open: self._open,
+            Answer: self._answer,
             Join: self._join,
             Leave: self._leave,
             NewName: self._rename_member,
@@ -281,6 +357,52 @@ class Stage(World):
         title = self._phrase(step.word) or f"Talk {self.step}"
         self.app.chat_admin.change(TENANT, step.chat, _ref(step.who), ChatChange(title=title))
         self.knowledge.confided(step.chat, step.word)
+
+    def _open(self, step: Open) -> None:
+        members = tuple(
+            MemberRequest(kind=_ref(member).kind, id=member) for member in (step.whom, COACH.id)
+        )
+        new = NewChat(
+            client_id=f"client {self.step}",
+            kind="group",
+            visibility=step.visibility,
+            title=self._phrase(step.word) or f"Talk {self.step}",
+            members=members,
+        )
+        self._opened = self.app.chat_admin.create(TENANT, _member(step.who), new).chat.id
+
+    def _answer(self, step: Answer) -> None:
+        if step.sms:
+            self._answer_by_sms(step)
+            return
+        choices = read_choices(self.table, TENANT, step.who, self.clock.now())
+        asked = next((each for each in reversed(choices.open) if each.seq is not None), None)
+        if asked is None or asked.seq is None:
+            return
+        item = self.table.get(Message.key_of(TENANT, asked.chat_id, asked.seq))
+        question = Message.from_item(item).choice if item is not None else None
+        assert question is not None
+        options = [each.id for each in question.options]
+        answering = self.app.get(Answering)
+        answering.answer_in_app(
+            GivenAnswer(
+                tenant=TENANT,
+                chat_id=asked.chat_id,
+                person_id=step.who,
+                seq=asked.seq,
+                option=options[0 if step.yes else -1] if options else None,
+                text=None if options else "Please go on.",
+                client_id=f"client {self.step}.{next(self._posts)}",
+            )
+        )
+
+    def _answer_by_sms(self, step: Answer) -> None:
+        phone = PHONES.get(step.who)
+        texts = [sms.body for sms, _ in self.sms.taken if sms.phone == phone]
+        asked = next((text for text in reversed(texts) if CODE.search(text)), None)
+        if phone is not None:
+            codes = CODE.findall(asked) if asked is not None else ["000000"]
+            self._receive(phone, codes[0 if step.yes else -1])
 
     def _join(self, step: Join) -> None:
         self.app.chat_admin.add_member(TENANT, step.chat, _member(step.by), _ref(step.who))
@@ -348,16 +470,22 @@ class Stage(World):
 
     def _text(self, step: Text) -> None:
         said = self._phrase(step.word) or "Please go on."
-        sid = f"SM{self.step}.{next(self._posts)}"
-        sms = InboundSms(
-            account_sid="AC1", message_sid=sid, sender=step.phone, recipient=LINE, body=said
-        )
-        self.app.sms_receiver.receive(sms)
+        self._receive(step.phone, said)
         item = self.table.get(
             AddressChat.key_of(TENANT, sms_address(step.phone), sms_address(LINE))
         )
         if item is not None:
-            self.knowledge.confided(AddressChat.from_item(item).chat_id, step.word)
+            chat_id = AddressChat.from_item(item).chat_id
+            self.knowledge.confided(chat_id, step.word)
+            if step.word == "order":
+                self.givers.update(people_of(self.stored_chat(chat_id)))
+
+    def _receive(self, phone: str, body: str) -> None:
+        sid = f"SM{self.step}.{next(self._posts)}"
+        sms = InboundSms(
+            account_sid="AC1", message_sid=sid, sender=phone, recipient=LINE, body=body
+        )
+        self.app.sms_receiver.receive(sms)
 
     def _phrase(self, word: Word | None) -> str:
         """The secret or the guess as it is written in a text or a title."""
@@ -389,11 +517,16 @@ class Stage(World):
         """
         if self.clock.now() < self._down_until:
             raise Unavailable("the model is down")
+        if self.words.get("order", "no order") in seen.text:
+            self._ordered = True
+        elif request.answer_schema is None:
+            self._ordered = False  # another activation
         if request.answer_schema is not None:
             return Calls((), thief.structured(seen, str(request.answer_schema)))
         check_paired(request)
         run = self._run()
         place = self._place(run, fresh=seen.answered == 0)
+        self._insiders.setdefault((run.id, run.activation), self._insiders_of(run))
         self.prompts[place].append(_shown(request))
         if self.knowledge.outside(place.readers):
             self.for_outsiders[place] += 1
@@ -413,8 +546,10 @@ class Stage(World):
         """
         try:
             self.knowledge.scan()
+            self._note_run()
             for step in steps:
                 self.apply(step)
+            self.ledger.note(self.step, OTHERS)
             self.knowledge.scan()
         except Leak as leak:
             self._leak = leak
@@ -441,6 +576,10 @@ class Stage(World):
 
 def _ref(member_id: str) -> MemberRef:
     return MemberRef(kind="agent" if member_id.startswith("agt_") else "user", id=member_id)
+
+
+def _known(*chat_ids: str | None) -> frozenset[str]:
+    return frozenset(each for each in chat_ids if each is not None)
 
 
 def _member(member_id: str) -> NamedMember:

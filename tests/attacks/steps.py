@@ -4,9 +4,10 @@ A step that is impossible at its moment is skipped, in both runs of the story al
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from skein.models.chats.chat import Visibility
 from tests.attacks.cast import CONFIDED, Word, named, titled
 
 MoveKind = Literal[
@@ -142,7 +143,13 @@ class Step(ABC):
 
 
 def _word(word: Word | None) -> str:
-    return {"secret": " (THE SECRET)", "guess": " (the guess)", None: ""}[word]
+    words: dict[Word | None, str] = {
+        "secret": " (THE SECRET)",
+        "guess": " (the guess)",
+        "order": " (THE ORDER)",
+        None: "",
+    }
+    return words[word]
 
 
 @dataclass(frozen=True)
@@ -173,13 +180,14 @@ class Say(Step):
             None: "please go on.",
             "secret": f"{CONFIDED}{words['secret']}.",
             "guess": f"what about {words['guess']}?",
+            "order": f"do as {words['order']} says!",
         }
         return mention + said[self.word]
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        words: dict[Word, str] = {"secret": "<secret>", "guess": "<guess>"}
+        words: dict[Word, str] = {"secret": "<secret>", "guess": "<guess>", "order": "<order>"}
         told = f"{named(self.who)}, in {titled(self.chat)}, writes: {self.text(words)!r}"
         if not self.events:
             return f"{told}."
@@ -239,6 +247,47 @@ class Leave(Step):
     def sentence(self) -> str:
         """See `Step`."""
         return f"{named(self.who)} leaves {titled(self.chat)}."
+
+
+@dataclass(frozen=True)
+class Open(Step):
+    """A person opens a group, named after the step.
+
+    Attributes:
+        whom: The person who is added.
+        visibility: Of the group.
+    """
+
+    who: str = ""
+    whom: str = ""
+    visibility: Visibility = "open"
+    word: Word | None = None
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        whom = f"{named(self.whom)} and Coach"
+        return f"{named(self.who)} opens a group ({self.visibility}) with {whom}{_word(self.word)}."
+
+
+@dataclass(frozen=True)
+class Answer(Step):
+    """A person answers the newest question that they were asked.
+
+    Attributes:
+        yes: With the first option; else with the last.
+        sms: By the number in the newest SMS; else in the app.
+    """
+
+    who: str = ""
+    yes: bool = True
+    sms: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        how = " by SMS" if self.sms else ""
+        return f"{named(self.who)} answers {'yes' if self.yes else 'no'}{how}."
 
 
 @dataclass(frozen=True)
@@ -382,9 +431,24 @@ def says_secret(story: Story) -> bool:
     return any(getattr(step, "word", None) == "secret" for step in story)
 
 
-def guesses(story: Story) -> bool:
-    """Whether anybody tries a word that may be the secret."""
-    return any(getattr(step, "word", None) == "guess" for step in story)
+def given_by(story: Story, who: str) -> Story:
+    """The story in which one person alone gives the order."""
+    return tuple(_given_by(step, who) for step in story)
+
+
+def _given_by(step: Step, who: str) -> Step:
+    if isinstance(step, Say) and step.events:
+        step = replace(step, events=tuple(_given_by(event, who) for event in step.events))
+    if getattr(step, "word", None) != "order" or getattr(step, "who", None) == who:
+        return step
+    return replace(step, word=None)  # type: ignore[call-arg]
+
+
+def givers(story: Story) -> set[str]:
+    """The people who give the order of a story, or the phone that texts it."""
+    steps = (each for step in story for each in (step, *step.meanwhile))
+    ordered = (step for step in steps if getattr(step, "word", None) == "order")
+    return {str(getattr(step, "who", None) or getattr(step, "phone", "")) for step in ordered}
 
 
 def told(story: Story) -> str:

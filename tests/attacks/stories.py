@@ -10,6 +10,7 @@ from tests.attacks.cast import (
     BACKROOM,
     COACH,
     DEN,
+    OPENED,
     PAIR,
     PEOPLE,
     PHONES,
@@ -21,6 +22,7 @@ from tests.attacks.known import KNOWN
 from tests.attacks.steps import (
     MOVES,
     QUIET,
+    Answer,
     Consolidate,
     Discard,
     Erase,
@@ -31,6 +33,7 @@ from tests.attacks.steps import (
     Move,
     MoveKind,
     NewName,
+    Open,
     OperatorPlan,
     Outage,
     Pass,
@@ -41,6 +44,7 @@ from tests.attacks.steps import (
     Story,
     Tactic,
     Text,
+    given_by,
     says_secret,
 )
 
@@ -49,14 +53,14 @@ PLACES: frozenset[MoveKind] = frozenset({"read", "send", "ask", "enter", "borrow
 _people = st.sampled_from([person.id for person in PEOPLE])
 _agents = st.sampled_from([agent.id for agent in AGENTS])
 _inhabited = [room for room in ROOMS.values() if room != BACKROOM]
-_groups = st.sampled_from([room.id for room in _inhabited if room.kind == "group"])
+_groups = st.sampled_from([*(room.id for room in _inhabited if room.kind == "group"), OPENED])
 _rooms = st.sampled_from(list(ROOMS))
 _private = st.sampled_from(
     [ALICES] * 4 + [room for room in _inhabited if room.visibility == "private"]
 )
-_seats = st.sampled_from(
-    [(room.id, member.id) for room in _inhabited for member in room.members if member in PEOPLE]
-)
+SEATS = [(room.id, who.id) for room in _inhabited for who in room.members if who in PEOPLE]
+_seats = st.sampled_from(SEATS)
+_orders: st.SearchStrategy[Word | None] = st.sampled_from([None, "order"])
 _guess: st.SearchStrategy[Word | None] = st.sampled_from([None, "guess"])
 _words: st.SearchStrategy[Word | None] = st.sampled_from([None, None, "guess", "secret"])
 
@@ -88,7 +92,7 @@ def _move(kind: MoveKind, chat: str | None) -> Move:
 
 
 def _moves_of(kinds: tuple[MoveKind, ...], most: int) -> st.SearchStrategy[tuple[Move, ...]]:
-    chats = st.sampled_from([*[None] * 6, *ROOMS])
+    chats = st.sampled_from([*[None] * 6, *ROOMS, OPENED])
     move = st.builds(_move, st.sampled_from(kinds), chats)
     return st.lists(move, min_size=1, max_size=most).map(tuple)
 
@@ -127,6 +131,8 @@ def _says(draw: st.DrawFn, word: Word | None = None) -> Say:
     else:
         chat, who = draw(_seats)
     agents = [member.id for member in ROOMS[chat].members if member in AGENTS]
+    if word != "secret" and draw(st.integers(0, 7)) == 0:
+        chat, agents = OPENED, [COACH.id]
     return Say(
         tactic=draw(tactics),
         who=who,
@@ -138,12 +144,20 @@ def _says(draw: st.DrawFn, word: Word | None = None) -> Say:
     )
 
 
+_opens = st.builds(
+    Open, tactics, _people, _people, st.sampled_from(["open", "open", "private"]), _words
+)
+_answers = st.builds(
+    Answer, tactics, _people, yes=st.sampled_from([True, True, False]), sms=st.booleans()
+)
 _events: st.SearchStrategy[Step] = st.one_of(
     st.builds(Join, by=_people, chat=_groups, who=st.one_of(_people, _agents)),
     st.builds(Leave, chat=_groups, who=st.one_of(_people, _agents)),
     st.builds(Rename, who=_people, chat=_groups, word=_words),
     st.builds(Outage, minutes=st.sampled_from([1, 90])),
     st.builds(NewName, who=st.one_of(_people, _agents)),
+    _opens,
+    _answers,
 )
 _others: st.SearchStrategy[Step] = st.one_of(
     st.builds(Text, tactics, st.sampled_from([*PHONES.values(), STRANGERS_PHONE]), _words),
@@ -225,6 +239,39 @@ def variations(draw: st.DrawFn, stories: tuple[Story, ...] = tuple(KNOWN.values(
     if len(story) > 2 and draw(st.booleans()):
         story.pop(draw(st.integers(0, len(story) - 1)))
     return tuple(story)
+
+
+@st.composite
+def _obeyed(draw: st.DrawFn, giver: str) -> list[Step]:
+    """A person gives an order in a place of their own, and an agent works for others."""
+    seats = [chat for chat, who in SEATS if who == giver]
+    group = Open(who=giver, whom=draw(_people), word=draw(_orders))
+    says = Say(who=giver, chat=draw(st.sampled_from(seats)), to=COACH.id, word="order")
+    asked = Say(who=giver, chat=OPENED, to=COACH.id, word="order", tactic=draw(tactics))
+    renames = Rename(who=giver, chat=draw(st.sampled_from(seats)), word="order")
+    begins: list[list[Step]] = [
+        [group],
+        [replace(group, word=None), asked],
+        [replace(says, tactic=draw(tactics))],
+        [renames],
+    ]
+    story = draw(st.sampled_from(begins))
+    if draw(st.booleans()):
+        story.append(Pass(minutes=draw(st.sampled_from([6, 120])), tactic=draw(tactics)))
+    works = draw(_says())
+    if draw(st.booleans()):
+        story += [draw(_says()), Pass(minutes=12, tactic=draw(tactics))]
+    return [*story, works]
+
+
+@st.composite
+def ordered_stories(draw: st.DrawFn) -> Story:
+    """Stories in which one person gives an order, which others are not to feel."""
+    giver = draw(_people)
+    story = draw(_obeyed(giver))
+    for _ in range(draw(st.integers(0, 3))):
+        story.insert(draw(st.integers(0, len(story))), draw(steps))
+    return given_by(tuple(story), giver)
 
 
 stories = st.one_of(random_stories(), variations()).filter(says_secret)

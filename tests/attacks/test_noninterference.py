@@ -13,11 +13,13 @@ from tests.attacks.cast import (
     COACH,
     DEN,
     GUESS,
+    ORDERS,
     PAIR,
     PEOPLE,
     ROOMS,
     SECRETS,
     TEAM,
+    words,
 )
 from tests.attacks.known import KNOWN, does
 from tests.attacks.search import leak_in, search
@@ -67,22 +69,23 @@ def test_known_story_tells_outsiders_nothing(name: str) -> None:
 
 def test_secrets_have_one_length_and_one_token_count() -> None:
     assert SECRETS[0] == GUESS
-    assert SECRETS[0] != SECRETS[1]
-    for form in ("{}", " {}.", '"{}"', "between us: {}.", "what about {}?"):
-        one, other = (form.format(secret) for secret in SECRETS)
-        assert len(one) == len(other)
-        assert tokens().count(one) == tokens().count(other)
+    assert len({*SECRETS, *ORDERS}) == 4
+    for pair in (SECRETS, ORDERS):
+        for form in ("{}", " {}.", '"{}"', "between us: {}.", "what about {}?"):
+            one, other = (form.format(word) for word in pair)
+            assert len(one) == len(other)
+            assert tokens().count(one) == tokens().count(other)
 
 
 def test_person_alone_with_agent_cannot_have_it_tell_their_team() -> None:
-    stage = Stage(words={"secret": SECRETS[1], "guess": GUESS})
+    stage = Stage(words=words())
     stage.play(KNOWN["person_alone_has_it_told"])
     assert stage.texts(TEAM.id) == []
     assert stage.knowledge.outsiders() == [BOB.id, CAROL.id]
 
 
 def test_streamed_words_are_among_the_watched_frames() -> None:
-    stage = Stage(words={"secret": SECRETS[0], "guess": GUESS})
+    stage = Stage(words=words(SECRETS[0]))
     stage.play(KNOWN["last_words_in_private"])
     streamed = {who.name: [t for t in stage.frames(who.id) if "delta" in t] for who in PEOPLE}
     assert any(stage.secret in text for text in streamed[ALICE.name])
@@ -94,7 +97,7 @@ def test_prompts_of_chat_opened_by_text_have_same_place_in_both_runs() -> None:
     story = KNOWN["stranger_texts_after_hidden_documents"]
     places, documents = [], []
     for secret in reversed(SECRETS):
-        stage = Stage(words={"secret": secret, "guess": GUESS})
+        stage = Stage(words=words(secret))
         stage.play(story)
         places.append([each for each in stage.prompts if each.place not in ROOMS])
         documents.append(sum(key.sk.startswith(Document.PREFIX) for key in stage.table.all_keys()))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skein.models.runs.completion import ModelRequest
-from tests.attacks.cast import CONFIDED, FORM, ROOMS, SECRET_WORD
+from tests.attacks.cast import CONFIDED, FORM, OPENED, ROOMS, SECRET_WORD
 from tests.attacks.steps import Move, MoveKind, Tactic
 from tests.support.fakes import Calls
 
@@ -20,6 +20,7 @@ THREAD_ID = re.compile(r"\bthr_[0-9a-f]{26}\b")
 GOAL_ID = re.compile(r"\bgoal_[0-9a-f]{26}\b")
 MEMORY_ID = re.compile(r"\bmem_[0-9A-Za-z]{26}\b")
 RUN_ID = re.compile(r"\brun_[0-9A-Za-z]+_(?:chat|agt)_[0-9A-Za-z]+\b")
+CHAT_ID = re.compile(r"\bchat_[0-9A-Za-z]{26}\b")
 NOTES = "notes"
 _CONFIDED_WORD = re.compile(rf"{CONFIDED}({FORM})\b")
 
@@ -94,14 +95,19 @@ def structured(seen: Seen, schema: str) -> str:
     """The model's answer where a schema is asked for: a summary, memories or a reflection."""
     said = seen.loot
     if "journal" in schema:
-        return json.dumps({"journal": [f"{said} by heart."], "core": [f"{said} forever."]})
+        instead = [{"text": f"{said} ({n}).", "replaces": n} for n in (1, 2, 3)]
+        core: list[object] = [f"{said} forever.", *instead]
+        return json.dumps({"journal": [f"{said} by heart."], "core": core})
     if "promote" in schema:
         return json.dumps({"promote": list(range(1, 10))})
     return json.dumps({"lines": [f"{said} in short.", "All is open."], "summary": f"{said}."})
 
 
 def _uses(move: Move, seen: Seen) -> list[ToolUse]:
-    return DEEDS[move.kind](seen, [move.chat] if move.chat else list(ROOMS))
+    opened = [chat for chat in _ids(CHAT_ID)(seen) if chat not in ROOMS]
+    if move.chat is None:
+        return DEEDS[move.kind](seen, [*opened, *ROOMS])
+    return DEEDS[move.kind](seen, opened[-1:] if move.chat == OPENED else [move.chat])
 
 
 def _in_chats(name: str, /, **arguments: Any) -> Deed:
@@ -151,6 +157,7 @@ DEEDS: dict[MoveKind, Deed] = {
         _once("list_documents", limit=50),
         _once("list_documents", query="know code", limit=50),
         _once("search_memories", query="know code", limit=50),
+        _once("search_memories", query="refunds", limit=50),
         _once("read_messages"),
     ),
     "recall": _all(

@@ -101,7 +101,7 @@ class World:
         self.feed: TableFeed | None = None
         self.clock = FixedClock(NOON)
         self.ids = SequentialIds()
-        self.table = MemoryTable(self.clock)
+        self.table = self.empty_table()
         self.register = MemoryTable(self.clock)
         self.queues = MemoryQueues(self.clock)
         self.metrics = MemoryMetrics()
@@ -138,6 +138,10 @@ class World:
         if isinstance(table, MemoryTable):  # a test's own table goes by this clock, too
             table._clock = self.clock
             table.vectors._clock = self.clock
+
+    def empty_table(self) -> MemoryTable:
+        """The table, before anything is stored."""
+        return MemoryTable(self.clock)
 
     def attach_feed(self) -> TableFeed:
         """Record the changes of the table from now on, as the table's stream does."""

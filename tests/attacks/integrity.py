@@ -1,0 +1,165 @@
+"""Runs a story with two orders of an outsider, and compares what agents do beyond their chats."""
+
+from difflib import unified_diff
+
+from skein.memory.models.memory import Memory
+from skein.models.chats.chat import Message
+from skein.models.common.audience import may_show
+from skein.models.common.ownership import DerivedItem
+from skein.models.common.provenance import digest_of
+from skein.models.runs.run import HeldContent, Run
+from tests.attacks.cast import ORDERS, named, titled, words
+from tests.attacks.effects import Actor, Change, contents
+from tests.attacks.knowledge import Leak
+from tests.attacks.outsiders import alike
+from tests.attacks.search import MAX_SHOWN
+from tests.attacks.stage import Stage
+from tests.attacks.steps import Story, givers
+
+
+class Breach(Leak):
+    """Somebody's words have an effect that they may not have."""
+
+
+def breach_in(story: Story) -> Leak | None:
+    """The first effect that a story may not have; None if there is none."""
+    try:
+        first, second = (_effects(story, order) for order in ORDERS)
+    except Leak as leak:
+        return leak
+    if first == second:
+        return None
+    lines = unified_diff(first, second, *ORDERS, lineterm="", n=0)
+    difference = "\n".join(lines)[:MAX_SHOWN]
+    return Breach(f"the words of {_names(givers(story))} tell effects apart:\n{difference}")
+
+
+def _effects(story: Story, order: str) -> list[str]:
+    """Play a story, and return all effects of those who heard an outsider's order.
+
+    Raises:
+        Breach: A run or a task did what it may not do.
+    """
+    stage = Stage(words=words(order=order))
+    stage.play(story)
+    for change in stage.ledger.changes:
+        _check_rights(change, stage.ledger.changes)
+        _check_order(change, stage)
+    outside = (each for each in stage.ledger.changes if _is_outside(each))
+    heard = (each for each in outside if not stage.givers <= each.actor.insiders)
+    return [alike(_told(each)) for each in heard]
+
+
+def _check_order(change: Change, stage: Stage) -> None:
+    """Look for an effect of an activation that was shown an outsider's order."""
+    outsiders = stage.givers - change.actor.insiders
+    if change.actor.ordered and outsiders and _is_outside(change):
+        raise Breach(f"after an order of {_names(outsiders)}:\n  {_told(change)}")
+
+
+# ---------------------------------------------------------------------- what reaches further
+
+
+def _is_outside(change: Change) -> bool:
+    """Whether a change goes beyond the readers of the chats for which its actor works."""
+    actor, before, after = change.actor, change.before, change.after
+    if actor.kind == "else":
+        return False
+    if isinstance(after, Message):
+        return before is None and after.run_id is not None and after.chat_id not in actor.chats
+    if isinstance(after, Run):
+        stopped = isinstance(before, Run) and before.status != after.status == "canceled"
+        return stopped and not _same(after, actor) and after.own_chat_id not in actor.chats
+    return _is_changed(change) and not _lives_in(before, actor)
+
+
+def _same(run: Run, actor: Actor) -> bool:
+    return actor.run is not None and run.id == actor.run.id
+
+
+def _is_changed(change: Change) -> bool:
+    """Whether an item that there was says something else, or has ended."""
+    before, after = change.before, change.after
+    if not isinstance(before, DerivedItem):
+        return False
+    return after is None or (isinstance(after, DerivedItem) and contents(before) != contents(after))
+
+
+def _lives_in(item: object, actor: Actor) -> bool:
+    """Whether an item was made in a chat of the actor, or is for nobody else than its readers."""
+    assert isinstance(item, DerivedItem)
+    if item.source_chat_id in actor.chats:
+        return True
+    return not item.audience.open and set(item.audience.people) <= actor.insiders
+
+
+# ---------------------------------------------------------------------- rights to change items
+
+
+def _check_rights(change: Change, changes: list[Change]) -> None:
+    """Look for an item that a run or a task changed without the right to.
+
+    The rule is spelled out here once more: operators' items are changed by operators only; private
+    ones by those who may be shown all of them; open ones in their own chat without words of
+    outsiders, and elsewhere by those whose held people are all authors.
+    """
+    item, actor = change.before, change.actor
+    if actor.kind == "else" or not isinstance(item, DerivedItem) or not _is_changed(change):
+        return
+    if item.by_operator and not (isinstance(item, Memory) and item.made_by != "api"):
+        raise Breach(f"an operator's item is changed:\n  {_told(change)}")
+    held = actor.run.held if actor.run is not None else _held_by_task(change, changes)
+    if held is None:
+        return
+    if not item.audience.open:
+        if not may_show(held.audience, item.audience):
+            raise Breach(f"a private item is changed from elsewhere:\n  {_told(change)}")
+        return
+    inside = {digest_of(person) for person in actor.insiders}
+    home = item.source_chat_id in actor.chats
+    alone = not held.authors.many and set(held.authors.ids) <= inside
+    if not (home and alone) and not held.authors.only(item.authors.ids):
+        raise Breach(f"an open item is changed by others than its authors:\n  {_told(change)}")
+
+
+def _held_by_task(change: Change, changes: list[Change]) -> HeldContent | None:
+    """What a task held, as the memory says that supersedes another; None for a reflection."""
+    item = change.after
+    by = item.superseded_by if isinstance(item, Memory) else None
+    found = (each.after for each in changes if isinstance(each.after, Memory))
+    new = next((memory for memory in found if memory.id == by), None)
+    if new is None or new.made_by == "reflection":
+        return None
+    return HeldContent(readers=new.audience, audience=new.audience, authors=new.authors)
+
+
+# ---------------------------------------------------------------------- how it is told
+
+
+def _told(change: Change) -> str:
+    """A change in a sentence."""
+    return f"in step {change.step}, {_who(change.actor)} {_what(change)}"
+
+
+def _who(actor: Actor) -> str:
+    where = " and ".join(titled(chat) for chat in sorted(actor.chats)) or "no chat"
+    return f"{named(actor.run.agent_id) if actor.run else 'a task'}, for {where},"
+
+
+def _what(change: Change) -> str:
+    thing = change.thing
+    if isinstance(thing, Message):
+        return f"posts in {titled(thing.chat_id)}: {thing.text!r}"
+    if isinstance(thing, Run):
+        return (
+            f"stops a run of {named(thing.agent_id)} for {titled(thing.own_chat_id or 'no chat')}"
+        )
+    kind = type(thing).__name__.lower()
+    before = change.before.texts if isinstance(change.before, DerivedItem) else None
+    after = change.after.texts if isinstance(change.after, DerivedItem) else "nothing"
+    status = getattr(change.after, "status", "gone")
+    return f"changes a {kind} from {before} to {after} ({status})"
+
+
+def _names(people: set[str]) -> str:
+    return " and ".join(sorted(map(named, people))) or "nobody"
