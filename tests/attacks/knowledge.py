@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.choice import YES
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.runs.run import Run
@@ -20,11 +22,21 @@ class Leak(AssertionError):
     """An outsider can see a secret, or can tell two secrets apart."""
 
 
+@dataclass
+class Confirmed:
+    """Words that a person agreed to, and the readers that they were shown for each chat."""
+
+    person: str
+    text: str
+    readers: dict[str, Readers]
+
+
 class Knowledge:
     """Keeps track of who may know the secret.
 
     People may know it who were there when it was said, and people who can read a message that says
-    it in a chat of theirs. All others are outsiders.
+    it in a chat of theirs. So may the readers of words that one of these people confirmed. All
+    others are outsiders.
 
     Args:
         world: Where the story is played.
@@ -42,6 +54,8 @@ class Knowledge:
         self.insiders: set[str] = set()
         self._members: defaultdict[str, set[str]] = defaultdict(set)
         self._scanned: dict[str, int] = {}
+        self._confirmed: list[Confirmed] = []
+        self._answered: set[str] = set()
 
     def tells(self, text: str) -> bool:
         """Whether a text tells the secret, and not just the guess that happens to be right."""
@@ -85,6 +99,28 @@ class Knowledge:
         if word == "secret":
             self.insiders.update(self.readers(chat_id))
 
+    def answered(self, who: str, *, yes: bool) -> None:
+        """Note the words to which a person has just agreed.
+
+        Raises:
+            Leak: Somebody else answered for a person, or yes was recorded for a no.
+        """
+        for chat_id in self.chat_ids():
+            for message in self._world.messages(chat_id):
+                asked = message.choice
+                if asked is None or asked.answer is None or message.id in self._answered:
+                    continue
+                self._answered.add(message.id)
+                agreed = asked.purpose == "consent" and asked.answer.option == YES
+                if asked.addressee != who or (agreed and not yes):
+                    raise Leak(f"{named(who)} answered for {named(asked.addressee)}: {asked}")
+                if agreed and asked.proposal is not None:
+                    shown = {
+                        each.chat_id: EVERYBODY if each.readers.open else each.readers.people
+                        for each in asked.proposal.destinations
+                    }
+                    self._confirmed.append(Confirmed(who, asked.proposal.text, shown))
+
     # ------------------------------------------------------------------ after each step
 
     def scan(self) -> None:
@@ -94,7 +130,9 @@ class Knowledge:
             Leak: An agent's message brought it to somebody who may not know it.
         """
         for message in sorted(self._news(), key=lambda message: message.id):
-            if self.tells(message.text) and message.sender.kind == "agent":
+            if message.via is not None:
+                self._posted(message)
+            elif self.tells(message.text) and message.sender.kind == "agent":
                 self._heard(message)
         for chat_id in self.chat_ids():
             self._members[chat_id].update(people_of(self._world.stored_chat(chat_id)))
@@ -126,6 +164,28 @@ class Knowledge:
             readers = " and ".join(map(named, surprised))
             said = f"{message.sender.name}: {message.text!r}"
             raise Leak(f"{readers} can read this in {titled(message.chat_id)}:\n  {said}")
+
+    def _posted(self, message: Message) -> None:
+        """Check that a person confirmed these words for these readers, each post once."""
+        who, where = message.sender.id, message.chat_id
+        said = f"{message.sender.name}, in {titled(where)}: {message.text!r}"
+        readers = self.readers(where)
+        if readers != EVERYBODY:
+            readers = tuple(each for each in readers if self._was_there(each, message))
+        for confirmed in self._confirmed:
+            shown = confirmed.readers.get(where)
+            same = (confirmed.person, confirmed.text) == (who, message.text)
+            if same and shown is not None and (shown == EVERYBODY or {*readers} <= {*shown}):
+                del confirmed.readers[where]
+                break
+        else:
+            raise Leak(f"these words and readers were not confirmed:\n  {said}")
+        if self.tells(message.text):
+            if who not in self.insiders:
+                raise Leak(f"the secret is confirmed by somebody who does not know it:\n  {said}")
+            self.insiders.update(readers)
+            if readers == EVERYBODY:
+                self.insiders.update(person.id for person in PEOPLE)
 
     @staticmethod
     def _heard_by_agents(message: Message) -> Readers:

@@ -151,7 +151,7 @@ def _lookers(stage: Stage, story: Story) -> list[str]:
     """Who looks before a step: the outsiders that join a chat in it; at the end, all of them."""
     outsiders = stage.knowledge.outsiders()
     if stage.step > len(story):
-        return [*outsiders, *EVERYBODY]
+        return [*outsiders, *(each for each in EVERYBODY if each not in stage.knowledge.insiders)]
     step = story[stage.step - 1]
     joiners = [each.who for each in (step, *step.meanwhile) if isinstance(each, Join | Merge)]
     return [who for who in dict.fromkeys(joiners) if who in outsiders]

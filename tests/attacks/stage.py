@@ -372,9 +372,14 @@ class Stage(World):
         self._opened = self.app.chat_admin.create(TENANT, _member(step.who), new).chat.id
 
     def _answer(self, step: Answer) -> None:
-        if step.sms:
-            self._answer_by_sms(step)
-            return
+        with suppress(Rejected):
+            if step.sms:
+                self._answer_by_sms(step)
+            else:
+                self._answer_in_app(step)
+        self.knowledge.answered(step.who, yes=step.yes)
+
+    def _answer_in_app(self, step: Answer) -> None:
         choices = read_choices(self.table, TENANT, step.who, self.clock.now())
         asked = next((each for each in reversed(choices.open) if each.seq is not None), None)
         if asked is None or asked.seq is None:
