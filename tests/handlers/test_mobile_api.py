@@ -139,6 +139,8 @@ def test_a_message_comes_back_with_every_field(husam: Client) -> None:
         "sender": {"kind": "user", "id": "usr_husam", "name": "Husam"},
         "client_id": "a",
         "reply_to": None,
+        "choice": None,
+        "via": None,
         "media": [],
         "run_id": None,
         "created_at": "2026-02-18T12:00:00.000Z",

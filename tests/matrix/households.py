@@ -32,6 +32,7 @@ from skein.workspace.models.skill import SkillHead
 from tests.fakes.table import MemoryTable
 from tests.support.agents import END, actor, results_of, settle
 from tests.support.builders import INVOCATION, NOON, TENANT, World, bot, person
+from tests.support.choices import ask
 from tests.support.fakes import ScriptedModel, calls
 
 PRIVATE: dict[str, Any] = {"visibility": "private", "respond": "mention"}
@@ -248,6 +249,8 @@ class _Furnisher:
             place.ids["run_id"] = queued.id
             done = next(run for run in self.world.runs(chat(name)) if run.status == "done")
             place.ids["done_run_id"] = done.id
+        pair = self.places["pair"]
+        ask(self.world, ann, chat_id=chat("pair"), agent=coach.ref, question=f"{pair.word}?")
         self._index()
 
     def _index(self) -> None:

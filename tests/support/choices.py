@@ -12,6 +12,7 @@ from skein.services.choices.asking import Asking, NewChoice
 from tests.support.builders import TENANT, World, bot, person
 
 HUSAM = person()
+AHMAD = person("usr_ahmad", "Ahmad")
 COACH = bot()
 YES_NO = (Option(id=YES, label="Yes"), Option(id=NO, label="No"))
 

@@ -92,6 +92,9 @@ export interface paths {
         /**
          * Post a message
          * @description Repeating a `client_id` returns the existing message (idempotent).
+         *
+         *     The answer to a choice, `choice`, is refused with 403 if the question is for another person, and
+         *     with 409 if it is answered or has expired.
          */
         post: operations["post_message"];
         delete?: never;
@@ -204,6 +207,26 @@ export interface paths {
          * @description A caller without a record gets one. A new name appears in the caller's chats.
          */
         patch: operations["change_me"];
+        trace?: never;
+    };
+    "/v1/me/choices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the caller's open choices
+         * @description The questions that the caller can answer now, in all chats; there are few.
+         */
+        get: operations["list_choices"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/v1/me/messages": {
@@ -1755,6 +1778,44 @@ export interface components {
             summary: string | null;
         };
         /**
+         * ChoiceAnswerResource
+         * @description The answer to a choice.
+         */
+        ChoiceAnswerResource: {
+            /** @description The id of the option; null for an answer in words. */
+            option: string | null;
+            /** @description The `seq` of the message that answered. */
+            seq: number;
+            /**
+             * Format: date-time
+             * @description When the person answered.
+             */
+            at: string;
+        };
+        /**
+         * ChoiceResource
+         * @description A question to one person, which code matches with its answer.
+         */
+        ChoiceResource: {
+            /** @description The question, without its options. */
+            question: string;
+            /** @description The fixed answers; empty for an answer in words. */
+            options: components["schemas"]["Option"][];
+            /** @description The id of the person who may answer. */
+            addressee: string;
+            /** @description Who asks, and why. */
+            purpose: components["schemas"]["ChoicePurpose"];
+            /**
+             * Format: date-time
+             * @description When the question can be answered no more.
+             */
+            expires_at: string;
+            /** @description Whether the question can be answered. */
+            status: components["schemas"]["ChoiceStatus"];
+            /** @description Null without an answer. */
+            answer: components["schemas"]["ChoiceAnswerResource"] | null;
+        };
+        /**
          * DirectoryPage
          * @description A page of listed agents, oldest first.
          */
@@ -1843,6 +1904,8 @@ export interface components {
             audience: components["schemas"]["Audience"];
             /** @description The people whose words the prompt and the tool results held, by digest. */
             authors?: components["schemas"]["Authors"];
+            /** @description Whether one of them may be an outsider; see `services/chat_state/insiders.py`. Default: `false`. */
+            outsiders?: boolean;
             /** @description The borrowed context that the prompt held. */
             borrowed?: components["schemas"]["ShownStaging"] | null;
         };
@@ -1980,6 +2043,10 @@ export interface components {
             client_id: string;
             /** @description The `seq` of the message that this one replies to; null for none. */
             reply_to: number | null;
+            /** @description The question of a `choice`; null for others. */
+            choice: components["schemas"]["ChoiceResource"] | null;
+            /** @description The agent whose words the sender agreed to post; null for own words. */
+            via: components["schemas"]["ViaResource"] | null;
             /** @description Images, audio and videos of the message. */
             media: components["schemas"]["Media"][];
             /** @description The run that posted the message, if the run belongs to this chat. Null for a person's message, and for a run of another chat, a plan or a service. */
@@ -2031,6 +2098,18 @@ export interface components {
             scopes: string[];
         };
         /**
+         * NewAnswer
+         * @description An answer to a choice: an option, or words for a question without options.
+         */
+        NewAnswer: {
+            /** @description The `seq` of the question in this chat. */
+            seq: number;
+            /** @description The id of the chosen option. */
+            option?: string | null;
+            /** @description The answer in words. */
+            text?: string | null;
+        };
+        /**
          * NewChat
          * @description A new chat. The caller becomes a member and need not be listed.
          */
@@ -2055,12 +2134,59 @@ export interface components {
          * @description A new message.
          */
         NewChatMessage: {
-            /** @description The text. */
-            text: string;
+            /** @description The text; leave it out with a `choice`, whose answer is the text. */
+            text?: string | null;
+            /** @description The answer to a question of this chat. */
+            choice?: components["schemas"]["NewAnswer"] | null;
             /** @description Idempotency key of the sender: a repeated key returns the same message. */
             client_id: string;
-            /** @description The `seq` of a message in this chat. */
+            /** @description The `seq` of a message in this chat; leave it out with a `choice`. */
             reply_to?: number | null;
+        };
+        /**
+         * OpenChoicePage
+         * @description The caller's open choices, oldest first, on one page.
+         */
+        OpenChoicePage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["OpenChoiceResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * OpenChoiceResource
+         * @description A choice that the caller can answer.
+         */
+        OpenChoiceResource: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The title of the chat, or its members. */
+            chat_title: string;
+            /** @description The `seq` of the question in its chat. */
+            seq: number;
+            /** @description The agent that asks; null for Skein. */
+            agent_id: string | null;
+            /** @description Who asks, and why. */
+            purpose: components["schemas"]["ChoicePurpose"];
+            /** @description The question, without its options. */
+            question: string;
+            /** @description The fixed answers; empty for an answer in words. */
+            options: components["schemas"]["Option"][];
+            /**
+             * Format: date-time
+             * @description When the question can be answered no more.
+             */
+            expires_at: string;
+        };
+        /**
+         * Option
+         * @description One fixed answer of a choice.
+         */
+        Option: {
+            /** @description The id with which it is chosen. */
+            id: string;
+            /** @description The text of its button. */
+            label: string;
         };
         /**
          * OwnChange
@@ -2218,7 +2344,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -2503,6 +2629,18 @@ export interface components {
             plan?: components["schemas"]["PlanTrigger"] | null;
             /** @description The service and its payload, if a webhook triggered the run. */
             service?: components["schemas"]["ServiceTrigger"] | null;
+        };
+        /**
+         * ViaResource
+         * @description The agent whose words a person agreed to post.
+         */
+        ViaResource: {
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The name of the agent. */
+            agent_name: string;
+            /** @description The `seq` of the choice, if it is in this chat; null elsewhere. */
+            choice_seq: number | null;
         };
         /**
          * GatewayErrorEnvelope
@@ -2900,6 +3038,8 @@ export interface components {
             reply_debounce_seconds?: number | null;
             /** @description Maximum debounce in seconds, however many SMS arrive; at least reply_debounce_seconds. */
             reply_debounce_max_seconds?: number | null;
+            /** @description Hours after which a choice expires. */
+            choice_hours?: number | null;
             /** @description Whether a person gets one notice that the answer is late. */
             apology?: boolean | null;
             /** @description Whether connected people see an answer while the model writes it. */
@@ -4157,6 +4297,8 @@ export interface components {
             reply_debounce_seconds?: number | null;
             /** @description Maximum debounce in seconds, however many SMS arrive; at least reply_debounce_seconds. */
             reply_debounce_max_seconds?: number | null;
+            /** @description Hours after which a choice expires. */
+            choice_hours?: number | null;
             /** @description Whether a person gets one notice that the answer is late. */
             apology?: boolean | null;
             /** @description Whether connected people see an answer while the model writes it. */
@@ -4317,6 +4459,8 @@ export interface components {
             reply_debounce_seconds?: number | null;
             /** @description Maximum debounce in seconds, however many SMS arrive; at least reply_debounce_seconds. */
             reply_debounce_max_seconds?: number | null;
+            /** @description Hours after which a choice expires. */
+            choice_hours?: number | null;
             /** @description Whether a person gets one notice that the answer is late. */
             apology?: boolean | null;
             /** @description Whether connected people see an answer while the model writes it. */
@@ -4704,6 +4848,18 @@ export interface components {
          */
         Visibility: "open" | "private";
         /**
+         * ChoicePurpose
+         * @description Who asks and why: an agent (`question`), or Skein, whether words may be posted (`consent`) or whether the person joins a chat (`invitation`).
+         * @enum {string}
+         */
+        ChoicePurpose: "question" | "consent" | "invitation";
+        /**
+         * ChoiceStatus
+         * @description Whether a question is open, answered or expired.
+         * @enum {string}
+         */
+        ChoiceStatus: "open" | "answered" | "expired";
+        /**
          * EntryKind
          * @description What an entry of a prompt comes from.
          * @enum {string}
@@ -4723,7 +4879,7 @@ export interface components {
         TurnRole: "user" | "assistant";
         /**
          * MessageKind
-         * @description The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger nobody.
+         * @description The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger nobody; nor does a `choice`, a question to one person.
          * @enum {string}
          */
         MessageKind: "text" | "keyword" | "notice" | "choice" | "deleted" | "erased";
@@ -5325,6 +5481,7 @@ export interface operations {
                      *       "items": [
                      *         {
                      *           "chat_id": "chat_01M806VB1EXYCSVB1T1S3JF1YZ",
+                     *           "choice": null,
                      *           "client_id": "8a41",
                      *           "created_at": "2026-11-21T22:54:08.412Z",
                      *           "id": "msg_01M8052A0RRXM7989ADR524XMF",
@@ -5338,7 +5495,8 @@ export interface operations {
                      *             "name": "Coach"
                      *           },
                      *           "seq": 2,
-                     *           "text": "Yes. Walk for five minutes first, then stretch."
+                     *           "text": "Yes. Walk for five minutes first, then stretch.",
+                     *           "via": null
                      *         }
                      *       ],
                      *       "next_cursor": null
@@ -5605,6 +5763,44 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             409: components["responses"]["Conflict"];
             413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_choices: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenChoicePage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

@@ -5,7 +5,7 @@ from aws_lambda_powertools.event_handler import Response
 from routes.app import After, Before, ChatId, Limit, PageCursor, Seq
 from routes.audited import CONVERSATION, Unaudited
 from routes.router import ApiRouter, no_content
-from skein.bootstrap import service
+from skein.bootstrap import app, service
 from skein.models.api.chats import (
     MessagePage,
     MessageResource,
@@ -17,8 +17,9 @@ from skein.models.api.chats import (
 from skein.models.api.runs import RunPage, RunResource
 from skein.privacy.message_deletion import MessageDeletion
 from skein.services.chats.app_messages import AppMessages
-from skein.services.chats.post_message import NewMessage
+from skein.services.chats.post_message import NewMessage, PostedMessage
 from skein.services.chats.views import ChatViews
+from skein.services.choices.answering import Answering, GivenAnswer
 from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.manual_trigger import ManualTrigger
@@ -45,26 +46,46 @@ def list_messages(
         limit=limit,
         cursor=cursor,
     )
-    return MessagePage.of(page)
+    return MessagePage.of(page, app().ports.clock.now())
 
 
 @router.post(
     "/v1/chats/<chat_id>/messages", "Post a message", 409, repeated="The message already exists."
 )
 def post_message(chat_id: ChatId, new: NewChatMessage) -> tuple[MessageResource, int]:
-    """Repeating a `client_id` returns the existing message (idempotent)."""
+    """Repeating a `client_id` returns the existing message (idempotent).
+
+    The answer to a choice, `choice`, is refused with 403 if the question is for another person, and
+    with 409 if it is answered or has expired.
+    """
     caller = router.caller
+    if new.choice is not None:
+        posted = service(Answering).answer_in_app(
+            GivenAnswer(
+                tenant=caller.tenant,
+                chat_id=chat_id,
+                person_id=caller.user_id,
+                client_id=new.client_id,
+                **new.choice.model_dump(),
+            )
+        )
+        return _shown(posted)
     posted = service(AppMessages).post(
         NewMessage(
             tenant=caller.tenant,
             chat_id=chat_id,
             sender=caller.person.ref,
-            text=new.text,
+            text=new.text or "",
             client_id=new.client_id,
             reply_to=new.reply_to,
         )
     )
-    return MessageResource.of(posted.message), 201 if posted.created else 200
+    return _shown(posted)
+
+
+def _shown(posted: PostedMessage) -> tuple[MessageResource, int]:
+    message = MessageResource.of(posted.message, app().ports.clock.now())
+    return message, 201 if posted.created else 200
 
 
 @router.delete("/v1/chats/<chat_id>/messages/<seq>", "Delete an own message", audit="message")

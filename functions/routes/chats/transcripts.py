@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 
 from routes.app import After, Before, ChatId, Limit, PageCursor
 from routes.router import ApiRouter
-from skein.bootstrap import service
+from skein.bootstrap import app, service
 from skein.models.api.chats import ListedChatPage, MemberResource, MessageResource, TranscriptPage
 from skein.privacy.models.audit import MAX_REASON
 from skein.services.chats.views import ChatViews
@@ -52,11 +52,12 @@ def read_transcript(
     Pages work as for members. Reading moves no one's read mark.
     """
     del reason  # the audit entry has it
+    now = app().ports.clock.now()
     chat, page = service(ChatViews).transcript(
         router.caller.tenant, chat_id, after=after, before=before, limit=limit, cursor=cursor
     )
     return TranscriptPage(
-        items=tuple(map(MessageResource.of, page.items)),
+        items=tuple(MessageResource.of(message, now) for message in page.items),
         next_cursor=page.next_cursor,
         title=chat.title,
         kind=chat.kind,

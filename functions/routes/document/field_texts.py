@@ -17,6 +17,9 @@ ENUMS = {
     "AuditVerb": "What a call does.",
     "BacklogKind": "The kind of work that waits.",
     "ChatKind": "A `direct` chat has one person and one agent; a `group` has any members.",
+    "ChoicePurpose": "Who asks and why: an agent (`question`), or Skein, whether words may be posted "
+    "(`consent`) or whether the person joins a chat (`invitation`).",
+    "ChoiceStatus": "Whether a question is open, answered or expired.",
     "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "
     "`delivered` ones have reached the phone.",
     "EndedThreadStatus": "How a thread ended: completed, or archived without a result.",
@@ -33,7 +36,7 @@ ENUMS = {
     "MemoryKind": "Core memories stay; journal entries fade.",
     "MemoryState": "`live` memories are active; `ended` ones were removed, were replaced or faded.",
     "MessageKind": "The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger "
-    "nobody.",
+    "nobody; nor does a `choice`, a question to one person.",
     "PauseKind": "The kind of work that is paused: runs of agents, SMS to people (`texts`), or "
     "summaries and memories (`background`).",
     "PlanStatus": "Whether a plan is still due, has fired for the last time, or was canceled.",

@@ -3,7 +3,9 @@
 from routes.audited import Unaudited
 from routes.router import ApiRouter
 from skein.bootstrap import service
+from skein.models.api.choices import OpenChoicePage, OpenChoiceResource
 from skein.models.api.directory import Myself, OwnChange
+from skein.services.choices.open_choices import OpenChoices
 from skein.services.directory.users import Users
 from skein.services.quotas.rate_limits import RateLimiter
 
@@ -18,6 +20,19 @@ def get_me() -> Myself:
     caller = router.caller
     user = service(Users).me(caller.tenant, caller.person)
     return Myself.of(user, tenant=caller.tenant, scopes=caller.scopes)
+
+
+@router.get(
+    "/v1/me/choices",
+    "List the caller's open choices",
+    audit=Unaudited("the caller reads their own data"),
+)
+def list_choices() -> OpenChoicePage:
+    """The questions that the caller can answer now, in all chats; there are few."""
+    caller = router.caller
+    listed = service(OpenChoices).of(caller.tenant, caller.user_id)
+    items = tuple(OpenChoiceResource.listed(*one) for one in listed)
+    return OpenChoicePage(items=items, next_cursor=None)
 
 
 @router.patch("/v1/me", "Update the caller's profile", 409)

@@ -7,7 +7,7 @@ from aws_lambda_powertools.event_handler.openapi.params import Path
 
 from routes.app import Limit, PageCursor, UserId
 from routes.router import ApiRouter
-from skein.bootstrap import service
+from skein.bootstrap import app, service
 from skein.models.api.chats import MessageResource
 from skein.models.api.directory import UserDetail
 from skein.models.api.usage import PersonUsageResource
@@ -52,11 +52,12 @@ def get_erasure(erasure_id: ErasureId) -> ErasureResource:
 def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
     """The export comes in pages of one JSON document; a page may be short."""
     page = service(Exports).page(router.caller.tenant, user_id, cursor=cursor)
+    now = app().ports.clock.now()
     return ExportResource(
         user=UserDetail.detailed(page.user),
         usage=tuple(starmap(PersonUsageResource.from_parts, page.usage.items())),
         chats=tuple(PlaceResource.from_parts(own.chat, own.membership) for own in page.chats),
-        messages=tuple(map(MessageResource.of, page.messages)),
+        messages=tuple(MessageResource.of(message, now) for message in page.messages),
         deliveries=tuple(map(DeliveryResource.of, page.deliveries)),
         kept=tuple(KeptResource(**kept._asdict()) for kept in page.kept),
         next_cursor=page.next_cursor,

@@ -41,6 +41,7 @@ from skein.models.outbox.due import due_pointer
 from skein.models.outbox.jobs import RecallJob
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.choices.ending import end_choices
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import ROWS, pages_of_relation
 from skein.services.directory.address_detach import detach_addresses, detach_elsewhere
@@ -215,6 +216,8 @@ class PhoneLinks:
     def _move_rest(self, merge: Merge) -> None:
         """Move the former user's other chats, and the items that agents keep for that user.
 
+        The former user's open choices end.
+
         Raises:
             Conflict: An agent is at work in one of the chats; all other chats have moved. Or no
                 name is free for a document.
@@ -223,6 +226,7 @@ class PhoneLinks:
         user = User.from_item(item) if item is not None else None
         if user is None or user.erasure_id is not None:
             return
+        end_choices(self.table, self.clock, merge.tenant, merge.id)
         former = MemberRef(kind="user", id=merge.id)
         busy: list[Conflict] = []
         for chat_id in self._chats_of(merge.tenant, former):

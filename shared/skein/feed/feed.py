@@ -32,7 +32,6 @@ from skein.models.runs.run import Run
 from skein.recall.models.block import BLOCK_MESSAGES
 from skein.services.outbox.dispatch import Dispatch
 
-FOUND_BY_RECALL = "text"  # the kind of the messages that recall can find
 WORDS = ("text", "kind", "sender")  # the attributes of a message that recall indexes
 
 Handler = Callable[[ItemChange], Iterator[Job]]
@@ -92,7 +91,7 @@ def _of_message(change: ItemChange) -> Iterator[Job]:
     if not change.alters(*WORDS):
         return
     versions = [Message.from_item(item) for item in _images(change)]
-    if any(message.kind == FOUND_BY_RECALL for message in versions):
+    if any(message.conversational for message in versions):
         message = versions[-1]
         yield RecallJob(
             tenant=message.tenant,

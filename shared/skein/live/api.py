@@ -75,7 +75,7 @@ class TicketResource(Resource):
 
 
 class MessageFrame(Resource):
-    """A new message, or one that was deleted or erased (`changed`)."""
+    """A new message, or one that was deleted, erased or answered (`changed`)."""
 
     type: Literal["message", "changed"]
     chat_id: str

@@ -8,7 +8,7 @@ wrong.
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from skein.errors import ConnectionGone, NotFound, SkeinError
@@ -62,6 +62,7 @@ class _Changes(NamedTuple):
     snapshot: ChatSnapshot
     events: Sequence[LiveEvent]
     found: Mapping[Key, Item]
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +96,7 @@ class Pushes:
             return
         keys = _keys_of(job)
         found = self.table.get_many(keys) if keys else {}
-        changes = _Changes(snapshot, job.events, found)
+        changes = _Changes(snapshot, job.events, found, self.clock.now())
         sends = [
             (connection, frames)
             for listener in listeners
@@ -189,7 +190,7 @@ def _frames_of(event: LiveEvent, reader: Membership, changes: _Changes) -> Itera
             yield MessageFrame(
                 type="changed" if gone else event.type,
                 chat_id=chat.id,
-                message=MessageResource.of(message),
+                message=MessageResource.of(message, changes.now),
             )
     elif event.member is not None and event.member != reader.member.ref:
         yield from _member_frames(event, event.member, reader, snapshot)

@@ -205,7 +205,7 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
             )
         ):
             messages = [chat.as_now(Message.from_item(item)) for item in items]
-            texts = [m for m in messages if m.kind == "text" and (m.text or m.media)]
+            texts = [m for m in messages if m.conversational and (m.text or m.media)]
             target.zones.learn(texts)
             yield from texts
 

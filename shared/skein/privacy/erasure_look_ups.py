@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from skein.errors import ConditionFailed
 from skein.models.chats.idempotency import OPENED
+from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.address import Address
 from skein.models.common.storage import Delete, Is, Item, Key, Write
 from skein.models.directory.address_index import AddressChat, AddressOwner, address_partition
@@ -34,7 +35,8 @@ class LookUpEraser:
         for user_id in sweep.subject.ids:
             merge = Merge.key_of(sweep.tenant, user_id)
             allowance = Allowance.key_of(sweep.tenant, owner_of_user(user_id))
-            for key in self.table.get_many([merge, allowance]):
+            choices = PersonChoices.key_of(sweep.tenant, user_id)
+            for key in self.table.get_many([merge, allowance, choices]):
                 self._delete(sweep, Delete(key))
             for item in items_under(self.table, merge.pk, OPENED):
                 self._delete(sweep, Delete(Key(item["pk"], item["sk"])))

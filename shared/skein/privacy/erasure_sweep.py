@@ -115,6 +115,9 @@ def tombstone(message: Message) -> dict[str, Any]:
         "client_id": f"erased:{message.seq}",
         "reply_to": None,
         "media": [],
+        "choice": None,
+        "answers": None,
+        "via": None,
         "expects_reply": False,
         "origin": None,
         "traced_to": None,
@@ -136,9 +139,9 @@ def deleted(message: Message) -> dict[str, Any]:
 def is_to_go(sweep: Sweep, erased: ErasedChat, message: Message, *, suspect: bool) -> bool:
     """Return whether to erase a message of one of the person's chats.
 
-    The person's own messages are erased. An agent's message is erased if it names the person. In a
-    private chat, it is also erased if `suspect` is set and its number is `erased.present_seq` or
-    higher.
+    The person's own messages are erased, and questions to the person. An agent's message is erased
+    if it names the person. In a private chat, it is also erased if `suspect` is set and its number
+    is `erased.present_seq` or higher.
 
     Args:
         sweep: The sweep of the person.
@@ -150,6 +153,8 @@ def is_to_go(sweep: Sweep, erased: ErasedChat, message: Message, *, suspect: boo
         return False
     if message.sender.kind == "user":
         return sweep.is_theirs(message.sender)
+    if message.choice is not None and message.choice.addressee in sweep.subject.ids:
+        return True
     there = message.seq >= (erased.present_seq or 1)
     quoting = sweep.names_them(message.text)
     return quoting or (erased.private and there and suspect)

@@ -115,12 +115,30 @@ def commit_deletion(
         Update(message.key, set=deleted(message), condition=Is("kind", message.kind)),
         _chat_changed(chat, seq, now),
         Put(erasure.key, erasure.to_item(now), Missing()),
+        *_question_changed(table, message),
         *(write for each in snapshot.agents for write in _agent_changed(each, chat, seq, now)),
     ]
     table.transact(writes)
     for each in unanswered:
         if each.queued_run is not None:
             log_canceled(each.queued_run.run_id, Reason.MESSAGE_DELETED)
+
+
+def _question_changed(table: Table, message: Message) -> Iterator[Write]:
+    """Yield the write that removes a deleted answer's option from the question.
+
+    The question stays answered.
+    """
+    if message.reply_to is None or message.sender.kind != "user":
+        return
+    item = table.get(Message.key_of(message.tenant, message.chat_id, message.reply_to))
+    question = Message.from_item(item) if item is not None else None
+    choice = question.choice if question is not None else None
+    if question is None or choice is None or choice.answer is None:
+        return
+    if choice.answer.seq == message.seq and choice.answer.option is not None:
+        answer = choice.answer.model_copy(update={"option": None})
+        yield question.with_choice(choice.model_copy(update={"answer": answer}))
 
 
 def _chat_changed(chat: Chat, seq: int, now: datetime) -> Update:

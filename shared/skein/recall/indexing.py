@@ -94,7 +94,7 @@ def messages_of_blocks(table: Table, chat: Chat, numbers: range) -> list[Message
     return [
         message
         for message in messages
-        if message.kind == "text" and message.text.strip() and not message.resets
+        if message.conversational and message.text.strip() and not message.resets
     ]
 
 

@@ -66,7 +66,7 @@ def _is_of(line: BlockLine, message: Message | None) -> bool:
     """Tell whether a line still belongs to the message with its number."""
     return (
         message is not None
-        and message.kind == "text"
+        and message.conversational
         and line.characters == len(message.text)
         and line.created_at == int(message.created_at.timestamp())
     )

@@ -443,7 +443,7 @@ class _Shown:
     def _wanted(self, message: Message) -> bool:
         """Tell whether a message has a text and is one of those that the request asks for."""
         request, sender = self.request, message.sender
-        if message.kind != "text" or message.resets or not message.text.strip():
+        if not message.conversational or message.resets or not message.text.strip():
             return False
         if request.person is not None and not is_of(request.person, sender.id, sender.name):
             return False

@@ -202,7 +202,7 @@ def query_of(read: SectionReads) -> str:
     answer, or else the text of the plan or the service, if the readers may know of it.
     """
     run, chat, member = read.run, read.chat, read.member
-    texts = [one for one in read.messages if one.kind == "text" and not one.resets]
+    texts = [one for one in read.messages if one.conversational and not one.resets]
     seen = member.seen_seq if member is not None else 0
     others = [message for message in texts if message.sender.id != run.agent_id]
     asked = [one for one in others if one.sender.kind == "user" and one.seq > seen][-MAX_NEW:]

@@ -238,6 +238,6 @@ def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> Authors:
 
 
 def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:
-    """Select the messages with text of people and agents among a chat's items."""
+    """Select the messages in which people and agents talk among a chat's items."""
     messages = (chat.as_now(Message.from_item(item)) for item in items)
-    return [message for message in messages if message.kind == "text" and message.text]
+    return [message for message in messages if message.conversational and message.text]

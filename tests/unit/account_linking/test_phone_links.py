@@ -36,6 +36,7 @@ from skein.workspace.models.document import DocumentReach, Folder
 from tests.support.agents import rival, settle
 from tests.support.api_client import Client, operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, live, person
+from tests.support.choices import answer, ask, choice_in, choices_of
 from tests.support.fakes import NOTHING_NEW, MeanwhileTable, calls
 from tests.support.template import running
 
@@ -158,6 +159,20 @@ def test_link_phone_shows_callers_messages_as_the_users() -> None:
     assert [message["sender"]["name"] for message in shown] == ["Ann", "Coach"] * 2
     assert {message["sender"]["id"] for message in shown[::2]} == {ANN.id}
     assert world.messages(chat_id)[0].sender.name == "Caller 0100"
+
+
+def test_link_phone_ends_the_callers_open_questions() -> None:
+    world = called()
+    message = text(world, "It is me").message
+    answered(world)
+    caller = NamedMember(kind="user", id=message.sender.id, name="Caller")
+    chat_id = message.chat_id
+    ask(world, caller, chat_id=chat_id)
+    link(world)
+    assert choice_in(world, 3, chat_id).status(world.clock.now()) == "expired"
+    with pytest.raises(Conflict):
+        answer(world, 3, ANN, chat_id=chat_id)
+    assert choices_of(world, caller).version == 0
 
 
 def test_link_phone_merges_two_callers_into_one_user() -> None:

@@ -10,6 +10,7 @@ from skein.models.common.reason import Reason
 from skein.services.choices.answering import Answering
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.choices import (
+    AHMAD,
     COACH,
     HUSAM,
     answer,
@@ -20,7 +21,6 @@ from tests.support.choices import (
     given,
 )
 
-AHMAD = person("usr_ahmad", "Ahmad")
 SALES = bot("agt_b", "Sales")
 
 

@@ -9,6 +9,7 @@ from skein.models.common.storage import Put
 from skein.models.outbox.jobs import MAX_LIVE_EVENTS, PushJob
 from tests.support.agents import settle
 from tests.support.builders import TENANT, World, bot, person
+from tests.support.choices import answer, ask
 from tests.support.feed import source
 from tests.support.live import connect
 
@@ -42,6 +43,15 @@ def test_message_and_answer_reach_the_chat(world: World) -> None:
     assert statuses[-1] == "done"
     assert frames(world, "Tom", "read")[-1]["member"]["id"] == "agt_a"
     assert world.sockets.frames("Lena") == []
+
+
+def test_answered_question_is_pushed_as_changed(world: World) -> None:
+    ask(world, DANA)
+    answer(world, 1, DANA)
+    settle(world)
+    assert [frame["message"]["seq"] for frame in frames(world, "Tom", "message")][:2] == [1, 2]
+    shown = frames(world, "Tom", "changed")[-1]["message"]
+    assert (shown["seq"], shown["choice"]["status"]) == (1, "answered")
 
 
 def test_new_title_and_new_member_are_pushed(world: World) -> None:

@@ -25,6 +25,7 @@ from skein.models.outbox.jobs import ConsolidationJob
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.choices import answer, ask
 from tests.support.fakes import faulty
 
 HUSAM, ANN = person(), person("usr_ann", "Ann")
@@ -334,6 +335,19 @@ def test_keywords_and_notices_are_nobodys_words() -> None:
     quiet(world)
     assert "STOP" not in world.model.memory_requests[0].messages[1].content
     assert world.membership(COACH).consolidated_seq == 2
+
+
+def test_transcript_has_questions_of_agents_and_none_of_skein() -> (
+    None
+):
+    world = group()
+    ask(world)
+    answer(world, 1)
+    ask(world, client_id="own", purpose="consent", question="May I post it?")
+    quiet(world)
+    transcript = world.model.memory_requests[0].messages[1].content
+    assert "Shall I book it?" in transcript
+    assert "May I post it?" not in transcript
 
 
 def test_core_memories_are_numbered_and_those_of_earlier_chunks_are_known_to_later_ones() -> None:

@@ -21,6 +21,7 @@ from skein.models.runs.trigger import Trigger
 from skein.privacy.models.erasure import Erasure
 from tests.support.agents import COACH, asked_by_service
 from tests.support.builders import LINE, TENANT, World
+from tests.support.choices import answer, ask
 from tests.support.erasure import (
     BEN,
     BENS,
@@ -58,6 +59,23 @@ def test_after_a_text_and_its_answer_nothing_is_left() -> None:
     kinds = [message.kind for message in world.messages(chat_id)]
     assert kinds == ["erased"] * world.stored_chat(chat_id).last_seq
     assert erasure.sweeps[0].counts["messages"] == len(kinds)
+
+
+def test_questions_to_the_person_and_their_answers_are_erased() -> None:
+    world = world_of()
+    world.chat(ZOE, BEN, COACH)
+    ask(world, ZOE, question=f"Do you like {MARK}?")
+    answer(world, 1, ZOE)
+    ask(world, ZOE, client_id="ask-2")
+    ask(world, BEN, client_id="ask-3")
+    erase(world)
+    assert traces(world) == {}
+    assert [message.kind for message in world.messages()] == [
+        "erased",
+        "erased",
+        "erased",
+        "choice",
+    ]
 
 
 def test_planted_words_come_everywhere(planted: World) -> None:

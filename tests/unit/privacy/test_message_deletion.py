@@ -17,6 +17,7 @@ from skein.recall.models.stored import RecallBlock
 from tests.support.agents import ASK, COACH, DESIGNER, END, actor, settle
 from tests.support.api_client import operator
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person
+from tests.support.choices import answer, ask, choice_in
 from tests.support.erasure import BEN, MARK, ZOE, indexed, lines_of
 from tests.support.fakes import ScriptedModel, calls
 
@@ -77,6 +78,18 @@ def test_deleted_message_keeps_number_sender_and_time() -> None:
     stays = ("id", "seq", "sender", "client_id", "created_at", "runs")
     assert [getattr(after, name) for name in stays] == [getattr(before, name) for name in stays]
     assert world.stored_chat(CHAT).last_seq == 2
+
+
+def test_deleted_answer_leaves_no_option_in_its_question() -> None:
+    world = world_of()
+    ask(world, ZOE)
+    answer(world, 1, ZOE)
+    delete(world, 2)
+    given = choice_in(world, 1).answer
+    assert given is not None
+    assert (given.option, given.seq) == (None, 2)
+    assert choice_in(world, 1).status(NOON) == "answered"
+    assert world.messages()[1].answers is None
 
 
 def test_deleting_again_changes_nothing() -> None:

@@ -21,6 +21,7 @@ from skein.settings import Settings
 from tests.fakes.system import MemoryMetrics
 from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, bot, person
+from tests.support.choices import answer, ask, choice_in
 
 HUSAM, COACH = person(), bot()
 PRIVATE = Audience(open=False, people=("usr_husam",))
@@ -120,6 +121,20 @@ def test_write_during_reading_is_in_the_next_reading() -> None:
     world.table.query = meanwhile  # type: ignore[method-assign]
     container.read()
     assert [m.text for m in container.read().of(Memories).memories] == ["Ana runs"]
+
+
+def test_answered_question_is_not_shown_as_open() -> None:
+    world = talking()
+    container = Container(world)
+    ask(world)
+    container.read()
+    answer(world, 2)
+    messages = container.read().of(History).messages
+    assert [message.choice is not None and message.choice.answer for message in messages] == [
+        False,
+        choice_in(world, 2).answer,
+        False,
+    ]
 
 
 def test_messages_are_read_on_from_the_newest_that_is_known() -> None:

@@ -88,6 +88,7 @@ def test_index_out_of_order_has_the_same_result(world: Indexed) -> None:
         {"kind": "erased", "text": ""},
         {"kind": "deleted", "text": ""},
         {"kind": "keyword"},
+        {"kind": "choice"},
         {"kind": "notice"},
         {"resets": True},
         {"text": "  "},

@@ -24,6 +24,7 @@ from tests.support.agents import (
     the_run,
 )
 from tests.support.builders import TENANT, World, bot, person
+from tests.support.choices import ask
 from tests.support.fakes import Script, calls, says
 
 SARAH = person("usr_sarah", "Sarah")
@@ -130,6 +131,16 @@ def test_keywords_and_notices_are_left_out_and_take_nobodys_place() -> None:
     staged = _staged(world)
     assert staged is not None
     assert [message.text for message in staged.messages] == [f"Number {n}" for n in range(2, 12)]
+
+
+def test_an_agents_question_is_staged_and_skeins_own_is_not() -> None:
+    world = _world(borrow("chat_2"))
+    ask(world, chat_id="chat_2")
+    ask(world, chat_id="chat_2", client_id="own", purpose="invitation")
+    _ask(world)
+    staged = _staged(world)
+    assert staged is not None
+    assert [message.text for message in staged.messages] == ["Shall I book it?\nYes / No"]
 
 
 def test_two_thousand_characters_of_each_are_staged() -> None:

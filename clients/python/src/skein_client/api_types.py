@@ -32,6 +32,16 @@ class Authors(TypedDict):
     many: NotRequired[bool]
 
 
+class ChoiceAnswerResource(TypedDict):
+    """
+    The answer to a choice.
+    """
+
+    option: str | None
+    seq: int
+    at: str
+
+
 class Health(TypedDict):
     """
     The API is up.
@@ -74,14 +84,34 @@ class Money(TypedDict):
     unpriced_segments: NotRequired[int]
 
 
+class NewAnswer(TypedDict):
+    """
+    An answer to a choice: an option, or words for a question without options.
+    """
+
+    seq: int
+    option: NotRequired[str | None]
+    text: NotRequired[str | None]
+
+
 class NewChatMessage(TypedDict):
     """
     A new message.
     """
 
-    text: str
+    text: NotRequired[str | None]
+    choice: NotRequired[NewAnswer | None]
     client_id: str
     reply_to: NotRequired[int | None]
+
+
+class Option(TypedDict):
+    """
+    One fixed answer of a choice.
+    """
+
+    id: str
+    label: str
 
 
 QuietHours = TypedDict(
@@ -110,7 +140,7 @@ class ReadState(TypedDict):
     unread: int
 
 
-Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
+Reason: TypeAlias = Literal['wrong_signature', 'malformed_request', 'invalid_number', 'unknown_line', 'no_words', 'own_line', 'repeated', 'server_error', 'keyword', 'notice', 'choice', 'rate_limited', 'chain_depth', 'respond_manual', 'not_mentioned', 'agent_paused', 'own_message', 'joined_later', 'not_recorded', 'queued', 'debounce', 'behind_other_run', 'working', 'worker_lost', 'waiting_for_reply', 'paused', 'concurrency_limit', 'model_unavailable', 'model_key_refused', 'model_unknown', 'attempt_failed', 'handed_over', 'readers_changed', 'chose_silence', 'tools_mode_text', 'unspoken_text', 'ended_by_agent', 'steps_used_up', 'answered_elsewhere', 'no_chat', 'attempts_exhausted', 'deferred_too_long', 'model_rejected', 'empty_answer', 'answer_cut_off', 'answer_refused', 'answer_filtered', 'answer_rejected', 'merged', 'token_budget', 'agent_left', 'agent_deleted', 'chat_discarded', 'message_gone', 'disclosure_refused', 'stopped_by_agent', 'message_deleted', 'person_erased', 'person_inactive', 'quiet_hours', 'run_ended', 'run_missing', 'delivery_settled', 'delivery_missing', 'taken_over', 'job_failed', 'group_chat', 'in_app', 'opted_out', 'person_left', 'number_lost', 'nothing_to_send', 'behind_other_delivery', 'not_due', 'outcome_unknown', 'provider_unavailable', 'provider_refused', 'not_confirmed']
 
 
 class RecordedReason(TypedDict):
@@ -193,6 +223,16 @@ class ToolCall(TypedDict):
     cut_from: NotRequired[int | None]
 
 
+class ViaResource(TypedDict):
+    """
+    The agent whose words a person agreed to post.
+    """
+
+    agent_id: str
+    agent_name: str
+    choice_seq: int | None
+
+
 ProfileField: TypeAlias = str
 
 
@@ -218,6 +258,7 @@ class ChatOverridesChange(TypedDict):
     consolidation_idle_seconds: NotRequired[int | None]
     reply_debounce_seconds: NotRequired[int | None]
     reply_debounce_max_seconds: NotRequired[int | None]
+    choice_hours: NotRequired[int | None]
     apology: NotRequired[bool | None]
     streaming: NotRequired[bool | None]
     sms_answer_characters: NotRequired[int | None]
@@ -652,6 +693,7 @@ class SettingsResource(TypedDict):
     consolidation_idle_seconds: NotRequired[int | None]
     reply_debounce_seconds: NotRequired[int | None]
     reply_debounce_max_seconds: NotRequired[int | None]
+    choice_hours: NotRequired[int | None]
     apology: NotRequired[bool | None]
     streaming: NotRequired[bool | None]
     sms_answer_characters: NotRequired[int | None]
@@ -744,6 +786,7 @@ class TenantOverridesChange(TypedDict):
     consolidation_idle_seconds: NotRequired[int | None]
     reply_debounce_seconds: NotRequired[int | None]
     reply_debounce_max_seconds: NotRequired[int | None]
+    choice_hours: NotRequired[int | None]
     apology: NotRequired[bool | None]
     streaming: NotRequired[bool | None]
     sms_answer_characters: NotRequired[int | None]
@@ -853,6 +896,12 @@ ChatKind: TypeAlias = Literal['group', 'direct']
 Visibility: TypeAlias = Literal['open', 'private']
 
 
+ChoicePurpose: TypeAlias = Literal['question', 'consent', 'invitation']
+
+
+ChoiceStatus: TypeAlias = Literal['open', 'answered', 'expired']
+
+
 EntryKind: TypeAlias = Literal['message', 'memory', 'document', 'borrowed']
 
 
@@ -950,6 +999,20 @@ class ChatChange(TypedDict):
     consolidate: NotRequired[bool | None]
 
 
+class ChoiceResource(TypedDict):
+    """
+    A question to one person, which code matches with its answer.
+    """
+
+    question: str
+    options: list[Option]
+    addressee: str
+    purpose: ChoicePurpose
+    expires_at: str
+    status: ChoiceStatus
+    answer: ChoiceAnswerResource | None
+
+
 class DirectoryPage(TypedDict):
     """
     A page of listed agents, oldest first.
@@ -1000,6 +1063,7 @@ class HeldContent(TypedDict):
     readers: Audience
     audience: Audience
     authors: NotRequired[Authors]
+    outsiders: NotRequired[bool]
     borrowed: NotRequired[ShownStaging | None]
 
 
@@ -1063,6 +1127,8 @@ class MessageResource(TypedDict):
     sender: MemberResource
     client_id: str
     reply_to: int | None
+    choice: ChoiceResource | None
+    via: ViaResource | None
     media: list[Media]
     run_id: str | None
     created_at: str
@@ -1096,6 +1162,21 @@ class NewChat(TypedDict):
     kind: ChatKind
     visibility: NotRequired[Visibility | None]
     members: NotRequired[list[MemberRequest]]
+
+
+class OpenChoiceResource(TypedDict):
+    """
+    A choice that the caller can answer.
+    """
+
+    chat_id: str
+    chat_title: str
+    seq: int
+    agent_id: str | None
+    purpose: ChoicePurpose
+    question: str
+    options: list[Option]
+    expires_at: str
 
 
 class OwnChange(TypedDict):
@@ -1804,6 +1885,15 @@ class MessagePage(TypedDict):
     """
 
     items: list[MessageResource]
+    next_cursor: str | None
+
+
+class OpenChoicePage(TypedDict):
+    """
+    The caller's open choices, oldest first, on one page.
+    """
+
+    items: list[OpenChoiceResource]
     next_cursor: str | None
 
 

@@ -9,7 +9,8 @@ the cache saves bytes and not calls.
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import takewhile
 from threading import Lock
 
 from cachetools import TLRUCache
@@ -17,6 +18,7 @@ from cachetools import TLRUCache
 from skein.agent.reading.owned_items import live_items, owned_items
 from skein.memory.models.memory import Memory
 from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.chats.choice import Choice
 from skein.models.common.agent_item import REVISION
 from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Query, has_expired
@@ -107,6 +109,7 @@ def _packed(items: Iterable[Item]) -> Iterable[bytes]:
     return (json.dumps(item, separators=(",", ":")).encode() for item in items)
 
 
+LATE_ANSWER = timedelta(minutes=1)  # an answer may be stored a moment after its choice expires
 LATE_MESSAGES = 5  # spare messages in a query, for those posted since the chat was read
 
 
@@ -149,7 +152,8 @@ class KeptReads:
     def messages(self, chat: Chat, start: int) -> list[Item]:
         """Return the messages of a chat from seq `start` on, oldest first, with one query.
 
-        The query reads only messages that are newer than the newest cached one.
+        The query reads only messages that are newer than the newest cached one. An open choice, and
+        the messages after it, are not cached.
         """
         name = f"messages|{chat_partition(chat.tenant, chat.id)}"
         kept = self._cache.get(name)
@@ -169,8 +173,15 @@ class KeptReads:
         )
         shown = (item for item in known if item["seq"] >= start)
         items = [item for item in shown if not has_expired(item, self._now)] + list(page.items)
-        self._read[name] = (chat.epoch, items)
+        self._read[name] = (chat.epoch, list(takewhile(self._unchanging, items)))
         return items
+
+    def _unchanging(self, item: Item) -> bool:
+        """Tell whether a message stays as it is; an open choice may be answered."""
+        if "choice" not in item:
+            return True
+        choice = Choice.model_validate(item["choice"])
+        return choice.status(self._now - LATE_ANSWER) != "open"
 
     def keep(self, settings: Settings) -> None:
         """Cache the items that were read, or drop the entries if caching is off."""

@@ -3,6 +3,7 @@
 __all__ = [
     "base",
     "chats",
+    "choices",
     "directory",
     "inspection",
     "pauses",

@@ -1,5 +1,6 @@
 """Requests and resources of the HTTP API: chats and messages."""
 
+from datetime import datetime
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -21,6 +22,7 @@ from skein.models.api.base import (
     Resource,
     Seq,
 )
+from skein.models.api.choices import ChoiceResource, NewAnswer, ViaResource
 from skein.models.chats.chat import (
     MAX_TEXT,
     Chat,
@@ -100,7 +102,17 @@ class NewChatMessage(Request):
         }
     )
 
-    text: Annotated[str, Field(min_length=1, max_length=MAX_TEXT, description="The text.")]
+    text: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=MAX_TEXT,
+            description="The text; leave it out with a `choice`, whose answer is the text.",
+        ),
+    ] = None
+    choice: Annotated[
+        NewAnswer | None, Field(description="The answer to a question of this chat.")
+    ] = None
     client_id: Annotated[
         str,
         Field(
@@ -111,9 +123,21 @@ class NewChatMessage(Request):
     ]
     reply_to: Annotated[
         int | None,
-        Field(ge=1, le=MAX_SEQ, description="The `seq` of a message in this chat."),
+        Field(
+            ge=1,
+            le=MAX_SEQ,
+            description="The `seq` of a message in this chat; leave it out with a `choice`.",
+        ),
         NUMBER,
     ] = None
+
+    @model_validator(mode="after")
+    def _text_or_choice(self) -> Self:
+        if (self.text is None) == (self.choice is None):
+            raise ValueError("give either text or choice, not both")
+        if self.choice is not None and self.reply_to is not None:
+            raise ValueError("an answer to a choice has no reply_to")
+        return self
 
 
 class ReadReceipt(Request):
@@ -284,6 +308,13 @@ class MessageResource(Resource):
         int | None,
         Field(description="The `seq` of the message that this one replies to; null for none."),
     ]
+    choice: Annotated[
+        ChoiceResource | None, Field(description="The question of a `choice`; null for others.")
+    ]
+    via: Annotated[
+        ViaResource | None,
+        Field(description="The agent whose words the sender agreed to post; null for own words."),
+    ]
     media: Annotated[
         tuple[Media, ...], Field(description="Images, audio and videos of the message.")
     ]
@@ -297,14 +328,22 @@ class MessageResource(Resource):
     created_at: CreatedAt
 
     @classmethod
-    def of(cls, message: Message) -> Self:
+    def of(cls, message: Message, now: datetime | None = None) -> Self:
         """Build the resource of a message, as members of its chat may see it.
 
         A run id contains the id of the run's home, and an agent's stored `client_id` contains the
         run id. Both could reveal a private chat in which the agent was asked to post the message.
+
+        Args:
+            message: The message.
+            now: The current time, at which a choice has its status; needed for a choice.
         """
+        if message.choice is not None and now is None:
+            raise ValueError("the status of a choice needs the time")
         made = {
             "sender": MemberResource.of(message.sender),
+            "choice": ChoiceResource.shown(message.choice, now) if message.choice and now else None,
+            "via": ViaResource.shown(message.via, message.chat_id) if message.via else None,
             "client_id": message.id if message.sender.kind == "agent" else message.client_id,
             "run_id": message.run_id
             if message.run_id and Run.lives_in(message.run_id, message.chat_id)
@@ -330,6 +369,8 @@ class MessagePage(Page[MessageResource]):
                         "sender": {"kind": "agent", "id": EXAMPLE_AGENT, "name": "Coach"},
                         "client_id": "8a41",
                         "reply_to": None,
+                        "choice": None,
+                        "via": None,
                         "media": [],
                         "run_id": None,
                         "created_at": EXAMPLE_TIME,
@@ -339,6 +380,12 @@ class MessagePage(Page[MessageResource]):
             }
         }
     )
+
+    @classmethod
+    def of(cls, source: Any, now: datetime | None = None) -> Self:
+        """Build the page; see `MessageResource.of`."""
+        items = tuple(MessageResource.of(message, now) for message in source.items)
+        return cls(items=items, next_cursor=source.next_cursor)
 
 
 class TranscriptPage(MessagePage):

@@ -29,7 +29,7 @@ from skein.models.common.base import (
 from skein.models.common.json_types import JsonBool
 from skein.models.common.ownership import private_scope
 from skein.models.common.reason import Reason, StoredReason
-from skein.models.common.storage import META, Exists, Item, Key, SortKeyPrefix, Update
+from skein.models.common.storage import META, Exists, Is, Item, Key, SortKeyPrefix, Update
 from skein.models.config.overrides import Overrides, Retention
 from skein.models.outbox.due import NOT_DUE, due_pointer
 
@@ -292,10 +292,15 @@ class Chat(ChatFields, Stored):
         return any(member.ref == ref for member in self.roster)
 
     def as_now(self, message: "Message") -> "Message":
-        """Return a message with its sender's current id and name.
+        """Return a message with its sender's current id and name, and its addressee's current id.
 
-        The stored item keeps the old name.
+        The stored item keeps the old ones.
         """
+        choice = message.choice
+        if choice is not None and choice.addressee in self.formerly:
+            addressee = self.formerly[choice.addressee]
+            choice = choice.model_copy(update={"addressee": addressee})
+            message = message.model_copy(update={"choice": choice})
         sender = message.sender
         now = self.formerly.get(sender.id) if sender.kind == "user" else None
         if now is None:
@@ -413,9 +418,22 @@ class Message(Stored):
         return self.key_of(self.tenant, self.chat_id, self.seq)
 
     @property
+    def conversational(self) -> bool:
+        """Whether members talk with it: a text, or a question of an agent's own."""
+        if self.kind == "choice":
+            return self.choice is not None and self.choice.purpose == "question"
+        return self.kind == "text"
+
+    @property
     def not_delivered(self) -> MessageLoss | None:
         """How much of the message did not reach its person; None if nothing is known to be lost."""
         return "all" if Reason.OPTED_OUT in self.undelivered else self.lost
+
+    def with_choice(self, choice: Choice) -> Update:
+        """Return the write that replaces the choice, if it is still the one that was read."""
+        changed = choice.model_dump(mode="json", exclude_none=True)
+        unchanged = Is("choice", self.attributes().get("choice"))
+        return Update(self.key, set={"choice": changed}, condition=unchanged)
 
     def to_item(self) -> Item:
         """Return the message as table attributes."""

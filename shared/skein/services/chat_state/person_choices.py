@@ -4,7 +4,7 @@ Each transaction that asks or ends a choice also writes the person's one item `P
 an optimistic lock. So the limits hold across all chats, and an answer counts once.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from math import ceil
 
@@ -16,7 +16,6 @@ from skein.models.chats.person_choices import (
     MAX_OPEN,
     MAX_REFUSALS_A_DAY,
     OpenChoice,
-    OverCode,
     PersonChoices,
 )
 from skein.models.common.storage import Item, Key, Put, at_version
@@ -54,7 +53,7 @@ def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime)
     expired = [choice for choice in stored.open if choice.expires_at <= now]
     today = now.astimezone(UTC).date()
     fresh = {} if stored.day == today else {"day": today, "consents": 0, "refusals": {}}
-    codes = [OverCode(code=c, until=e.expires_at + CODE_KEPT) for e in expired for c in _codes(e)]
+    codes = [code for each in expired for code in each.over_codes(each.expires_at + CODE_KEPT)]
     over = (code for code in (*stored.over, *codes) if code.until > now)
     still_open = (choice for choice in stored.open if choice.expires_at > now)
     return stored.model_copy(update={"open": tuple(still_open), "over": tuple(over), **fresh})
@@ -111,14 +110,13 @@ def with_ended(
         ended: One of the open choices.
         refused: Whether the person refused a consent, which counts against the agent.
     """
-    codes = (OverCode(code=code, until=now + CODE_KEPT) for code in _codes(ended))
     refusals = dict(choices.refusals)
     if refused and ended.agent_id is not None:
         refusals[ended.agent_id] = refusals.get(ended.agent_id, 0) + 1
     return choices.model_copy(
         update={
             "open": tuple(choice for choice in choices.open if choice != ended),
-            "over": (*choices.over, *codes),
+            "over": (*choices.over, *ended.over_codes(now + CODE_KEPT)),
             "refusals": refusals,
         }
     )
@@ -134,10 +132,6 @@ def stored_choices(choices: PersonChoices) -> Put:
     """Return the write that stores changed choices, if nobody changed them since they were read."""
     raised = choices.model_copy(update={"version": choices.version + 1})
     return Put(raised.key, raised.attributes(), at_version(choices.version))
-
-
-def _codes(choice: OpenChoice) -> Iterable[str]:
-    return choice.codes.values()
 
 
 def _refusal(message: str, wait: timedelta) -> RateLimited:

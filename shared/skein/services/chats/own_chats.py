@@ -68,7 +68,7 @@ class OwnChats:
             before: Only messages with a lower `seq`.
 
         Returns:
-            The messages of kind `text`, oldest first, and the people present for all of them.
+            The messages in which members talk, oldest first, and the people present for all.
 
         Raises:
             Forbidden: The messages are private, and the readers may not see them.
@@ -87,7 +87,7 @@ class OwnChats:
         messages = [
             message
             for message in read
-            if message.kind == "text" and not chat.hides(message.seq, message.created_at, here=here)
+            if message.conversational and not chat.hides(message.seq, message.created_at, here=here)
         ][-limit:]
         audience = audience_of(chat, since_seq=messages[0].seq if messages else chat.last_seq)
         elsewhere = here is None or here.id != chat.id

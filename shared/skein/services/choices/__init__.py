@@ -1,5 +1,8 @@
 """Ask one person a question, and take the answer, which code matches."""
 
 __all__ = [
+    "answering",
     "consents",
+    "ending",
+    "open_choices",
 ]

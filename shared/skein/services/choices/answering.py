@@ -23,7 +23,7 @@ from skein.models.chats.choice import NO, Choice, ChoiceAnswer
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Is, Update, Write
+from skein.models.common.storage import Write
 from skein.models.config.overrides import Overrides
 from skein.models.outbox.jobs import Job
 from skein.ports import Clock, Table
@@ -38,8 +38,6 @@ from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.common.optimistic import known_first, optimistic
 from skein.services.outbox.dispatch import Dispatch
-
-NO_SUCH_QUESTION = "there is no such question"
 
 
 class GivenAnswer(Value):
@@ -189,16 +187,16 @@ class Answering:
         """Read the question that an answer is for.
 
         Raises:
-            NotFound: There is no such question, or the person may not read it.
+            NotFound: There is no such question, or the person is not a member.
             Forbidden: The question is for another person.
         """
         item = self.table.get(Message.key_of(given.tenant, given.chat_id, given.seq))
         message = Message.from_item(item) if item is not None else None
         if message is None or message.choice is None:
-            raise NotFound(NO_SUCH_QUESTION)
+            raise NotFound("there is no such question")
         if message.choice.addressee != given.person_id:
             snapshot = read_snapshot(self.table, given.tenant, given.chat_id)
-            _check_reads(given, snapshot)
+            snapshot = snapshot.for_member(MemberRef(kind="user", id=given.person_id))
             if snapshot.chat.formerly.get(message.choice.addressee) != given.person_id:
                 raise Forbidden("the question is for another person")
         return message, message.choice
@@ -209,10 +207,8 @@ class Answering:
         """Return the writes that record an answer and end the choice, and its consequence.
 
         Raises:
-            NotFound: The person joined after the question.
             Conflict: The choice is over.
         """
-        _check_reads(given, snapshot)
         now = self.clock.now()
         choices = read_choices(self.table, given.tenant, given.person_id, now)
         listed = open_choice(choices, given.chat_id, given.seq)
@@ -224,11 +220,7 @@ class Answering:
         with_answer = choice.model_copy(update={"answer": answer})
         refused = choice.purpose == "consent" and given.option == NO
         writes: list[Write] = [
-            Update(
-                asked.key,
-                set={"choice": with_answer.model_dump(mode="json", exclude_none=True)},
-                condition=Is("choice", asked.attributes()["choice"]),
-            ),
+            asked.with_choice(with_answer),
             stored_choices(with_ended(choices, listed, now, refused=refused)),
         ]
         return writes, self._consequence(RecordedAnswer(asked, with_answer, snapshot))
@@ -239,18 +231,6 @@ class Answering:
         The answer to an agent's question triggers the agent, as a message.
         """
         return Consequence()
-
-
-def _check_reads(given: GivenAnswer, snapshot: ChatSnapshot) -> None:
-    """Check that the person can read the question.
-
-    Raises:
-        NotFound: The person is not a member, or joined after the question.
-    """
-    person = MemberRef(kind="user", id=given.person_id)
-    membership = snapshot.for_member(person).member(person)
-    if membership is not None and membership.joined_seq >= given.seq:
-        raise NotFound(NO_SUCH_QUESTION)
 
 
 def _message(given: GivenAnswer, choice: Choice, agent: MemberRef) -> NewMessage:

@@ -1,0 +1,131 @@
+"""Requests and resources of the HTTP API: choices, their answers, and what they led to."""
+
+from datetime import datetime
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from skein.models.api.base import MAX_SEQ, IdOfAgent, IdOfChat, Page, Request, Resource
+from skein.models.chats.chat import MAX_TEXT, Chat, Message, Via
+from skein.models.chats.choice import Choice, ChoicePurpose, ChoiceStatus, Option
+from skein.models.chats.person_choices import OpenChoice
+from skein.models.common.base import Instant
+from skein.models.common.json_types import NUMBER
+
+Options = Annotated[
+    tuple[Option, ...], Field(description="The fixed answers; empty for an answer in words.")
+]
+Purpose = Annotated[ChoicePurpose, Field(description="Who asks, and why.")]
+Question = Annotated[str, Field(description="The question, without its options.")]
+ExpiresAt = Annotated[Instant, Field(description="When the question can be answered no more.")]
+
+
+class NewAnswer(Request):
+    """An answer to a choice: an option, or words for a question without options."""
+
+    seq: Annotated[
+        int, Field(ge=1, le=MAX_SEQ, description="The `seq` of the question in this chat."), NUMBER
+    ]
+    option: Annotated[
+        str | None, Field(min_length=1, max_length=40, description="The id of the chosen option.")
+    ] = None
+    text: Annotated[
+        str | None, Field(min_length=1, max_length=MAX_TEXT, description="The answer in words.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.option is None) == (self.text is None):
+            raise ValueError("give either option or text, not both")
+        return self
+
+
+class ChoiceAnswerResource(Resource):
+    """The answer to a choice."""
+
+    option: Annotated[
+        str | None, Field(description="The id of the option; null for an answer in words.")
+    ]
+    seq: Annotated[int, Field(description="The `seq` of the message that answered.")]
+    at: Annotated[Instant, Field(description="When the person answered.")]
+
+
+class ChoiceResource(Resource):
+    """A question to one person, which code matches with its answer."""
+
+    question: Question
+    options: Options
+    addressee: Annotated[str, Field(description="The id of the person who may answer.")]
+    purpose: Purpose
+    expires_at: ExpiresAt
+    status: Annotated[ChoiceStatus, Field(description="Whether the question can be answered.")]
+    answer: Annotated[ChoiceAnswerResource | None, Field(description="Null without an answer.")]
+
+    @classmethod
+    def shown(cls, choice: Choice, now: datetime) -> Self:
+        """Build the resource of a choice, with its status at a time."""
+        made = {
+            "status": choice.status(now),
+            "answer": ChoiceAnswerResource.of(choice.answer) if choice.answer else None,
+        }
+        shared = {name: getattr(choice, name) for name in cls.model_fields if name not in made}
+        return cls(**made, **shared)
+
+
+class ViaResource(Resource):
+    """The agent whose words a person agreed to post."""
+
+    agent_id: IdOfAgent
+    agent_name: Annotated[str, Field(description="The name of the agent.")]
+    choice_seq: Annotated[
+        int | None,
+        Field(description="The `seq` of the choice, if it is in this chat; null elsewhere."),
+    ]
+
+    @classmethod
+    def shown(cls, via: Via, chat_id: str) -> Self:
+        """Build the resource for a chat, whose readers may not know the chat of the choice."""
+        here = via.chat_id == chat_id
+        return cls(
+            agent_id=via.agent_id,
+            agent_name=via.agent_name,
+            choice_seq=via.choice_seq if here else None,
+        )
+
+
+class OpenChoiceResource(Resource):
+    """A choice that the caller can answer."""
+
+    chat_id: IdOfChat
+    chat_title: Annotated[str, Field(description="The title of the chat, or its members.")]
+    seq: Annotated[int, Field(description="The `seq` of the question in its chat.")]
+    agent_id: Annotated[str | None, Field(description="The agent that asks; null for Skein.")]
+    purpose: Purpose
+    question: Question
+    options: Options
+    expires_at: ExpiresAt
+
+    @classmethod
+    def listed(cls, listed: OpenChoice, chat: Chat, message: Message, choice: Choice) -> Self:
+        """Build the resource of an open choice.
+
+        Args:
+            listed: The choice in the list of the person.
+            chat: The chat of the question.
+            message: The question's message.
+            choice: The choice of that message.
+        """
+        return cls(
+            chat_id=chat.id,
+            chat_title=chat.display_title,
+            seq=message.seq,
+            agent_id=listed.agent_id,
+            purpose=choice.purpose,
+            question=choice.question,
+            options=choice.options,
+            expires_at=choice.expires_at,
+        )
+
+
+class OpenChoicePage(Page[OpenChoiceResource]):
+    """The caller's open choices, oldest first, on one page."""

@@ -1,0 +1,30 @@
+"""End all open choices of a person at once, without answers."""
+
+from skein.models.chats.chat import Message
+from skein.models.common.storage import Delete, Write, at_version
+from skein.ports import Clock, Table
+from skein.services.chat_state.person_choices import read_choices
+from skein.services.common.optimistic import optimistic
+
+
+def end_choices(table: Table, clock: Clock, tenant: str, user_id: str) -> None:
+    """End the open choices of a person who turned out to be another (idempotent).
+
+    The questions expire now. One transaction writes them and deletes the person's list.
+    """
+    optimistic(clock, lambda: _end_once(table, clock, tenant, user_id), finds_own_write=True)
+
+
+def _end_once(table: Table, clock: Clock, tenant: str, user_id: str) -> None:
+    now = clock.now()
+    choices = read_choices(table, tenant, user_id, now)
+    if not choices.version:
+        return
+    keys = [Message.key_of(tenant, one.chat_id, one.seq) for one in choices.open if one.seq]
+    found = table.get_many(keys) if keys else {}
+    writes: list[Write] = [Delete(choices.key, at_version(choices.version))]
+    for message in map(Message.from_item, found.values()):
+        if message.choice is not None and message.choice.status(now) == "open":
+            ended = message.choice.model_copy(update={"expires_at": now})
+            writes.append(message.with_choice(ended))
+    table.transact(writes)
