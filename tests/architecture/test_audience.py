@@ -87,6 +87,8 @@ OTHERS = {
     "services/runs/tool_warnings.py": "whether a run called a tool, for operators",
     "agent/training_export.py": "a completed thread, for operators",
     "services/choices/answering.py": "the question, for the person who answers it",
+    "services/choices/ending.py": "whether a question is open; no words",
+    "services/choices/open_choices.py": "for the person who may answer them",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
     "live/changes.py": "numbers and ids of what has changed",
     "live/answer_frames.py": "whether the worker still has the run; no words",
