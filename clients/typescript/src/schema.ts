@@ -2671,6 +2671,8 @@ export interface components {
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools?: components["schemas"]["ToolName"][] | null;
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. */
+            outsiders?: components["schemas"]["Outsiders"] | null;
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction?: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
@@ -2738,6 +2740,8 @@ export interface components {
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. */
+            outsiders: components["schemas"]["Outsiders"];
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
@@ -2776,6 +2780,8 @@ export interface components {
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. */
+            outsiders: components["schemas"]["Outsiders"];
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
@@ -2863,6 +2869,8 @@ export interface components {
             history_format: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. */
             enabled_tools: string[];
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. */
+            outsiders: components["schemas"]["Outsiders"];
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. */
@@ -3705,6 +3713,8 @@ export interface components {
             history_format?: components["schemas"]["HistoryFormat"] | null;
             /** @description The tools that the agent may call. Default: `["send_message", "enter_chat", "read_messages", "get_my_runs", "save_memory", "search_memories", "recall", "end_run"]`. */
             enabled_tools?: components["schemas"]["ToolName"][];
+            /** @description Whether private prompts may quote outsiders: people of none of the chats for which the run works. `none`: their words are left out, but not operators' items. Default: `"quoted"`. */
+            outsiders?: components["schemas"]["Outsiders"];
             /** @description The instruction for the agent's summaries; null or blank: the default. */
             summary_instruction?: string | null;
             /** @description Fields of people that the agent's tool `update_profile` and consolidation may set; they may include `name` and `time_zone`. Default: `["goals", "skill_level", "recent_topics", "preferences"]`. */
@@ -4849,7 +4859,7 @@ export interface components {
         Visibility: "open" | "private";
         /**
          * ChoicePurpose
-         * @description Who asks and why: an agent (`question`), or Skein, whether words may be posted (`consent`) or whether the person joins a chat (`invitation`).
+         * @description Who asks: an agent (`question`), or Skein, whether words may be posted (`consent`) or whether the person joins a chat (`invitation`).
          * @enum {string}
          */
         ChoicePurpose: "question" | "consent" | "invitation";
@@ -4938,6 +4948,11 @@ export interface components {
          */
         ToolName: "send_message" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
         /**
+         * Outsiders
+         * @enum {string}
+         */
+        Outsiders: "none" | "quoted";
+        /**
          * WarningCode
          * @description The kind of warning, for programs. More may be added.
          * @enum {string}
@@ -4960,7 +4975,7 @@ export interface components {
          * @description The kind of item that a call reads or changes.
          * @enum {string}
          */
-        AuditKind: "agent" | "audit" | "chat" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "usage" | "user";
+        AuditKind: "agent" | "audit" | "chat" | "consent" | "context" | "document" | "erasure" | "export" | "goal" | "line" | "member" | "memory" | "message" | "number" | "pause" | "plan" | "profile" | "recall" | "replay" | "run" | "service" | "settings" | "skill" | "system" | "thread" | "usage" | "user";
         /**
          * BacklogKind
          * @description The kind of work that waits.

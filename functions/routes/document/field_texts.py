@@ -17,7 +17,7 @@ ENUMS = {
     "AuditVerb": "What a call does.",
     "BacklogKind": "The kind of work that waits.",
     "ChatKind": "A `direct` chat has one person and one agent; a `group` has any members.",
-    "ChoicePurpose": "Who asks and why: an agent (`question`), or Skein, whether words may be posted "
+    "ChoicePurpose": "Who asks: an agent (`question`), or Skein, whether words may be posted "
     "(`consent`) or whether the person joins a chat (`invitation`).",
     "ChoiceStatus": "Whether a question is open, answered or expired.",
     "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "

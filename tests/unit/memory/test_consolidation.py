@@ -337,9 +337,7 @@ def test_keywords_and_notices_are_nobodys_words() -> None:
     assert world.membership(COACH).consolidated_seq == 2
 
 
-def test_transcript_has_questions_of_agents_and_none_of_skein() -> (
-    None
-):
+def test_transcript_has_questions_of_agents_and_none_of_skein() -> None:
     world = group()
     ask(world)
     answer(world, 1)

@@ -941,6 +941,9 @@ HistoryFormat: TypeAlias = Literal['timeline', 'roles']
 ToolName: TypeAlias = Literal['send_message', 'enter_chat', 'read_messages', 'recall', 'borrow_context', 'get_my_runs', 'stop_run', 'set_goal', 'end_goal', 'set_plan', 'cancel_plan', 'save_memory', 'forget_memory', 'search_memories', 'update_profile', 'list_documents', 'read_document', 'write_document', 'append_document', 'edit_document', 'delete_document', 'read_skill', 'create_thread', 'switch_thread', 'update_thread', 'end_thread', 'end_run']
 
 
+Outsiders: TypeAlias = Literal['none', 'quoted']
+
+
 WarningCode: TypeAlias = Literal['unlisted_model', 'no_tool_called']
 
 
@@ -950,7 +953,7 @@ AuditScope: TypeAlias = Literal['chat', 'admin']
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
 
 
-AuditKind: TypeAlias = Literal['agent', 'audit', 'chat', 'context', 'document', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'usage', 'user']
+AuditKind: TypeAlias = Literal['agent', 'audit', 'chat', 'consent', 'context', 'document', 'erasure', 'export', 'goal', 'line', 'member', 'memory', 'message', 'number', 'pause', 'plan', 'profile', 'recall', 'replay', 'run', 'service', 'settings', 'skill', 'system', 'thread', 'usage', 'user']
 
 
 BacklogKind: TypeAlias = Literal['run', 'delivery', 'plan', 'chat', 'erasure', 'paused_run', 'paused_delivery']
@@ -1293,6 +1296,7 @@ class AgentChange(TypedDict):
     reply_mode: NotRequired[ReplyMode | None]
     history_format: NotRequired[HistoryFormat | None]
     enabled_tools: NotRequired[list[ToolName] | None]
+    outsiders: NotRequired[Outsiders | None]
     summary_instruction: NotRequired[str | None]
     profile_fields: NotRequired[list[ProfileField] | None]
     time_zone: NotRequired[str | None]
@@ -1328,6 +1332,7 @@ class AgentConfiguration(TypedDict):
     reply_mode: ReplyMode | None
     history_format: HistoryFormat | None
     enabled_tools: list[str]
+    outsiders: Outsiders
     summary_instruction: str | None
     profile_fields: list[str]
     time_zone: str
@@ -1363,6 +1368,7 @@ class AgentResource(TypedDict):
     reply_mode: ReplyMode | None
     history_format: HistoryFormat | None
     enabled_tools: list[str]
+    outsiders: Outsiders
     summary_instruction: str | None
     profile_fields: list[str]
     time_zone: str
@@ -1593,6 +1599,7 @@ class NewAgent(TypedDict):
     reply_mode: NotRequired[ReplyMode | None]
     history_format: NotRequired[HistoryFormat | None]
     enabled_tools: NotRequired[list[ToolName]]
+    outsiders: NotRequired[Outsiders]
     summary_instruction: NotRequired[str | None]
     profile_fields: NotRequired[list[ProfileField]]
     time_zone: NotRequired[str]
@@ -1973,6 +1980,7 @@ class AgentDetail(TypedDict):
     reply_mode: ReplyMode | None
     history_format: HistoryFormat | None
     enabled_tools: list[str]
+    outsiders: Outsiders
     summary_instruction: str | None
     profile_fields: list[str]
     time_zone: str
