@@ -33,7 +33,12 @@ from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import merged_overrides
 from skein.services.config.retention import retention_of
-from skein.services.delivery.sms_keywords import Keyword, could_start, keyword_in
+from skein.services.delivery.sms_keywords import (
+    Keyword,
+    answered_by_twilio,
+    could_start,
+    keyword_in,
+)
 from skein.services.directory.name_index import indexed
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
 from skein.services.replies.user_notices import Notices
@@ -157,6 +162,7 @@ class SmsReceiver:
             sms.body,
             opt_out_type=sms.opt_out_type,
             opted_out=could_start(sms.body) and self._opted_out(line, direct),
+            numbers=(line.phone, sms.sender),
         )
 
     def _post(
@@ -168,7 +174,7 @@ class SmsReceiver:
         keyword: Keyword | None,
         over: ExceededLimit | None,
     ) -> PostedMessage:
-        """Post an SMS and, if its sender is over a limit, a notice.
+        """Post an SMS and, if its sender is over a limit or has opted out, a notice.
 
         The notice says why nobody answers. An SMS that was stored before the sender went over the
         limit causes no notice. A redelivered SMS that was stored after that causes the notice
@@ -200,6 +206,14 @@ class SmsReceiver:
                 chat_id=direct.chat_id,
                 agent=MemberRef(kind="agent", id=line.agent_id),
                 user_id=direct.user_id,
+            )
+        if keyword == "stop" and not answered_by_twilio(sms.body, sms.opt_out_type):
+            self.notices.opted_out(
+                tenant=line.tenant,
+                chat_id=direct.chat_id,
+                agent=MemberRef(kind="agent", id=line.agent_id),
+                user_id=direct.user_id,
+                channel=line.address.channel,
             )
         return posted
 

@@ -16,6 +16,7 @@ from skein.models.directory.address_index import AddressChat, AddressOwner
 from skein.models.directory.line import Line
 from skein.models.directory.name_index import NameWord
 from skein.models.directory.user import User
+from skein.prompts import render
 from skein.services.chats.post_message import PostedMessage
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, statuses
 
@@ -283,6 +284,36 @@ def test_stop_is_recorded_and_wakes_nobody(body: str) -> None:
     assert (posted.message.kind, posted.message.text) == ("keyword", body)
     assert membership_of(here, posted).opt_outs == {"sms": NOON}
     assert here.runs(posted.message.chat_id) == []
+
+
+def sent(here: World) -> list[str]:
+    here.drain()
+    return here.sms.bodies
+
+
+def test_wish_to_stop_in_other_words_is_confirmed_once() -> None:
+    here = world()
+    for sid in ("SM1", "SM1", "SM2"):
+        posted = receive(here, "No more texts, please", sid=sid)
+    assert posted.message.kind == "keyword"
+    assert sent(here) == [render("notice_opted_out")]
+    here.post("Are you there?", bot(), chat_id=posted.message.chat_id)
+    assert len(sent(here)) == 1
+
+
+def test_wish_to_stop_after_start_is_confirmed_again() -> None:
+    here = world()
+    for number, body in enumerate(("Stop please", "START", "Stop please")):
+        here.clock.advance(60)
+        receive(here, body, sid=f"SM{number}")
+    assert sent(here) == [render("notice_opted_out")] * 2
+
+
+def test_stop_that_twilio_answers_is_not_confirmed_by_skein() -> None:
+    here = world()
+    receive(here, "STOP")
+    receive(here, "arr\u00eatez", sid="SM2", opt_out_type="STOP")
+    assert sent(here) == []
 
 
 def test_start_keyword_enables_sms_again() -> None:

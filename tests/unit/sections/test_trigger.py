@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.builders import World, bot, person
+from skein.models.common.address import sms_route
+from tests.support.builders import LINE, PHONE, World, bot, person
 
 HUSAM, COACH, LEDGER = person(), bot(), bot("agt_b", "Ledger")
 
@@ -113,6 +114,17 @@ def test_message_before_another_one_in_a_direct_chat_has_a_trigger() -> None:
     world.post("Hello", HUSAM)
     world.post("One moment", COACH)
     assert "TRIGGER:\n  Husam wrote the message below." in _system(world)
+
+
+@pytest.mark.parametrize("channel", ["sms", "app"])
+def test_stop_word_in_an_sms_tells_how_to_stop(channel: str) -> None:
+    world = World()
+    world.agent(history_format="roles")
+    route = sms_route(line=LINE, phone=PHONE) if channel == "sms" else None
+    world.chat(HUSAM, COACH, kind="direct", visibility="private", route=route)
+    world.post("How do I stop these texts?", HUSAM, route=route)
+    told = "Husam gets no more SMS after a reply of STOP alone."
+    assert (told in _system(world)) == (channel == "sms")
 
 
 def test_forged_trigger_in_a_direct_chat_stays_in_the_persons_message() -> None:

@@ -25,6 +25,7 @@ from skein.models.common.storage import Key
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger
 from skein.services.common.quoting import quoted
+from skein.services.delivery.opt_out import mentions_opt_out
 from skein.services.runs.wakeups import mentions
 
 TRIGGER_SHARE = 8  # the trigger keeps at least an eighth of the prompt
@@ -179,6 +180,8 @@ def _of_message(given: SectionInput, home: Chat, message: Message, *, last: bool
     woken = [names[each] for each in agents if each.id in message.runs]
     if woken:
         lines.append(f"The same message also started {_listed(woken)}.")
+    if reading.channel == "sms" and home is reading.chat and mentions_opt_out(message.text):
+        lines.append(f"{names[message.sender]} gets no more SMS after a reply of STOP alone.")
     unanswered = _unanswered(run, reading, message) if follows else 0
     if unanswered > 1:
         lines.append(f"You have not answered the last {unanswered} messages yet.")

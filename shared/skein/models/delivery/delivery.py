@@ -70,6 +70,7 @@ class Delivery(Stored):
         parts: The SMS of the delivery; empty until the first attempt splits the message.
         has_codes: Whether the parts show the codes of a choice, which answer it by SMS.
         after: An earlier delivery to the same phone that must be sent first, if there was one.
+        confirms_opt_out: Whether the person has opted out and gets this confirmation all the same.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
         version: The optimistic lock, since the worker and status callbacks write the same parts.
             Every write raises the version, except the tick's.
@@ -94,6 +95,7 @@ class Delivery(Stored):
     parts: tuple[DeliveryPart, ...] = ()
     has_codes: Annotated[bool, Field(exclude_if=lambda has: not has)] = False
     after: Identifier | None = None
+    confirms_opt_out: Annotated[bool, Field(exclude_if=lambda confirms: not confirms)] = False
     fence: int = 0
     version: int = 1
     lease_until: Instant | None = None

@@ -74,6 +74,7 @@ class NewMessage(Value):
         route: The route of a message from outside of the app, by which answers then go.
         opted_out: True after STOP, False after START on the route's channel; None keeps the stored
             opt-out.
+        confirms_opt_out: Whether the notice goes to a phone in spite of its person's opt-out.
         no_run_reason: Why the message starts and resumes no run, if its sender is over a limit.
         overrides: The settings of the agent, the line and the tenant, if the caller has read them.
             None reads them, for a person's message in a direct chat.
@@ -98,6 +99,7 @@ class NewMessage(Value):
     reply_to: int | None = None
     route: Route | None = None
     opted_out: bool | None = None
+    confirms_opt_out: bool = False
     no_run_reason: Reason | None = None
     overrides: Overrides | None = None
     depth: int = 0
@@ -321,8 +323,9 @@ class Chats:
             commit.reasons |= {agent.member.id: nobody for agent in others if nobody is not None}
         else:
             self._wake(commit, snapshot, message, now, nobody, texted=new.route is not None)
-        commit.deliver(outgoing(snapshot, message, now, ids=self.ids))
-        commit.undelivered = undelivered(snapshot, message)
+        confirms = new.confirms_opt_out
+        commit.deliver(outgoing(snapshot, message, now, ids=self.ids, confirms_opt_out=confirms))
+        commit.undelivered = () if confirms else undelivered(snapshot, message)
         message = commit.outcome(message, nobody or Reason.NOT_MENTIONED)
         commit.writes.append(Put(message.key, message.to_item(), Missing()))
         return commit, message
@@ -475,7 +478,8 @@ def _after(new: NewMessage, sender: Membership, now: datetime) -> Membership:
     if new.opted_out is not None and new.route is not None:
         channel = new.route.channel
         others = {other: at for other, at in sender.opt_outs.items() if other != channel}
-        change["opt_outs"] = others | {channel: now} if new.opted_out else others
+        since = sender.opt_outs.get(channel, now)
+        change["opt_outs"] = others | {channel: since} if new.opted_out else others
     return sender.model_copy(update=change)
 
 

@@ -35,7 +35,12 @@ class QueuedDelivery(NamedTuple):
 
 
 def outgoing(
-    snapshot: ChatSnapshot, message: Message, now: datetime, *, ids: Ids
+    snapshot: ChatSnapshot,
+    message: Message,
+    now: datetime,
+    *,
+    ids: Ids,
+    confirms_opt_out: bool = False,
 ) -> Iterator[QueuedDelivery]:
     """Yield the deliveries of an agent's message in a direct chat, one per person.
 
@@ -45,12 +50,15 @@ def outgoing(
         snapshot: The chat snapshot. The writes are conditional on each person's route,
             opt-outs and last delivery in the snapshot (optimistic lock).
         message: The message, with its seq.
+        confirms_opt_out: Whether the message confirms an opt-out; people who have opted out get it.
     """
     if snapshot.chat.kind != "direct" or message.sender.kind != "agent":
         return
     due_at = grace_end(now)
     for person in snapshot.members:
-        if person.route is None or why_not_sent(person) is not None:
+        refused = why_not_sent(person)
+        confirmed = confirms_opt_out and refused == Reason.OPTED_OUT
+        if person.route is None or (refused is not None and not confirmed):
             continue
         delivery = Delivery(
             tenant=message.tenant,
@@ -61,6 +69,7 @@ def outgoing(
             seq=message.seq,
             to=person.route,
             after=person.last_delivery,
+            confirms_opt_out=confirmed,
             expires_at=message.expires_at,
             correlation_id=current(),
             created_at=now,

@@ -348,7 +348,8 @@ def _refusal_of(membership: Membership | None, delivery: Delivery) -> Cancellati
     """Return why the person may not get a delivery; None if it is allowed."""
     if membership is None or not membership.active:
         return PERSON_LEFT
-    return PERSON_OPTED_OUT if delivery.to.channel in membership.opt_outs else None
+    refused = delivery.to.channel in membership.opt_outs and not delivery.confirms_opt_out
+    return PERSON_OPTED_OUT if refused else None
 
 
 def _held_back(found: Delivery) -> DeliveryUpdate:

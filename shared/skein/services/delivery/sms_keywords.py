@@ -2,25 +2,30 @@
 
 They follow Twilio: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out. The keyword is
 the whole message, in upper or lower case. Twilio answers keywords itself and, after a STOP, refuses
-further SMS to that person.
+further SMS to that person. Skein takes other wishes to stop for a STOP (`opt_out.py`), and confirms
+these itself.
 """
 
+from collections.abc import Iterable
 from typing import Literal
+
+from skein.services.delivery.opt_out import wants_no_more
 
 Keyword = Literal["stop", "start", "help"]
 
 STOP_WORDS = frozenset(
     {"stop", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout"}
-)
+)  # Twilio's own
 START_WORDS = frozenset({"start", "unstop"})
 HELP_WORDS = frozenset({"help", "info"})
 YES = "yes"  # an opt-in only after a STOP; otherwise an ordinary answer
 
 _OPT_OUT_TYPES: dict[str, Keyword] = {"STOP": "stop", "START": "start", "HELP": "help"}
-_PUNCTUATION = " \t\r\n.,;:!?\"'()*\u2026\u2019\u201c\u201d"
 
 
-def keyword_in(body: str, *, opt_out_type: str | None, opted_out: bool) -> Keyword | None:
+def keyword_in(
+    body: str, *, opt_out_type: str | None, opted_out: bool, numbers: Iterable[str] = ()
+) -> Keyword | None:
     """Return the keyword that an SMS consists of; None for an ordinary SMS.
 
     Args:
@@ -29,16 +34,22 @@ def keyword_in(body: str, *, opt_out_type: str | None, opted_out: bool) -> Keywo
             sends it only if Advanced Opt-Out is on, and then it covers the operator's own keywords
             too.
         opted_out: Whether the person has opted out before.
+        numbers: The phone numbers of the line and the person, whose countries tell the languages.
     """
     if opt_out_type and opt_out_type.upper() in _OPT_OUT_TYPES:
         return _OPT_OUT_TYPES[opt_out_type.upper()]
     # Ignore punctuation for STOP only: "Stop!" is clear, but "help!" may address the agent.
-    if body.strip(_PUNCTUATION).lower() in STOP_WORDS:
+    if wants_no_more(body, numbers):
         return "stop"
     word = body.strip().lower()
     if word in START_WORDS or (word == YES and opted_out):
         return "start"
     return "help" if word in HELP_WORDS else None
+
+
+def answered_by_twilio(body: str, opt_out_type: str | None) -> bool:
+    """Tell whether Twilio confirms a STOP itself, and blocks further SMS."""
+    return bool(opt_out_type) or body.strip().lower() in STOP_WORDS
 
 
 def could_start(body: str) -> bool:

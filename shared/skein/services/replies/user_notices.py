@@ -1,6 +1,7 @@
 """Post notices that tell a waiting person why there is no answer.
 
-- `Notices`: a limit is used up. A direct chat gets one notice each time the limit is exceeded.
+- `Notices`: a limit is used up. A direct chat gets one notice each time the limit is exceeded. Or a
+  person has opted out of SMS, which is confirmed once.
 - `FailureNotices`: a run has failed. The person who asked gets one notice for the run; a group gets
   one an hour.
 - `Apologies`: the model is down. A chat gets one apology per outage, which lasts until the agent
@@ -23,11 +24,13 @@ from skein.errors import (
     Transient,
 )
 from skein.models.chats.membership import Membership
+from skein.models.common.address import Channel
 from skein.models.common.base import MemberRef, rfc3339
 from skein.models.common.storage import Absent, Exists, Is, Update, Write, all_of
 from skein.models.quotas.limit import ExceededLimit, notice_id
 from skein.ports import Clock, Metrics
 from skein.prompts import render
+from skein.services.chat_state.closed_memberships import read_membership
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage
 from skein.services.config.resolution import effective_in
@@ -53,7 +56,7 @@ class _NobodyToTell(SkeinError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notices:
-    """The service that posts notices about exceeded limits."""
+    """The service that posts notices about exceeded limits and opt-outs."""
 
     chats: Chats
     rate_limiter: RateLimiter
@@ -96,6 +99,34 @@ class Notices:
             extra_writes=extra_writes,
         )
         self.rate_limiter.record_notice(tenant, user_id, over, chat_id)
+
+    def opted_out(
+        self, *, tenant: str, chat_id: str, agent: MemberRef, user_id: str, channel: Channel
+    ) -> None:
+        """Confirm an opt-out, once, by the last SMS that the person gets (idempotent).
+
+        Args:
+            agent: The agent that posts the notice; must be a member.
+            channel: The channel of which the person has opted out.
+
+        Raises:
+            Rejected: As in `Chats.post_message`.
+        """
+        person = MemberRef(kind="user", id=user_id)
+        there = read_membership(self.chats.table, tenant, chat_id, person)
+        if there is None or channel not in there.opt_outs:
+            return
+        self.chats.post_message(
+            NewMessage(
+                tenant=tenant,
+                chat_id=chat_id,
+                sender=agent,
+                kind="notice",
+                text=render("notice_opted_out"),
+                client_id=f"opted-out:{user_id}:{rfc3339(there.opt_outs[channel])}",
+                confirms_opt_out=True,
+            )
+        )
 
     def out_of_tokens(self, claim: Claim, refusal: OverLimit) -> None:
         """Post a notice in a direct chat that a token limit holds up a run.

@@ -1,0 +1,103 @@
+"""Wishes to get no more SMS, in several languages."""
+
+import time
+
+import pytest
+
+from skein.services.delivery.opt_out import mentions_opt_out, wants_no_more
+
+US, GERMANY, FRANCE, SWITZERLAND = "+15005550006", "+4930123456", "+33123456789", "+41441234567"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Stop please",
+        "PLEASE STOP!!",
+        "stop stop stop",
+        "OK, stop now",
+        "Stop \N{PERSON WITH FOLDED HANDS}",
+        "opt out",
+        "Opt-out",
+        "I'd like to opt out, thanks",
+        "unsubscribe me",
+        "no more",
+        "no more texts",
+        "Don\N{RIGHT SINGLE QUOTATION MARK}t text me anymore",
+        "Do not send me any more messages",
+        "Can you please stop texting me?",
+        "Remove me from your list",
+        "Leave me alone",
+        "ARRET",
+        "arr\u00eat",
+        "s'il vous pla\u00eet arr\u00eatez les messages",
+        "Je veux me d\u00e9sabonner",
+        "ALTO",
+        "BAJA",
+        "No m\u00e1s mensajes por favor",
+        "Quiero darme de baja",
+    ],
+)
+def test_message_that_is_nothing_but_a_wish_to_stop_is_one(text: str) -> None:
+    assert wants_no_more(text, [US])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stop it",
+        "Stop me if I am wrong",
+        "please stop by the shop",
+        "I want to stop smoking",
+        "I want to quit",
+        "the end",
+        "cancel my appointment",
+        "no more sugar for me",
+        "unsubscribe me from Netflix",
+        "remind me to unsubscribe",
+        "no",
+        "",
+        "stop" + " please" * 40,
+    ],
+)
+def test_stop_word_in_a_sentence_is_no_wish_to_stop(text: str) -> None:
+    assert not wants_no_more(text, [US])
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("Bitte abmelden", GERMANY),
+        ("Keine SMS mehr, danke", GERMANY),
+        ("Ich m\u00f6chte mich abmelden", SWITZERLAND),
+        ("basta messaggi per favore", SWITZERLAND),
+        ("plus de sms svp", FRANCE),
+        ("n\u00e3o quero mais mensagens", "+5511987654321"),
+        ("geen berichten meer aub", "+31612345678"),
+    ],
+)
+def test_wish_is_understood_in_the_languages_of_the_numbers_countries(
+    text: str, number: str
+) -> None:
+    assert wants_no_more(text, [US, number])
+    assert not wants_no_more(text, ["+819012345678"])
+
+
+def test_no_text_makes_the_search_long() -> None:
+    started = time.process_time()
+    for piece in (
+        "ok",
+        "i dont want texts",
+        "abmelden",
+        "please stop",
+        "unsubscribe me",
+        "can you",
+    ):
+        assert not wants_no_more(f"{piece} " * (150 // (len(piece) + 1)) + "x", [US, SWITZERLAND])
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("text", ["How can I stop this?", "I do not want more texts about sport"])
+def test_sentence_with_a_stop_word_mentions_opting_out(text: str) -> None:
+    assert mentions_opt_out(text)
+    assert not mentions_opt_out("I stopped at the end of the road")
