@@ -2,6 +2,7 @@
 
 __all__ = [
     "enqueue",
+    "opt_out",
     "sender",
     "sms_keywords",
     "sms_segments",
