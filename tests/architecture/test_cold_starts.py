@@ -67,7 +67,7 @@ MOST = {
     "service_webhook": 70,
     "sms_delivery": 70,
     "sms_status": 75,
-    "sms_webhook": 100,
+    "sms_webhook": 105,
     "summary_worker": 80,
     "tick": 99,
     "upkeep_worker": 79,

@@ -43,6 +43,7 @@ from skein.services.runs import wakeups
 from skein.services.runs.policy import MAX_DEFERRED, MAX_STEPS
 from skein.settings import Settings
 from tests.fakes.sms import Fault
+from tests.support import choices
 from tests.support.agents import (
     AHMAD,
     ASK,
@@ -59,6 +60,7 @@ from tests.support.api_client import Answer, Client, recorded
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, person
 from tests.support.erasure import ZOE
 from tests.support.fakes import Script, ScriptedModel, calls, faulty, says
+from tests.support.sms_choices import Phone
 from tests.support.webhooks import Webhook, invoke, signed_world
 
 SMS = Webhook.recorded("sms_webhook")
@@ -447,6 +449,47 @@ def _notice(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = pair()
     posted = world.post("The answer is late.", COACH, kind="notice")
     return of_agent(world, posted.message.seq, DESIGNER)
+
+
+@scenario(Reason.CHOICE)
+def _choice(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    world = pair()
+    posted = choices.ask(world)
+    return of_agent(world, posted.message.seq, DESIGNER)
+
+
+@scenario(Reason.WRONG_CODE)
+def _wrong_code(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    phone = Phone()
+    phone.ask()
+    phone.text("100000")
+    return of_agent(phone.world, phone.messages[-2].seq, chat_id=phone.chat_id)
+
+
+@scenario(Reason.CODE_ALONE)
+def _code_alone(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    phone = Phone()
+    [code] = phone.ask(options=()).values()
+    phone.text(code)
+    return of_agent(phone.world, phone.messages[-2].seq, chat_id=phone.chat_id)
+
+
+@scenario(Reason.CHOICE_OVER)
+def _choice_over(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    phone = Phone()
+    codes = phone.ask()
+    phone.text(codes["Yes"])
+    phone.text(codes["No"])
+    return of_agent(phone.world, phone.messages[-2].seq, chat_id=phone.chat_id)
+
+
+@scenario(Reason.SMS_ANSWERS_CLOSED)
+def _sms_answers_closed(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    phone = Phone()
+    phone.ask()
+    for number in range(5):
+        phone.text(f"10000{number}")
+    return of_agent(phone.world, phone.messages[-2].seq, chat_id=phone.chat_id)
 
 
 @scenario(Reason.RATE_LIMITED)

@@ -110,6 +110,18 @@ GROUPS = (
             Entry(Reason.KEYWORD, ("message",), "Nothing."),
             Entry(Reason.NOTICE, ("message",), "Nothing."),
             Entry(Reason.CHOICE, ("message",), "Nothing. The answer triggers the agent."),
+            Entry(Reason.WRONG_CODE, ("message",), "Nothing. A notice told the person."),
+            Entry(Reason.CODE_ALONE, ("message",), "Nothing. A notice told the person."),
+            Entry(
+                Reason.CHOICE_OVER,
+                ("message", "delivery"),
+                "Nothing. A notice told the person, or the question was not sent.",
+            ),
+            Entry(
+                Reason.SMS_ANSWERS_CLOSED,
+                ("message",),
+                "Nothing. The app still takes answers. Perhaps somebody forges the number.",
+            ),
             Entry(
                 Reason.RATE_LIMITED,
                 ("message", "log"),

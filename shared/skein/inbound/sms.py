@@ -1,4 +1,8 @@
-"""Inbound SMS: find the sender and the chat, detect keywords, and post the message."""
+"""Inbound SMS: find the sender and the chat, detect keywords and answers, and post the message.
+
+Keywords such as STOP come first, then the codes of choices (`sms_answers`). Every other SMS is an
+ordinary message.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -12,6 +16,7 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
+from skein.inbound.sms_answers import SmsAnswers
 from skein.models.chats.chat import Chat
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.membership import Membership
@@ -30,6 +35,7 @@ from skein.models.quotas.limit import ExceededLimit
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import membership_keys, read_membership
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
+from skein.services.choices.codes import CodedAnswer, Refusal
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import merged_overrides
 from skein.services.config.retention import retention_of
@@ -82,6 +88,7 @@ class SmsReceiver:
     chats: Chats
     rate_limiter: RateLimiter
     notices: Notices
+    answers: SmsAnswers
     metrics: Metrics
 
     def receive(self, sms: InboundSms) -> PostedMessage | None:
@@ -89,7 +96,8 @@ class SmsReceiver:
 
         The first contact creates the sender and the chat. A new chat is also created if the line
         leads to another agent now, or if the old chat was discarded or its person has left it.
-        Keywords such as STOP are recorded and trigger nobody.
+        Keywords such as STOP are recorded and trigger nobody. The code of a choice answers it, in
+        the chat of the question. A code that answers nothing is recorded, and its sender is told.
 
         Returns:
             The message. None for an SMS that is not stored: the SMS has neither text nor media, or
@@ -121,22 +129,67 @@ class SmsReceiver:
             logger.warning("SMS not stored", extra=extra)
             self.metrics.count("TextsFromOwnLines")
             return None
-        direct = _fitting(lookup, line=line) or self._open(line, route.person)
-        keyword = self._keyword(line, direct, sms)
-        over = None if keyword else self._admitted(line, direct, sms)
         try:
+            answer = self._answer(line, route, lookup, sms)
+            if isinstance(answer, PostedMessage):
+                return answer
+            direct = _fitting(lookup, line=line) or self._open(line, route.person)
+            opted_out = could_start(sms.body) and self._opted_out(line, direct)
+            keyword = _keyword(line, sms, opted_out=opted_out)
+            over = None if keyword else self._admitted(line, direct, sms)
             try:
-                return self._post(line, route, direct, sms, keyword, over)
+                posted = self._post(line, route, direct, sms, keyword or answer, over)
             except (Conflict, NotFound):  # the chat is discarded, or the person has left
                 direct = self._open(line, route.person, instead_of=direct)
-                return self._post(line, route, direct, sms, keyword, over)
+                posted = self._post(line, route, direct, sms, keyword or answer, over)
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
+        if answer is not None and over is None:
+            self.answers.explain(posted.message, line.agent_id)
+        return posted
+
+    def _answer(
+        self, line: Line, route: Route, lookup: _AddressLookup, sms: InboundSms
+    ) -> PostedMessage | Refusal | None:
+        """Answer a choice in the chat of its question, if the SMS is a code and no keyword.
+
+        Returns:
+            The answer, posted now or before; why the code answers nothing; None for an SMS that is
+            a keyword or ordinary.
+
+        Raises:
+            ExtraWriteFailed: The address belongs to another user now.
+        """
+        if lookup.owner is None or _keyword(line, sms, opted_out=False) is not None:
+            return None
+        person = MemberRef(kind="user", id=lookup.owner.user_id)
+        coded = self.answers.match(line.tenant, person.id, sms)
+        if not isinstance(coded, CodedAnswer):
+            earlier = coded and self.answers.earlier(coded, sms, tenant=line.tenant, person=person)
+            return PostedMessage(earlier, created=False) if earlier else coded
+        chat_id = coded.choice.chat_id
+        in_chat_of_line = lookup.chat is not None and lookup.chat.chat_id == chat_id
+        direct = _DirectChat(person.id, chat_id, lookup.overrides)
+        over = self._admitted(line, direct, sms)
+        posted = self.answers.answer(
+            coded,
+            sms,
+            tenant=line.tenant,
+            person=person,
+            route=route if in_chat_of_line else None,
+            overrides=lookup.overrides if in_chat_of_line else None,
+            no_run_reason=reason_of_limit(over.what) if over is not None else None,
+            owner=_still_owns(line, route, direct),
+        )
+        if posted is None:
+            return self.answers.refusal(line.tenant, person.id, coded, sms)
+        self._tell_limit(over, posted, line.tenant, direct, coded.choice.agent_id or line.agent_id)
+        return posted
 
     def _admitted(self, line: Line, direct: _DirectChat, sms: InboundSms) -> ExceededLimit | None:
         """Charge an SMS to its sender's rate limits; a redelivered SMS costs nothing."""
         sender = MemberRef(kind="user", id=direct.user_id)
-        tenant, chat_id, sid = line.tenant, direct.chat_id, _client_id(sms)
+        tenant, chat_id, sid = line.tenant, direct.chat_id, sms.client_id
         record_key = IdempotencyRecord.key_of(tenant, chat_id, sender, sid)
         own = Membership.key_of(tenant, chat_id, sender)
         found = self.table.get_many([*admission_keys(tenant, direct.user_id), record_key, own])
@@ -157,56 +210,43 @@ class SmsReceiver:
             raise NotFound("line not found", reason=Reason.UNKNOWN_LINE)
         return Line.from_item(item)
 
-    def _keyword(self, line: Line, direct: _DirectChat, sms: InboundSms) -> Keyword | None:
-        return keyword_in(
-            sms.body,
-            opt_out_type=sms.opt_out_type,
-            opted_out=could_start(sms.body) and self._opted_out(line, direct),
-            numbers=(line.phone, sms.sender),
-        )
-
     def _post(
         self,
         line: Line,
         route: Route,
         direct: _DirectChat,
         sms: InboundSms,
-        keyword: Keyword | None,
+        special: Keyword | Refusal | None,
         over: ExceededLimit | None,
     ) -> PostedMessage:
         """Post an SMS and, if its sender is over a limit or has opted out, a notice.
 
-        The notice says why nobody answers. An SMS that was stored before the sender went over the
-        limit causes no notice. A redelivered SMS that was stored after that causes the notice
-        again, in case the first attempt failed before the notice was stored.
+        Args:
+            special: The keyword that the SMS is, or why its code answers nothing.
         """
-        still_theirs = Is("user_id", direct.user_id)
+        refusal, keyword = (special, "") if isinstance(special, Refusal) else (None, special or "")
+        limit = reason_of_limit(over.what) if over is not None else None
+        opted_out = {"stop": True, "start": False}
         posted = self.chats.post_message(
             NewMessage(
                 tenant=line.tenant,
                 chat_id=direct.chat_id,
                 sender=MemberRef(kind="user", id=direct.user_id),
                 text=sms.body,
-                client_id=_client_id(sms),
-                kind="keyword" if keyword else "text",
+                client_id=sms.client_id,
+                kind="text" if special is None else "keyword",
                 media=sms.media,
                 route=route,
-                no_run_reason=reason_of_limit(over.what) if over is not None else None,
+                no_run_reason=refusal.reason if refusal is not None else limit,
                 overrides=direct.overrides,
-                opted_out={"stop": True, "start": False}.get(keyword or ""),
+                opted_out=opted_out.get(keyword),
             ),
             extra_writes=lambda _: (
-                Check(AddressOwner.key_of(line.tenant, route.person), still_theirs),
+                _still_owns(line, route, direct),
+                *(self.answers.count(refusal) if refusal is not None else ()),
             ),
         )
-        if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
-            self.notices.over_limit(
-                over,
-                tenant=line.tenant,
-                chat_id=direct.chat_id,
-                agent=MemberRef(kind="agent", id=line.agent_id),
-                user_id=direct.user_id,
-            )
+        self._tell_limit(over, posted, line.tenant, direct, line.agent_id)
         if keyword == "stop" and not answered_by_twilio(sms.body, sms.opt_out_type):
             self.notices.opted_out(
                 tenant=line.tenant,
@@ -216,6 +256,29 @@ class SmsReceiver:
                 channel=line.address.channel,
             )
         return posted
+
+    def _tell_limit(
+        self,
+        over: ExceededLimit | None,
+        posted: PostedMessage,
+        tenant: str,
+        direct: _DirectChat,
+        agent_id: str,
+    ) -> None:
+        """Post a notice that says why nobody answers, if the sender is over a limit.
+
+        An SMS that was stored before the sender went over the limit causes no notice. A redelivered
+        SMS that was stored after that causes the notice again, in case the first attempt failed
+        before the notice was stored.
+        """
+        if over is not None and rfc3339(over.since) <= rfc3339(posted.message.created_at):
+            self.notices.over_limit(
+                over,
+                tenant=tenant,
+                chat_id=direct.chat_id,
+                agent=MemberRef(kind="agent", id=agent_id),
+                user_id=direct.user_id,
+            )
 
     def _opted_out(self, line: Line, direct: _DirectChat) -> bool:
         person = MemberRef(kind="user", id=direct.user_id)
@@ -374,9 +437,18 @@ def _named(route: Route, sms: InboundSms) -> dict[str, str]:
     return {"sid": sms.message_sid, "line": route.line.address}
 
 
-def _client_id(sms: InboundSms) -> str:
-    """Return the id by which a redelivered SMS is recognised."""
-    return f"{sms.account_sid}:{sms.message_sid}"
+def _keyword(line: Line, sms: InboundSms, *, opted_out: bool) -> Keyword | None:
+    return keyword_in(
+        sms.body,
+        opt_out_type=sms.opt_out_type,
+        opted_out=opted_out,
+        numbers=(line.phone, sms.sender),
+    )
+
+
+def _still_owns(line: Line, route: Route, direct: _DirectChat) -> Check:
+    """Return the condition that the sender's address still belongs to the same user."""
+    return Check(AddressOwner.key_of(line.tenant, route.person), Is("user_id", direct.user_id))
 
 
 def _fitting(

@@ -26,9 +26,9 @@ def test_a_word_that_twilio_has_no_name_for_is_judged_by_itself() -> None:
 
 @pytest.mark.parametrize("label", ["Stop", "End!", "help", "START", "Cancel."])
 def test_label_that_is_a_keyword_is_one(label: str) -> None:
-    assert is_keyword(label)
+    assert is_keyword(label, ())
 
 
 @pytest.mark.parametrize("label", ["Yes", "No", "Stop it", "Start now"])
 def test_other_label_is_no_keyword(label: str) -> None:
-    assert not is_keyword(label)
+    assert not is_keyword(label, ())

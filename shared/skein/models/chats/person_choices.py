@@ -14,6 +14,7 @@ MAX_OPEN = 3  # questions and consents of a person
 MAX_INVITATIONS = 3
 MAX_CONSENTS_A_DAY = 5
 MAX_REFUSALS_A_DAY = 2  # of consents to one agent, which then asks no more on that day
+MAX_OVER = 100  # codes of choices that are over
 MAX_WRONG_CODES = 5  # then answers by SMS are closed for a day
 
 Code = Annotated[str, Field(pattern=r"^[0-9]{6}$")]
@@ -26,8 +27,8 @@ class OpenChoice(Value):
         chat_id: The chat of the question; for an invitation without a question, the chat to join.
         seq: The question's message; None for an invitation that is only in the app.
         agent_id: The agent that asks, or in whose chat Skein asks; None for an invitation.
-        codes: For SMS, the code of each option; the code of an answer in words has the key "".
-        labels: For SMS, the label of each option with a code.
+        codes: For SMS, the code of each option, or one code if the answer is in words.
+        labels: For SMS, the label of each option; empty if the answer is in words.
         invited_to: For an invitation, the chat to join.
         invited_by: For an invitation, the person who invites.
     """
@@ -45,6 +46,11 @@ class OpenChoice(Value):
     )
     invited_to: Identifier | None = None
     invited_by: Identifier | None = None
+
+    @property
+    def in_words(self) -> bool:
+        """Whether the choice has a code for an answer in words."""
+        return bool(self.codes) and not self.labels
 
     def over_codes(self, until: datetime) -> tuple["OverCode", ...]:
         """Return the codes of this choice once it is over."""
@@ -71,7 +77,7 @@ class PersonChoices(Stored):
     Attributes:
         open: The choices, oldest first. Readers skip those that have expired; the next write drops
             them.
-        over: Codes of choices that ended within the last day.
+        over: Codes of choices that ended within the last day, at most 100.
         day: The UTC day of the two counts below.
         consents: How often the person was asked for a consent on `day`.
         refusals: How often the person refused on `day`, by agent id.

@@ -53,6 +53,13 @@ class Reason(StrEnum):
     KEYWORD = "keyword", "The message is a keyword such as STOP, which triggers nobody."
     NOTICE = "notice", "The message is a notice, which triggers nobody."
     CHOICE = "choice", "The message is a question to one person, which triggers nobody."
+    WRONG_CODE = "wrong_code", "The SMS is a number that belongs to no open question."
+    CODE_ALONE = "code_alone", "The SMS is the number of an answer in words, without the words."
+    CHOICE_OVER = "choice_over", "The question was answered before, or has expired."
+    SMS_ANSWERS_CLOSED = (
+        "sms_answers_closed",
+        "After five wrong numbers, answers to questions are not accepted by SMS for a day.",
+    )
     RATE_LIMITED = "rate_limited", "The person or the tenant has exceeded a rate limit."
     CHAIN_DEPTH = (
         "chain_depth",

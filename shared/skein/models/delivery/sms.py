@@ -69,6 +69,11 @@ class InboundSms(Value):
     media: tuple[Media, ...] = ()
     opt_out_type: str | None = None
 
+    @property
+    def client_id(self) -> str:
+        """The id by which a redelivered SMS is recognised."""
+        return f"{self.account_sid}:{self.message_sid}"
+
 
 class StatusReport(Value):
     """A status callback of the provider for one part of a delivery.

@@ -14,6 +14,7 @@ from skein.models.chats.person_choices import (
     MAX_CONSENTS_A_DAY,
     MAX_INVITATIONS,
     MAX_OPEN,
+    MAX_OVER,
     MAX_REFUSALS_A_DAY,
     OpenChoice,
     PersonChoices,
@@ -54,9 +55,11 @@ def current_choices(item: Item | None, tenant: str, user_id: str, now: datetime)
     today = now.astimezone(UTC).date()
     fresh = {} if stored.day == today else {"day": today, "consents": 0, "refusals": {}}
     codes = [code for each in expired for code in each.over_codes(each.expires_at + CODE_KEPT)]
-    over = (code for code in (*stored.over, *codes) if code.until > now)
+    over = [code for code in (*stored.over, *codes) if code.until > now]
     still_open = (choice for choice in stored.open if choice.expires_at > now)
-    return stored.model_copy(update={"open": tuple(still_open), "over": tuple(over), **fresh})
+    return stored.model_copy(
+        update={"open": tuple(still_open), "over": tuple(over[-MAX_OVER:]), **fresh}
+    )
 
 
 def check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> None:
@@ -116,7 +119,7 @@ def with_ended(
     return choices.model_copy(
         update={
             "open": tuple(choice for choice in choices.open if choice != ended),
-            "over": (*choices.over, *ended.over_codes(now + CODE_KEPT)),
+            "over": (*choices.over, *ended.over_codes(now + CODE_KEPT))[-MAX_OVER:],
             "refusals": refusals,
         }
     )

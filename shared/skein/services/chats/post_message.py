@@ -75,7 +75,8 @@ class NewMessage(Value):
         opted_out: True after STOP, False after START on the route's channel; None keeps the stored
             opt-out.
         confirms_opt_out: Whether the notice goes to a phone in spite of its person's opt-out.
-        no_run_reason: Why the message starts and resumes no run, if its sender is over a limit.
+        no_run_reason: Why the message starts and resumes no run, if its sender is over a limit or
+            it is a number that answers no question.
         overrides: The settings of the agent, the line and the tenant, if the caller has read them.
             None reads them, for a person's message in a direct chat.
         depth: The chain depth: 0 from a person, plus 1 for each agent in between.
@@ -316,7 +317,9 @@ class Chats:
         limit = self.settings.max_chain_depth
         refused = new.no_run_reason or (Reason.OPTED_OUT if snapshot.opted_out else None)
         nobody = why_nobody(message, snapshot.chat, max_chain_depth=limit)
-        if nobody not in {Reason.KEYWORD, Reason.NOTICE, Reason.CHOICE}:
+        if nobody in {Reason.KEYWORD, Reason.NOTICE, Reason.CHOICE}:
+            nobody = new.no_run_reason or nobody
+        else:
             nobody = refused or nobody
         others = [agent for agent in snapshot.agents if agent.member.ref != message.sender.ref]
         if refused is not None or message.kind != "text":

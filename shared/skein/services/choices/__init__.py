@@ -2,6 +2,7 @@
 
 __all__ = [
     "answering",
+    "codes",
     "consents",
     "ending",
     "open_choices",

@@ -18,7 +18,7 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
-from skein.models.chats.chat import Message
+from skein.models.chats.chat import Media, Message
 from skein.models.chats.choice import NO, Choice, ChoiceAnswer
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
@@ -36,6 +36,7 @@ from skein.services.chat_state.person_choices import (
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
+from skein.services.choices.codes import with_right_code
 from skein.services.common.optimistic import known_first, optimistic
 from skein.services.outbox.dispatch import Dispatch
 
@@ -48,8 +49,9 @@ class GivenAnswer(Value):
         seq: The question's message.
         option: The id of the chosen option; None for words.
         text: The words, for a question without options.
+        code: For an answer by SMS, the code. It must still be open, and answers by SMS not closed.
         client_id: The idempotency key of the answer.
-        route, no_run_reason, overrides: See `NewMessage`.
+        media, route, no_run_reason, overrides: See `NewMessage`.
     """
 
     tenant: Tenant
@@ -58,7 +60,9 @@ class GivenAnswer(Value):
     seq: int
     option: str | None = None
     text: str | None = None
+    code: str | None = None
     client_id: Annotated[str, Field(min_length=1, max_length=200)]
+    media: tuple[Media, ...] = ()
     route: Route | None = None
     no_run_reason: Reason | None = None
     overrides: Overrides | None = None
@@ -216,6 +220,8 @@ class Answering:
         if status != "open" or listed is None:
             why = "is answered already" if status == "answered" else "has expired"
             raise Conflict(f"the question {why}", details={"status": status})
+        if given.code is not None:
+            choices = with_right_code(choices, given.code, now)
         answer = ChoiceAnswer(option=given.option, seq=snapshot.chat.last_seq + 1, at=now)
         with_answer = choice.model_copy(update={"answer": answer})
         refused = choice.purpose == "consent" and given.option == NO
@@ -251,6 +257,7 @@ def _message(given: GivenAnswer, choice: Choice, agent: MemberRef) -> NewMessage
         text=_words(given, choice),
         client_id=given.client_id,
         reply_to=given.seq,
+        media=given.media,
         route=given.route,
         no_run_reason=given.no_run_reason,
         overrides=given.overrides,

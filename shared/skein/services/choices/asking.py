@@ -17,10 +17,11 @@ from skein.models.chats.choice import (
     Proposal,
 )
 from skein.models.chats.person_choices import OpenChoice
+from skein.models.common.address import Route
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 from skein.models.common.storage import Write
-from skein.ports import Clock, Table
+from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.person_choices import (
     check_limits,
     read_choices,
@@ -29,8 +30,11 @@ from skein.services.chat_state.person_choices import (
 )
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
+from skein.services.choices.codes import could_answer, new_codes
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import effective_in
+from skein.services.delivery.enqueue import why_not_sent
+from skein.services.delivery.sms_keywords import is_keyword
 from skein.settings import Settings
 
 
@@ -76,6 +80,7 @@ class Asking:
 
     table: Table
     clock: Clock
+    ids: Ids
     chats: Chats
     settings: Settings
 
@@ -92,7 +97,7 @@ class Asking:
         Raises:
             RateLimited: The person has too many open choices, was asked too often today, or has
                 refused the agent too often.
-            Unprocessable: The addressee is not a member of the chat.
+            Unprocessable: The addressee is not a member of the chat, or a label is a keyword.
             ExtraWriteFailed: The condition of the caller's first write does not hold.
             Rejected: As in `Chats.post_message`.
         """
@@ -156,20 +161,41 @@ class Asking:
     def _listed(
         self, new: NewChoice, message: NewMessage, snapshot: ChatSnapshot
     ) -> Sequence[Write]:
-        """Return the write that adds the choice to the person's open ones."""
+        """Return the write that adds the choice to the person's open ones.
+
+        If the message goes out by SMS, the choice has codes.
+        """
         person = snapshot.member(MemberRef(kind="user", id=new.addressee))
         if person is None or message.choice is None:
             raise Unprocessable("the person is not a member of this chat")
+        now = self.clock.now()
+        choices = read_choices(self.table, new.tenant, new.addressee, now)
+        _check_labels(new.options, person.route)
+        by_sms = snapshot.chat.kind == "direct" and why_not_sent(person) is None
         asked = OpenChoice(
             chat_id=new.chat_id,
             seq=snapshot.chat.last_seq + 1,
             purpose=new.purpose,
             agent_id=new.agent.id,
             expires_at=message.choice.expires_at,
+            codes=new_codes(choices, new.options, self.ids) if by_sms else {},
+            labels={option.id: option.label for option in new.options} if by_sms else {},
             invited_to=new.invited_to,
             invited_by=new.invited_by,
         )
-        now = self.clock.now()
-        choices = read_choices(self.table, new.tenant, new.addressee, now)
         check_limits(choices, asked, now)
         return (stored_choices(with_asked(choices, asked)),)
+
+
+def _check_labels(options: Sequence[Option], route: Route | None) -> None:
+    """Refuse labels that an SMS could not name.
+
+    Raises:
+        Unprocessable: A label is a keyword such as STOP, or has a number that looks like a code.
+    """
+    numbers = (route.line.address, route.person.address) if route is not None else ()
+    for option in options:
+        if is_keyword(option.label, numbers) or could_answer(option.label):
+            raise Unprocessable(
+                f"the label {option.label!r} means something else in an SMS; choose another"
+            )

@@ -25,7 +25,9 @@ from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.delivery.sms import StatusReport
 from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Clock, Metrics, Sms, Table
+from skein.services.chat_state.person_choices import open_choice, read_choices
 from skein.services.config.pauses import is_paused, keys_of_pauses
+from skein.services.delivery.choice_text import choice_text
 from skein.services.delivery.policy import (
     OPTED_OUT,
     ORDER_CHECK_SECONDS,
@@ -79,6 +81,7 @@ PERSON_OPTED_OUT = Cancellation(Reason.OPTED_OUT, "the person has opted out")
 PERSON_LEFT = Cancellation(Reason.PERSON_LEFT, "the person has left")
 NUMBER_LOST = Cancellation(Reason.NUMBER_LOST, "the phone number no longer belongs to the person")
 DELETED = Cancellation(Reason.MESSAGE_DELETED, "the message was deleted")
+CHOICE_OVER = Cancellation(Reason.CHOICE_OVER, "the question was over before it was sent")
 NOTHING_TO_SEND = Cancellation(Reason.NOTHING_TO_SEND, "the message has no text to send")
 
 logger = logging.getLogger(__name__)
@@ -148,6 +151,7 @@ class SmsSender:
             _log_no_work(found, Reason.BEHIND_OTHER_DELIVERY)
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
             return
+        text, has_codes = self._text(found, message, now)
 
         def claim(delivery: Delivery) -> Delivery:
             return delivery.model_copy(
@@ -157,7 +161,8 @@ class SmsSender:
                     "paused": None,
                     "unpaused_at": now if delivery.paused else delivery.unpaused_at,
                     "reason": None if delivery.reason == Reason.PAUSED else delivery.reason,
-                    "parts": delivery.parts or parts_of(message.text if message else ""),
+                    "parts": delivery.parts or parts_of(text or ""),
+                    "has_codes": delivery.has_codes or has_codes,
                 }
             )
 
@@ -165,6 +170,9 @@ class SmsSender:
         try:
             if message is not None and message.kind == "deleted":
                 lease.save(_canceled(DELETED))
+                return
+            if text is None:
+                lease.save(_canceled(CHOICE_OVER))
                 return
             self._carry_on(lease, recipient, job, deadline)
         except (LostLease, NotFound):
@@ -218,6 +226,23 @@ class SmsSender:
             Delivery.from_item(first[0]) if first and first[0] else None,
             paused=is_paused("texts", delivery.tenant, delivery.id, found),
         )
+
+    def _text(
+        self, delivery: Delivery, message: Message | None, now: datetime
+    ) -> tuple[str | None, bool]:
+        """Return the text to send, and whether it shows the codes of a choice.
+
+        The text is None if the choice is over.
+        """
+        if message is None or message.choice is None:
+            return (message.text if message else ""), False
+        choices = read_choices(self._table, delivery.tenant, delivery.user_id, now)
+        listed = open_choice(choices, delivery.chat_id, delivery.seq)
+        if listed is None:
+            return None, False
+        if not listed.codes:
+            return message.text, False
+        return choice_text(message.choice, listed), True
 
     def _withhold(self, lease: DeliveryLease, job: DeliveryJob) -> None:
         """Cancel a delivery to a number that its user lost.

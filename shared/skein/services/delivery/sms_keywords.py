@@ -57,6 +57,10 @@ def could_start(body: str) -> bool:
     return body.strip().lower() == YES
 
 
-def is_keyword(text: str) -> bool:
-    """Tell whether an SMS with this text would be a keyword of a person who has not opted out."""
-    return keyword_in(text, opt_out_type=None, opted_out=False) is not None
+def is_keyword(text: str, numbers: Iterable[str]) -> bool:
+    """Tell whether an SMS with this text would be a keyword of a person who has not opted out.
+
+    Args:
+        numbers: The phone numbers of the line and the person.
+    """
+    return keyword_in(text, opt_out_type=None, opted_out=False, numbers=numbers) is not None

@@ -1,0 +1,169 @@
+"""SMS with the code of a choice: answer the question, or tell why the number answers nothing."""
+
+import logging
+from dataclasses import dataclass
+
+from skein.errors import Conflict, ExtraWriteFailed, Forbidden, NotFound
+from skein.models.chats.chat import Message
+from skein.models.common.address import Route
+from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Check, Write
+from skein.models.config.overrides import Overrides
+from skein.models.delivery.sms import InboundSms
+from skein.ports import Clock, Table
+from skein.prompts import render
+from skein.services.chat_state.closed_memberships import read_membership
+from skein.services.chat_state.person_choices import read_choices, stored_choices
+from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
+from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.codes import (
+    CodedAnswer,
+    CodeMatch,
+    Refusal,
+    could_answer,
+    match_code,
+)
+
+NOTICES = {
+    Reason.WRONG_CODE: "notice_wrong_code",
+    Reason.CODE_ALONE: "notice_code_alone",
+    Reason.CHOICE_OVER: "notice_choice_over",
+    Reason.SMS_ANSWERS_CLOSED: "notice_sms_answers_closed",
+}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmsAnswers:
+    """The service that takes answers to choices by SMS."""
+
+    table: Table
+    clock: Clock
+    chats: Chats
+    answering: Answering
+
+    def match(self, tenant: str, user_id: str, sms: InboundSms) -> CodeMatch | None:
+        """Match an SMS, which is no keyword, against the codes of its sender.
+
+        Only an SMS with a number of six digits costs a read.
+
+        Returns:
+            None for an ordinary SMS. That includes a number of six digits from a person who has no
+            question with codes, and had none within the last day: it may be an order's number.
+        """
+        if not could_answer(sms.body):
+            return None
+        now = self.clock.now()
+        choices = read_choices(self.table, tenant, user_id, now)
+        return match_code(sms.body, choices, now)
+
+    def answer(
+        self,
+        coded: CodedAnswer,
+        sms: InboundSms,
+        *,
+        tenant: str,
+        person: MemberRef,
+        route: Route | None,
+        overrides: Overrides | None,
+        no_run_reason: Reason | None,
+        owner: Check,
+    ) -> PostedMessage | None:
+        """Answer a choice in the chat of its question (idempotent by the id of the SMS).
+
+        Args:
+            route: The route of the SMS; None if it came on another route than that of the chat,
+                which then stays.
+            overrides, no_run_reason: See `NewMessage`.
+            owner: The condition that the number still belongs to the person.
+
+        Returns:
+            The answer; None if the question is over, or the person or the chat is gone.
+
+        Raises:
+            ExtraWriteFailed: The number belongs to another person now.
+        """
+        chat_id = coded.choice.chat_id
+        if route is None:
+            membership = read_membership(self.table, tenant, chat_id, person)
+            route = membership.route if membership is not None else None
+        given = GivenAnswer(
+            tenant=tenant,
+            chat_id=chat_id,
+            person_id=person.id,
+            seq=coded.choice.seq or 0,
+            option=coded.option,
+            text=coded.words,
+            code=coded.code,
+            client_id=sms.client_id,
+            media=sms.media,
+            route=route,
+            no_run_reason=no_run_reason,
+            overrides=overrides,
+        )
+        try:
+            return self.answering.answer(given, extra_writes=lambda _: (owner,))
+        except (Conflict, Forbidden, NotFound):
+            return None
+
+    def refusal(self, tenant: str, user_id: str, coded: CodedAnswer, sms: InboundSms) -> Refusal:
+        """Return why an answer that matched was not accepted."""
+        match = self.match(tenant, user_id, sms)
+        over = Refusal(Reason.CHOICE_OVER, coded.choice.chat_id)
+        return match if isinstance(match, Refusal) else over
+
+    def earlier(
+        self, refusal: Refusal, sms: InboundSms, *, tenant: str, person: MemberRef
+    ) -> Message | None:
+        """Find the answer that the same SMS gave when it was delivered before."""
+        if refusal.chat_id is None:
+            return None
+        new = NewMessage(
+            tenant=tenant,
+            chat_id=refusal.chat_id,
+            sender=person,
+            text=sms.body,
+            client_id=sms.client_id,
+        )
+        membership = read_membership(self.table, tenant, refusal.chat_id, person)
+        return self.chats.earlier(new, membership.formerly if membership is not None else ())
+
+    def count(self, refusal: Refusal) -> tuple[Write, ...]:
+        """Return the write that counts a wrong code, for the transaction that stores the SMS.
+
+        Raises:
+            ExtraWriteFailed: The person's choices have changed since the SMS was matched.
+        """
+        counted = refusal.counted
+        if counted is None:
+            return ()
+        current = read_choices(self.table, counted.tenant, counted.user_id, self.clock.now())
+        if current.version != counted.version:
+            raise ExtraWriteFailed("the person's choices have changed")
+        return (stored_choices(counted),)
+
+    def explain(self, message: Message, agent_id: str) -> None:
+        """Post a notice that tells why the number of an SMS answers nothing (idempotent).
+
+        Args:
+            message: The SMS as stored. One without such a reason needs no notice.
+            agent_id: The agent of the line, which posts the notice.
+        """
+        name = NOTICES.get(message.reason) if message.reason is not None else None
+        if name is None:
+            return
+        notice = NewMessage(
+            tenant=message.tenant,
+            chat_id=message.chat_id,
+            sender=MemberRef(kind="agent", id=agent_id),
+            kind="notice",
+            text=render(name),
+            client_id=f"code:{message.id}",
+        )
+        try:
+            self.chats.post_message(notice)
+        except (NotFound, Conflict):
+            extra = {"chat_id": message.chat_id, "seq": message.seq}
+            logger.info("notice skipped: the chat or its agent is gone", extra=extra)

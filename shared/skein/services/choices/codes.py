@@ -1,0 +1,199 @@
+"""Codes: the numbers with which a person answers choices by SMS.
+
+Each option has a code of its own, and so has an answer in words. `PersonChoices` holds the codes,
+and only the SMS with the question shows them. A code is unique among the person's open and recent
+questions on all lines, so an answer may come on any line. Guesses are limited: after five wrong
+codes, answers by SMS are closed for a day.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from skein.errors import Conflict
+from skein.models.chats.choice import Option
+from skein.models.chats.person_choices import (
+    MAX_WRONG_CODES,
+    OpenChoice,
+    OverCode,
+    PersonChoices,
+)
+from skein.models.common.reason import Reason
+from skein.ports import Ids
+
+CODE_LENGTH = 6
+IN_WORDS = "words"  # the key of the only code of a question without options
+CLOSED = timedelta(days=1)  # after too many wrong codes
+
+_FIRST = re.compile(r"[\W_]*([0-9]{6})(?![0-9])\s*[:,.;]?(.*)", re.DOTALL)
+_LAST = re.compile(r"(.*?)(?<![0-9])([0-9]{6})[\W_]*", re.DOTALL)
+
+
+class CodedAnswer(NamedTuple):
+    """An SMS that answers an open choice.
+
+    Attributes:
+        choice: The choice.
+        code: The code, which stays right or wrong however often the SMS is read.
+        option: The id of the option; None for an answer in words.
+        words: The words; None for an option.
+    """
+
+    choice: OpenChoice
+    code: str
+    option: str | None = None
+    words: str | None = None
+
+
+class Refusal(NamedTuple):
+    """An SMS with a code that answers nothing.
+
+    Attributes:
+        reason: Why: `WRONG_CODE`, `CODE_ALONE`, `CHOICE_OVER` or `SMS_ANSWERS_CLOSED`.
+        chat_id: The chat of a question that is over; None otherwise.
+        counted: The person's choices with one more wrong code; None if the SMS is no guess.
+    """
+
+    reason: Reason
+    chat_id: str | None = None
+    counted: PersonChoices | None = None
+
+
+CodeMatch = CodedAnswer | Refusal
+
+
+class _Numbered(NamedTuple):
+    """A number at the start or the end of an SMS, and the rest of the SMS."""
+
+    code: str
+    rest: str
+    first: bool
+
+
+def new_codes(choices: PersonChoices, options: Sequence[Option], ids: Ids) -> dict[str, str]:
+    """Return new codes for a choice, by option id; `IN_WORDS` is the key if it has no options.
+
+    They differ from each other and from all codes of the person's open and recent choices.
+    """
+    taken = {code for choice in choices.open for code in choice.codes.values()}
+    taken |= {over.code for over in choices.over}
+    codes: dict[str, str] = {}
+    for key in [option.id for option in options] or [IN_WORDS]:
+        while (code := ids.digits(CODE_LENGTH)) in taken:
+            pass
+        codes[key] = code
+        taken.add(code)
+    return codes
+
+
+def could_answer(body: str) -> bool:
+    """Tell whether an SMS begins or ends with a number of six digits."""
+    return any(True for _ in _numbers(body))
+
+
+def match_code(body: str, choices: PersonChoices, now: datetime) -> CodeMatch | None:
+    """Match an SMS against the codes of a person.
+
+    The SMS is the code, alone or next to the label of its option; case and punctuation are ignored.
+    For an answer in words, the words follow the code. A number that is no code is wrong where a
+    code would count: alone, next to a label and, if an answer in words is open, before other words.
+
+    Args:
+        body: The text of the SMS, which is no keyword.
+        choices: The person's choices as of `now`.
+
+    Returns:
+        The answer, or why there is none. None for an ordinary SMS: it has other words, or the
+        person has no question with codes, and had none within the last day.
+    """
+    if not choices.over and not any(choice.codes for choice in choices.open):
+        return None
+    found = [match for number in _numbers(body) if (match := _judged(number, choices)) is not None]
+    right = (match for match in found if isinstance(match, CodedAnswer) or match.chat_id)
+    match = next(right, found[0] if found else None)
+    if match is None or (isinstance(match, Refusal) and match.chat_id is not None):
+        return match
+    if closed(choices, now):
+        return Refusal(Reason.SMS_ANSWERS_CLOSED)
+    if isinstance(match, CodedAnswer) or match.reason != Reason.WRONG_CODE:
+        return match
+    counted = with_wrong_code(choices, now)
+    reason = Reason.SMS_ANSWERS_CLOSED if closed(counted, now) else Reason.WRONG_CODE
+    return Refusal(reason, counted=counted)
+
+
+def closed(choices: PersonChoices, now: datetime) -> bool:
+    """Tell whether a person's answers by SMS are closed, after too many wrong codes."""
+    return choices.sms_closed_until is not None and now < choices.sms_closed_until
+
+
+def with_wrong_code(choices: PersonChoices, now: datetime) -> PersonChoices:
+    """Return the choices after one more wrong code; the fifth closes answers by SMS for a day."""
+    wrong = choices.wrong_codes + 1
+    if wrong < MAX_WRONG_CODES:
+        return choices.model_copy(update={"wrong_codes": wrong})
+    return choices.model_copy(update={"wrong_codes": 0, "sms_closed_until": now + CLOSED})
+
+
+def with_right_code(choices: PersonChoices, code: str, now: datetime) -> PersonChoices:
+    """Return the choices after a right code, which ends the count of wrong ones.
+
+    Raises:
+        Conflict: Answers by SMS are closed now, or the question is over.
+    """
+    if closed(choices, now) or all(code not in one.codes.values() for one in choices.open):
+        raise Conflict("the code is not accepted any more")
+    return choices.model_copy(update={"wrong_codes": 0})
+
+
+def _numbers(body: str) -> Iterator[_Numbered]:
+    """Yield the numbers of six digits with which an SMS begins and ends."""
+    first, last = _FIRST.fullmatch(body), _LAST.fullmatch(body)
+    if first is not None:
+        yield _Numbered(first[1], first[2].strip(), first=True)
+    if last is not None and (first is None or last.start(2) != first.start(1)):
+        yield _Numbered(last[2], last[1].strip(), first=False)
+
+
+def _judged(number: _Numbered, choices: PersonChoices) -> CodeMatch | None:
+    for choice in choices.open:
+        for option_id, code in choice.codes.items():
+            if code == number.code:
+                return _answer(number, choice, option_id)
+    over = _over(number.code, choices.over)
+    if over is not None:
+        return Refusal(Reason.CHOICE_OVER, over.chat_id)
+    labels = (label for choice in choices.open for label in choice.labels.values())
+    before_words = number.first and any(choice.in_words for choice in choices.open)
+    guess = before_words or _is_one_of(number.rest, labels)
+    return Refusal(Reason.WRONG_CODE) if guess else None
+
+
+def _answer(number: _Numbered, choice: OpenChoice, option_id: str) -> CodeMatch | None:
+    """Return the answer with a code of an open choice; None if other words stand beside it."""
+    if choice.in_words:
+        if not number.rest:
+            return Refusal(Reason.CODE_ALONE)
+        answer = CodedAnswer(choice, number.code, words=number.rest)
+        return answer if number.first else None
+    if _is_one_of(number.rest, [choice.labels.get(option_id, "")]):
+        return CodedAnswer(choice, number.code, option=option_id)
+    another = _is_one_of(number.rest, choice.labels.values())
+    return Refusal(Reason.WRONG_CODE) if another else None
+
+
+def _over(code: str, codes: Iterable[OverCode]) -> OverCode | None:
+    return next((over for over in codes if over.code == code), None)
+
+
+def _is_one_of(rest: str, labels: Iterable[str]) -> bool:
+    """Tell whether the rest of an SMS is empty or a label, but for case and punctuation."""
+    words = _words(rest)
+    return not words or words in map(_words, labels)
+
+
+def _words(text: str) -> str:
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    return re.sub(r"[\W_]+", " ", plain).strip()

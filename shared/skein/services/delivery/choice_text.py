@@ -1,0 +1,29 @@
+"""The SMS of a choice: the question with the code of each answer.
+
+Only this text shows the codes. The message of the choice, which prompts, clients and operators see,
+has none.
+"""
+
+from skein.models.chats.choice import Choice
+from skein.models.chats.person_choices import OpenChoice
+from skein.services.delivery.plain_text import plain_text
+
+
+def choice_text(choice: Choice, listed: OpenChoice) -> str:
+    """Return the text of a choice's SMS.
+
+    The question of an agent is shown without Markdown. In Skein's own questions, every character
+    counts: they show words exactly as they will be posted.
+
+    Args:
+        choice: The choice, as its message has it.
+        listed: The same choice among the person's open ones, with its codes.
+    """
+    agents_own = choice.purpose == "question"
+    question = plain_text(choice.question) if agents_own else choice.question
+    answers = [
+        f"{option.label}: reply {listed.codes[option.id]}."
+        for option in choice.options
+        if option.id in listed.codes
+    ] or [f"To answer, reply {code} and then your words." for code in listed.codes.values()]
+    return f"{question}\n{' '.join(answers)}"
