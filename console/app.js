@@ -68,7 +68,7 @@ class App {
     const parts = location.hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodePart);
     if (parts.length > 0) return parts;
     if (this.config.local) return [FIRST.local];
-    return [this.session.token === null || this.session.may("admin") ? FIRST.admin : FIRST.chat];
+    return [this.session.token === null || this.session.may("support") ? FIRST.admin : FIRST.chat];
   }
 
   #context(turn) {

@@ -243,7 +243,7 @@ export class Conversation {
   /** A link to the page that explains a message, if that page exists for this person. */
   #why(seq, label) {
     const { pages, session } = this.#context;
-    if (!pages.includes("why") || !session.may("admin")) return null;
+    if (!pages.includes("why") || !session.may("support")) return null;
     return el("a", { href: `#/why/${encodeURIComponent(this.#chat.id)}/${seq}`, "aria-label": label }, said.why);
   }
 

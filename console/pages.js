@@ -1,7 +1,7 @@
 // All pages, in the order of the navigation. A page is one module with this default export:
 //
 //   name      its address: `#/name`, and its words in `words.pages`
-//   needs     "local" (a local stack), "chat" or "admin" (a token with this scope)
+//   needs     "local" (a local stack), "chat" or a role of operators (a token with this scope or `admin`)
 //   show      async (main, args, context) => function that ends the page, or nothing
 //
 // `args` are the parts of the address after the name. `context` has `api`, `config`, `session`,

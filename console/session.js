@@ -30,13 +30,15 @@ export class Session {
 
   get token() { return this.#token; }
 
-  /** Whether the token has a scope: `chat` or `admin`. */
+  /** Whether the token has a scope: `chat`, or a role of operators, all of which `admin` means. */
   may(scope) {
     if (this.#token === null) return false;
-    const wanted = this.#config.scopes.find((name) => name.endsWith(scope));
+    const prefix = this.#config.scope_prefix;
+    const wanted = (scope === "chat" ? [scope] : [scope, "admin"]).map((name) => prefix + name);
     return SCOPE_CLAIMS.some((claim) => {
       const value = this.claims[claim] ?? [];
-      return (Array.isArray(value) ? value : String(value).split(" ")).includes(wanted);
+      const given = Array.isArray(value) ? value : String(value).split(" ");
+      return wanted.some((name) => given.includes(name));
     });
   }
 

@@ -623,7 +623,7 @@ export const words = {
       back: "All chats",
       oneChat: "Read a chat",
       reason: "Why do you read this chat?",
-      reasonHint: "3 to 300 characters, for example the number of a support case.",
+      reasonHint: "15 to 300 characters, for example: support case 4711 of 2 May.",
       read: "Show the chat",
       forbidden: "This tenant does not allow operators to read chats (setting operators_read_chats).",
       untitled: "Untitled chat",

@@ -29,7 +29,7 @@ TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-SCOPES = ("chat", "admin")
+SCOPES = ("chat", "support", "privacy", "owner", "admin")
 
 # A browser asks each time, and gets 304 with the same ETag. So a deployment shows at once.
 CACHING = "no-cache"
@@ -105,6 +105,7 @@ def config(settings: Settings) -> dict[str, Any]:
         "issuer": settings.console_issuer,
         "client_id": settings.console_client_id,
         "audience": settings.console_audience,
+        "scope_prefix": settings.jwt_scope_prefix,
         "scopes": ["openid", *(f"{settings.jwt_scope_prefix}{scope}" for scope in SCOPES)],
         "live": bool(settings.live_url),
         "local": settings.local,

@@ -51,4 +51,4 @@ function whose(address, kind, id) {
   }, { class: "filter" });
 }
 
-export default { name: "agent", needs: "admin", show };
+export default { name: "agent", needs: "support", show };

@@ -25,4 +25,4 @@ function entryOf(entry) {
   ];
 }
 
-export default { name: "audit", needs: "admin", show };
+export default { name: "audit", needs: "privacy", show };

@@ -150,7 +150,7 @@ class ChatList {
 }
 
 async function newChat({ api, session }) {
-  const path = session.may("admin") ? "/v1/agents" : "/v1/agents/directory";
+  const path = session.may("support") ? "/v1/agents" : "/v1/agents/directory";
   const { items: agents } = await api.get(`${path}?limit=100`);
   if (agents.length === 0) return el("p", { class: "empty" }, said.noAgent);
   const agent = select(agents.map((each) => [each.id, each.name]), agents[0].id, () => {});

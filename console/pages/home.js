@@ -130,4 +130,4 @@ async function create({ api, config }, name, purpose, phone) {
   return [said.created(agent.name), " ", text, text ? " " : null, chat];
 }
 
-export default { name: "home", needs: "admin", show };
+export default { name: "home", needs: "support", show };

@@ -232,4 +232,4 @@ function savedProof(erasure) {
   return el("div", {}, action(said.save, () => download(`${erasure.id}.json`, JSON.stringify(erasure, null, 2)), place), place);
 }
 
-export default { name: "people", needs: "admin", show };
+export default { name: "people", needs: "support", show };

@@ -83,4 +83,4 @@ function parsed(text) {
   }
 }
 
-export default { name: "settings", needs: "admin", show };
+export default { name: "settings", needs: "support", show };

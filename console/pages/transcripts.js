@@ -56,7 +56,7 @@ function membersOf(members) {
 
 /** Ask for a reason; nothing of the chat is read before. */
 async function showChat(main, chatId, context) {
-  const reason = el("input", { required: true, minlength: 3, maxlength: 300, autocomplete: "off" });
+  const reason = el("input", { required: true, minlength: 15, maxlength: 300, autocomplete: "off" });
   const place = el("div", { class: "stack" });
   const ask = form([field(said.reason, reason, said.reasonHint)], said.read, async () => {
     const transcript = new Transcript(context, chatId, reason.value.trim());
@@ -150,4 +150,4 @@ class Transcript {
   }
 }
 
-export default { name: "transcripts", needs: "admin", show };
+export default { name: "transcripts", needs: "support", show };

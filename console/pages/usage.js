@@ -66,4 +66,4 @@ function dayBefore(day, count) {
   return new Date(Date.parse(day) - count * DAY_MS).toISOString().slice(0, 10);
 }
 
-export default { name: "usage", needs: "admin", show };
+export default { name: "usage", needs: "support", show };

@@ -79,4 +79,4 @@ async function showRuns(main, api, agentId, day) {
   return null;
 }
 
-export default { name: "why", needs: "admin", show };
+export default { name: "why", needs: "support", show };

@@ -43,6 +43,10 @@ from skein.services.directory.sign_outs import SignOuts
 from skein.settings import Settings
 
 Scope = Literal["chat", "admin"]
+Role = Literal["support", "privacy", "owner"]
+"""The roles of operators. Each is a scope of a token; the scope `admin` means all of them."""
+
+ROLES: tuple[Role, ...] = get_args(Role)
 Route = TypeVar("Route", bound=Callable[..., Any])
 
 BODILESS = frozenset({"GET", "HEAD", "DELETE"})
@@ -151,6 +155,11 @@ class Principal(Value):
     token_ends_at: Annotated[Instant | None, BeforeValidator(_moment)] = None
 
     @property
+    def roles(self) -> frozenset[Role]:
+        """The caller's roles as an operator."""
+        return frozenset(role for role in ROLES if {role, "admin"} & set(self.scopes))
+
+    @property
     def person(self) -> NamedMember:
         """The caller as a member of chats."""
         return NamedMember(kind="user", id=self.user_id, name=self.name)
@@ -163,7 +172,7 @@ class Api(APIGatewayHttpResolver):
     cold start loads what the request needs.
 
     Args:
-        scope: The scope that a token must contain.
+        scope: The scope that a token must contain; for operators (`admin`), one of their roles.
         modules: The modules of routes, each with the starts of its routes' paths; `*` is any id.
         routers_in: Imports a module of routes and returns its routers.
         public: Paths that need no token.
@@ -273,7 +282,8 @@ class Api(APIGatewayHttpResolver):
 
     def _admit(self, event: Mapping[str, Any], context: LambdaContext) -> Principal:
         principal = principal_of(event, bootstrap.app().ports.settings)
-        if self.scope not in principal.scopes:
+        admitted = principal.roles if self.scope == "admin" else self.scope in principal.scopes
+        if not admitted:
             self._refusals().resolve(dict(event), context)
         bootstrap.service(SignOuts).check(
             principal.tenant, principal.user_id, issued_at=principal.token_issued_at

@@ -10,12 +10,13 @@ from typing import Any
 
 from aws_lambda_powertools.event_handler import Response
 
-from routes.app import with_plus
+from routes.app import Role, with_plus
 from skein.bootstrap import service
+from skein.errors import Forbidden
 from skein.masking import masked
 from skein.models.directory.phone_number import e164
 from skein.privacy.audit_log import AuditedAction, AuditLog
-from skein.privacy.models.audit import AuditKind, AuditVerb
+from skein.privacy.models.audit import AuditKind, AuditScope, AuditVerb
 from skein.workspace.models.document import Document
 
 Next = Callable[[Any], Response[Any]]
@@ -25,8 +26,26 @@ PARAMETER = re.compile(r"{(\w+)}")
 CONVERSATION = "the chat itself records its members and the authors of its messages"
 
 
+class Requires:
+    """Middleware that admits operators with a role only."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+        self.__name__ = f"requires: {role}"
+
+    def __call__(self, api: Any, following: Next) -> Response[Any]:
+        """Call the route.
+
+        Raises:
+            Forbidden: The caller lacks the role.
+        """
+        if self.role not in api.context["principal"].roles:
+            raise Forbidden(f"this call needs the scope {self.role!r}")
+        return following(api)
+
+
 class Audited:
-    """Middleware that adds each successful call to the audit log.
+    """Middleware that adds each call to the audit log that succeeds or is forbidden.
 
     The entry contains the path's parameters and those parameters of the query that are ids, days or
     phone numbers. People's numbers are masked. Bodies of requests are never read. The id of a
@@ -36,32 +55,44 @@ class Audited:
         verb: The verb of the audit entry, such as `read`.
         kind: The kind of resource that the call reads or changes.
         made: The field of the response that contains the id of a created resource.
+        scope: The scope that the call needs.
     """
 
-    def __init__(self, verb: AuditVerb, kind: AuditKind, *, made: str = "id") -> None:
+    def __init__(
+        self, verb: AuditVerb, kind: AuditKind, *, made: str = "id", scope: AuditScope = "chat"
+    ) -> None:
         self.verb = verb
         self.kind = kind
+        self.scope = scope
         self._made = made
         self.__name__ = f"audited: {verb} {kind}"
 
     def __call__(self, api: Any, following: Next) -> Response[Any]:
         """Call the route and write an audit entry."""
-        answer = following(api)
+        try:
+            answer = following(api)
+        except Forbidden:
+            self._add(api, self._ids(api), refused=True)
+            raise
+        self._add(api, self._ids(api) | self._id_of_made(answer))
+        return answer
+
+    def _add(self, api: Any, ids: dict[str, str], *, refused: bool = False) -> None:
         principal, request = api.context["principal"], api.request
         service(AuditLog).add(
             principal.tenant,
             AuditedAction(
                 who=principal.user_id,
-                scope=api.scope,
+                scope=self.scope,
                 verb=self.verb,
                 kind=self.kind,
-                ids=self._ids(api) | self._id_of_made(answer),
+                ids=ids,
                 route=f"{request.method} {request.route}",
+                refused=refused,
                 reason=self._reason(api),
                 request_id=api.current_event.request_context.request_id,
             ),
         )
-        return answer
 
     def _reason(self, api: Any) -> str | None:
         """Return the operator's reason, if the route takes one."""

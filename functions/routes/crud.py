@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Generic, Protocol, TypeVar
 
 from aws_lambda_powertools.event_handler import Response
 
-from routes.app import Limit, PageCursor, Principal
+from routes.app import Limit, PageCursor, Principal, Role
 from routes.router import ApiRouter, Method, no_content
 from skein import bootstrap
 from skein.models.api.base import Page, Request, Resource
@@ -75,6 +75,7 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         shown: The responses' model, which `of` builds from the service's result.
         suffix: The end of the functions' names, if two parents have resources of one kind.
         made: The field of a response that contains the id of a created resource.
+        writes: The role of operators for all methods but GET; `support` reads.
     """
 
     def __init__(
@@ -89,8 +90,9 @@ class Crud(ApiRouter, Generic[Parent, Service_co]):
         shown: type[Resource],
         suffix: str = "",
         made: str = "id",
+        writes: Role = "support",
     ) -> None:
-        super().__init__(tag, kind, made=made)
+        super().__init__(tag, kind, made=made, role="support", writes=writes)
         self._path = path
         self._collection, _, id_name = path.rpartition("/")
         self._name = f"{kind}{suffix}"

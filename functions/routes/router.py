@@ -21,8 +21,8 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args, get_origi
 from aws_lambda_powertools.event_handler import Response, content_types
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
-from routes.app import LIST_FIELDS, NOT_MODIFIED, OK, STATUSES, Principal
-from routes.audited import Audited, Unaudited
+from routes.app import LIST_FIELDS, NOT_MODIFIED, OK, STATUSES, Principal, Role
+from routes.audited import Audited, Requires, Unaudited
 from skein.models.api.base import ErrorEnvelope
 from skein.privacy.models.audit import AuditKind, AuditVerb
 
@@ -59,6 +59,7 @@ class RouteOptions(TypedDict, total=False):
         tag: The route's tag in the OpenAPI document.
         audit: How the route is audited: the kind of resource, or a middleware of its own.
         public: Whether the route needs no token.
+        role: The role that an operator needs.
     """
 
     status: int
@@ -68,6 +69,7 @@ class RouteOptions(TypedDict, total=False):
     tag: str
     audit: Audit
     public: bool
+    role: Role
 
 
 class ApiRouter:
@@ -77,13 +79,25 @@ class ApiRouter:
         tag: The routes' tag in the OpenAPI document.
         audit: The kind of resource that the routes read or change, or why they are not audited.
         made: The field of a response that contains the id of a created resource.
+        role: The role that an operator needs; None for the API of people.
+        writes: The role for all methods but GET, if it is another.
     """
 
-    def __init__(self, tag: str, audit: Audit, *, made: str = "id") -> None:
+    def __init__(
+        self,
+        tag: str,
+        audit: Audit,
+        *,
+        made: str = "id",
+        role: Role | None = None,
+        writes: Role | None = None,
+    ) -> None:
         self.routes = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]
         self._tag = tag
         self._audit = audit
         self._made = made
+        self._role = role
+        self._writes = writes or role
 
     @property
     def caller(self) -> Principal:
@@ -157,6 +171,8 @@ class ApiRouter:
                 responses[OK] = {**responses[status], "description": options["repeated"]}
             if options.get("public"):
                 responses = {each: responses[each] for each in (status, 422)}
+            role = options.get("role", self._role if method == "GET" else self._writes)
+            audited = self._audited(method, status, options.get("audit", self._audit), role)
             return self.routes.route(
                 rule,
                 method,
@@ -164,17 +180,19 @@ class ApiRouter:
                 tags=[options.get("tag", self._tag)],
                 status_code=status,
                 responses=responses,
-                middlewares=[self._audited(method, status, options.get("audit", self._audit))],
+                middlewares=[audited, Requires(role)] if role else [audited],
             )(function)
 
         return register
 
-    def _audited(self, method: Method, status: int, audit: Audit) -> Audited | Unaudited:
+    def _audited(
+        self, method: Method, status: int, audit: Audit, role: Role | None
+    ) -> Audited | Unaudited:
         """Return the middleware of a route that is audited as said."""
         if isinstance(audit, Audited | Unaudited):
             return audit
         verb = "change" if method == "POST" and status != CREATED else VERBS[method]
-        return Audited(verb, audit, made=self._made)
+        return Audited(verb, audit, made=self._made, scope=role or "chat")
 
 
 def _body(returned: Any) -> Any:

@@ -160,7 +160,7 @@ class LocalIssuer:
                 "response_types_supported": ["code"],
                 "grant_types_supported": ["authorization_code"],
                 "code_challenge_methods_supported": ["S256"],
-                "scopes_supported": ["openid", "chat", "admin"],
+                "scopes_supported": ["openid", "chat", "support", "privacy", "owner", "admin"],
                 "subject_types_supported": ["public"],
                 "id_token_signing_alg_values_supported": ["RS256"],
                 "token_endpoint_auth_methods_supported": ["none"],

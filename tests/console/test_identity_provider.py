@@ -38,7 +38,7 @@ def _url(
 def provider(_url: str, _provider: Provider) -> Provider:
     """The provider, which grants all scopes and has given no code."""
     _provider.codes.clear()
-    _provider.allowed = "openid chat admin"
+    _provider.allowed = "openid chat support privacy owner admin"
     return _provider
 
 
@@ -103,6 +103,6 @@ def test_person_without_the_scope_admin_sees_the_chats_only(
     provider.allowed = "openid chat"
     driver.open("#/home")
     sign_in(driver.page)
-    expect(driver.page.get_by_role("alert")).to_contain_text("lacks the scope admin")
+    expect(driver.page.get_by_role("alert")).to_contain_text("lacks the scope support")
     driver.go("Chats")
     expect(driver.page.locator("main")).to_contain_text("You are in no chat yet.")

@@ -5,7 +5,7 @@ from playwright.sync_api import Route, expect
 from tests.console.driver import HOSTILE, Driver, answered_chat
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
-REASON = "Case 4711 <b>"
+REASON = "Support case 4711 <b>"
 
 
 def give_reason(driver: Driver, reason: str = REASON) -> None:

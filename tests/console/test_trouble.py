@@ -130,7 +130,7 @@ def test_reader_without_the_scope_admin_gets_links_to_the_other_pages_only(drive
     expect(links).to_have_text(["Phone", "Chats", "Time"])
     driver.page.evaluate("location.hash = '#/audit'")
     expect(driver.page.locator("h1")).to_have_text("You may not see this page")
-    expect(driver.page.get_by_role("alert")).to_contain_text("lacks the scope admin")
+    expect(driver.page.get_by_role("alert")).to_contain_text("lacks the scope support")
     driver.check_looks()
 
 

@@ -24,10 +24,10 @@ def world() -> World:
 
 
 def test_transcript_with_a_reason_shows_messages_and_members(admin: Client) -> None:
-    body = admin.get(TRANSCRIPT, reason="Complaint 4711").body
+    body = admin.get(TRANSCRIPT, reason="The complaint 4711").body
     assert [message["text"] for message in body["items"]] == [f"Message {n}" for n in range(3)]
     assert [member["id"] for member in body["members"]] == ["usr_husam", "agt_a"]
-    assert len(admin.all_pages(TRANSCRIPT, reason="Complaint 4711", limit=2)) == 3
+    assert len(admin.all_pages(TRANSCRIPT, reason="The complaint 4711", limit=2)) == 3
 
 
 @pytest.mark.parametrize("query", [{}, {"reason": ""}, {"reason": "    "}, {"reason": "x" * 301}])
@@ -42,10 +42,10 @@ def test_transcript_is_audited_with_its_reason_and_changes_nothing_else(
     world: World, admin: Client
 ) -> None:
     before = everything(world)
-    admin.get(TRANSCRIPT, reason="Complaint 4711")
+    admin.get(TRANSCRIPT, reason="The complaint 4711")
     [entry] = admin.get("/v1/audit").body["items"]
     assert (entry["verb"], entry["kind"], entry["who"]) == ("read", "message", "usr_op")
-    assert (entry["ids"], entry["reason"]) == ({"chat_id": "chat_1"}, "Complaint 4711")
+    assert (entry["ids"], entry["reason"]) == ({"chat_id": "chat_1"}, "The complaint 4711")
     assert everything(world) == before
 
 
@@ -56,7 +56,7 @@ def test_transcript_whose_audit_fails_shows_nothing(
         raise Unavailable("down")
 
     monkeypatch.setattr(world.table, "write", down)
-    answer = admin.get(TRANSCRIPT, reason="Complaint 4711")
+    answer = admin.get(TRANSCRIPT, reason="The complaint 4711")
     assert answer.status == 503
     assert "Message" not in str(answer.body)
 
@@ -64,7 +64,7 @@ def test_transcript_whose_audit_fails_shows_nothing(
 def test_tenant_that_forbids_reading_shows_operators_no_words(world: World, admin: Client) -> None:
     run = world.runs()[0]
     assert admin.patch("/v1/settings", {"operators_read_chats": False}).status == 200
-    assert admin.get(TRANSCRIPT, reason="Complaint 4711").status == 403
+    assert admin.get(TRANSCRIPT, reason="The complaint 4711").status == 403
     assert admin.get("/v1/agents/agt_a/context", chat_id="chat_1").status == 403
     assert admin.get("/v1/agents/agt_a/recall", q="Message").status == 403
     assert admin.post(f"/v1/runs/{run.id}/replay", {}).status == 403

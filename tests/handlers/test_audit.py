@@ -64,7 +64,7 @@ def test_an_entry_says_when_by_which_call_and_leads_to_the_logs(
     admin.get("/v1/agents/agt_a")
     [entry] = entries(world)
     assert entry.at == NOON
-    assert entry.scope == "admin"
+    assert entry.scope == "support"
     assert entry.route == "GET /v1/agents/{agent_id}"
     assert entry.request_id == recorded("mobile_api")["requestContext"]["requestId"]
 

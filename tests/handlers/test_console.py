@@ -121,7 +121,14 @@ def test_console_config_has_the_address_of_the_sign_in() -> None:
         "issuer": ISSUER,
         "client_id": "abc",
         "audience": "skein",
-        "scopes": ["openid", "skein/chat", "skein/admin"],
+        "scopes": [
+            "openid",
+            "skein/chat",
+            "skein/support",
+            "skein/privacy",
+            "skein/owner",
+            "skein/admin",
+        ],
         "live": True,
         "local": False,
     }

@@ -11,6 +11,7 @@ from typing import Any
 
 import admin_api
 import mobile_api
+from routes.audited import Requires
 from tests.matrix.households import Ids
 from tests.support.api_client import Answer, Client
 
@@ -43,7 +44,7 @@ QUERIES: dict[str, str] = {
     "line": "phone",
     "phone": "own_phone",
     "q": "word",
-    "reason": "=A complaint",
+    "reason": "=A complaint of a member",
     "state": "=live",
     "status": "=active",
     "tokens": "=1000",
@@ -124,6 +125,7 @@ class Route:
     query_names: tuple[str, ...]
     body: str | None
     fields: frozenset[str] = frozenset()
+    middlewares: tuple[Any, ...] = ()
     needed: tuple[str, ...] = ()  # parameters of the query without which nothing is answered
 
     def __str__(self) -> str:
@@ -133,6 +135,11 @@ class Route:
     def scope(self) -> str:
         """What a token must hold."""
         return str(self.api.api.scope)
+
+    @property
+    def role(self) -> str | None:
+        """The role that an operator needs; None for the API of people."""
+        return next((each.role for each in self.middlewares if isinstance(each, Requires)), None)
 
     @property
     def public(self) -> bool:
@@ -243,6 +250,7 @@ def _routes() -> Iterator[Route]:
                 query_names=tuple(each.alias or each.name for each in wanted.query_params),
                 body=body,
                 fields=_fields(route),
+                middlewares=tuple(route.middlewares),
                 needed=tuple(each.name for each in wanted.query_params if each.required),
             )
 

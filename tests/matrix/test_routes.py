@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from routes.app import ROLES
 from routes.document import openapi
+from skein.models.common.storage import Query
 from skein.models.outbox.jobs import RecallJob
+from skein.privacy.models.audit import AuditEntry
 from tests.matrix.calls import ROUTES, Request, Route
 from tests.matrix.households import STRANGER, TWIN, Household, Neighbours
 from tests.support.api_client import Answer, Client
@@ -123,6 +126,11 @@ def _assert_nothing_happened(world: Neighbours) -> None:
     changed = [key for key, _ in world.changed() if "#LIMIT#" not in key.pk]
     assert changed == []
     assert world.queues.sent == []
+
+
+def _audited(world: Neighbours) -> list[AuditEntry]:
+    page = world.table.query(Query(AuditEntry.partition(world.ours.tenant, world.clock.now())))
+    return [AuditEntry.from_item(item) for item in page.items]
 
 
 def _assert_untouched(world: Neighbours, *homes: Household) -> None:
@@ -364,6 +372,21 @@ def test_the_wrong_scope_gets_nothing(world: Neighbours, route: Route) -> None:
         assert (answer.status, answer.code) == (403, "forbidden"), scope
         assert _told(answer, world.ours, request) == []
         _assert_nothing_happened(world)
+
+
+@pytest.mark.parametrize("route", [r for r in ROUTES if r.scope == "admin"], ids=str)
+def test_operator_without_the_role_gets_nothing_and_is_audited(
+    world: Neighbours, route: Route
+) -> None:
+    assert route.role in ROLES
+    request = route.request(world.ours.own)
+    others = " ".join(role for role in ROLES if role != route.role)
+    answer = route.send(_caller(world, route, scope=others), request)
+    assert (answer.status, answer.code) == (403, "forbidden")
+    assert _told(answer, world.ours, request) == []
+    [entry] = _audited(world)
+    assert (entry.refused, entry.scope) == (True, route.role)
+    assert _owned_changes(world, world.ours) == []
 
 
 @every_guarded_route

@@ -26,7 +26,7 @@ from skein.services.directory.model_warnings import ModelWarnings
 from skein.services.directory.users import Users
 from skein.services.runs.tool_warnings import ToolWarnings
 
-router = ApiRouter("agents", "agent")
+router = ApiRouter("agents", "agent", role="support", writes="owner")
 
 VersionNumber = Annotated[int, Path(ge=1, le=LAST_VERSION, description="A version's number.")]
 WithUser = Annotated[

@@ -14,6 +14,7 @@ router = Crud(
     service=Lines,
     shown=LineResource,
     made="phone",
+    writes="owner",
 )
 
 router.creates(

@@ -8,16 +8,16 @@ from routes.app import After, Before, ChatId, Limit, PageCursor
 from routes.router import ApiRouter
 from skein.bootstrap import app, service
 from skein.models.api.chats import ListedChatPage, MemberResource, MessageResource, TranscriptPage
-from skein.privacy.models.audit import MAX_REASON
+from skein.privacy.models.audit import MAX_REASON, MIN_REASON
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter("messages", "chat")
+router = ApiRouter("messages", "chat", role="support")
 
 WhyRead = Annotated[
     str,
     Query(
-        min_length=3,
+        min_length=MIN_REASON,
         max_length=MAX_REASON,
         pattern=r"\S",
         description="Why the operator reads the chat. The audit log keeps it.",
@@ -36,7 +36,10 @@ def list_transcripts(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> 
 
 
 @router.get(
-    "/v1/transcripts/<chat_id>", "Read a chat as an operator, with a reason", audit="message"
+    "/v1/transcripts/<chat_id>",
+    "Read a chat as an operator, with a reason",
+    audit="message",
+    role="privacy",
 )
 def read_transcript(
     chat_id: ChatId,

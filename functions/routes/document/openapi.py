@@ -7,7 +7,7 @@ each error once. Code generators then produce one type for each.
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
@@ -16,14 +16,16 @@ from aws_lambda_powertools.event_handler.openapi.models import HTTPBearer
 import admin_api
 import mobile_api
 import skein
-from routes.app import STATUSES, Api
+from routes.app import ROLES, STATUSES, Api
+from routes.audited import Requires
 from routes.document.field_texts import describe_fields
 from skein.models.directory.webhook_service import MAX_PAYLOAD_BYTES
 
 TITLE = "Skein"
 ABOUT = """AI agents with one coherent mind across many conversations.
 
-Every call needs a JWT with the scope `chat` (people's clients) or `admin` (operators).
+Every call needs a JWT with the scope `chat` (people's clients) or a role of operators: `support`,
+`privacy` or `owner`. The scope `admin` means all roles.
 Ids are opaque. Times are RFC 3339 in UTC.
 Lists come in pages: pass `next_cursor` as `cursor` to get the next page.
 Unknown query parameters and unknown fields are refused with 422.
@@ -217,15 +219,37 @@ def document() -> dict[str, Any]:
     return merged
 
 
+def _roles_of(api: Api) -> dict[tuple[str, str], str]:
+    """Return the role that each operation needs, by method and path; none for people's API."""
+    return {
+        (route.method.lower(), route.openapi_path): needed.role
+        for route in api.routes
+        for needed in route.middlewares
+        if isinstance(needed, Requires)
+    }
+
+
+def _schemes(scopes: Set[str]) -> dict[str, Any]:
+    """Describe the tokens with these scopes. An operator's scope `admin` means all roles."""
+    admin = " or `admin`"
+    return {
+        scope: HTTPBearer(
+            bearerFormat="JWT",
+            description=f"A JWT with the scope `{scope}`{admin if scope in ROLES else ''}.",
+        )
+        for scope in sorted(scopes)
+    }
+
+
 def _described(api: Api) -> dict[str, Any]:
     """Generate one API's document, with the scope that each operation requires."""
     _ = api.routes  # imports their modules
-    scheme = HTTPBearer(bearerFormat="JWT", description=f"A JWT with the scope `{api.scope}`.")
+    roles = _roles_of(api)
     text = api.get_openapi_json_schema(
         title=TITLE,
         version=skein.__version__,
         description=ABOUT,
-        security_schemes={api.scope: scheme},
+        security_schemes=_schemes(set(roles.values()) or {api.scope}),
     )
     described: dict[str, Any] = json.loads(text)
     described["info"]["license"] = LICENCE
@@ -233,7 +257,8 @@ def _described(api: Api) -> dict[str, Any]:
         for method in METHODS & operations.keys():
             operation = operations[method]
             operation["operationId"] = _name(operation["operationId"], path)
-            operation["security"] = [] if path in api.public else [{api.scope: []}]
+            needed = roles.get((method, path), api.scope)
+            operation["security"] = [] if path in api.public else [{needed: []}]
             operation["responses"] = _responses(operation["responses"])
             if method != "get":
                 operation["responses"].pop(NOT_MODIFIED, None)

@@ -26,6 +26,7 @@ router = Crud(
     parent=in_tenant,
     service=WebhookServices,
     shown=ServiceResource,
+    writes="owner",
 )
 
 router.creates(

@@ -10,7 +10,7 @@ from skein.memory.api.consolidations import (
 from skein.memory.history import BackgroundRecords, ConsolidationRequests
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter("chats", "chat")
+router = ApiRouter("chats", "chat", role="support")
 
 
 @router.post("/v1/chats/<chat_id>/consolidate", "Consolidate a chat now", 409, status=202)

@@ -8,7 +8,7 @@ from skein.memory.api.reflections import ReflectionPage
 from skein.memory.history import BackgroundRecords
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter("memories", "agent")
+router = ApiRouter("memories", "agent", role="support")
 
 
 @router.get("/v1/agents/<agent_id>/reflections", "List an agent's reflections, oldest first")

@@ -10,7 +10,7 @@ from skein.models.api.pauses import PausesResource, PauseTimes
 from skein.models.config.pauses import PauseKind
 from skein.services.config.pauses import TenantPauses
 
-router = ApiRouter("settings", "pause")
+router = ApiRouter("settings", "pause", role="support", writes="owner")
 
 Kind = Annotated[PauseKind, Path(description="The kind of work.")]
 

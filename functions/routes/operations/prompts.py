@@ -15,7 +15,7 @@ from skein.models.api.runs import ContextResource
 from skein.models.common.base import EntityId
 from skein.services.config.tenant_settings import TenantSettingsService
 
-router = ApiRouter("runs", "run")
+router = ApiRouter("runs", "run", role="support")
 
 InChat = Annotated[
     EntityId | None, Query(description="A chat of the agent; omitted: a prompt without a chat.")

@@ -6,7 +6,7 @@ from skein.bootstrap import service
 from skein.models.api.reasons import MessageReasonsResource
 from skein.services.chats.message_reasons import ReasonViews
 
-router = ApiRouter("messages", "message")
+router = ApiRouter("messages", "message", role="support")
 
 
 @router.get(

@@ -15,7 +15,7 @@ from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.quotas.money import money_of
 from skein.services.runs.queries import RunView, RunViews
 
-router = ApiRouter("runs", "run")
+router = ApiRouter("runs", "run", role="support")
 
 
 @router.get("/v1/agents/<agent_id>/runs", "List an agent's runs of one day, newest first")

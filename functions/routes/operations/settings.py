@@ -17,7 +17,7 @@ from skein.models.config.overrides import Overrides, TenantOverridesChange
 from skein.services.config.sources import SettingSources
 from skein.services.config.tenant_settings import TenantSettingsService
 
-router = ApiRouter("settings", "settings")
+router = ApiRouter("settings", "settings", role="support", writes="owner")
 
 OfAgent = Annotated[EntityId | None, Query(description="An agent, whose own settings win.")]
 OnLine = Annotated[Phone | None, Query(description="A line; omitted: chats in the app.")]

@@ -20,7 +20,7 @@ from skein.services.outbox.backlogs import Backlogs
 from skein.services.quotas.usage_reports import UsageReports
 from skein.services.runs.current_work import WorkOverviews
 
-router = ApiRouter("service", "system")
+router = ApiRouter("service", "system", role="support")
 
 
 @router.get("/v1/system", "Get the state of the system")

@@ -14,7 +14,7 @@ from skein.models.api.usage import UsageReportResource, UsageResource, UsageRowR
 from skein.services.quotas.usage import UsageCounters
 from skein.services.quotas.usage_reports import UsageBy, UsageReport, UsageReports, UsageRow
 
-router = ApiRouter("usage", "usage")
+router = ApiRouter("usage", "usage", role="support")
 
 By = Annotated[
     UsageBy | None, Query(description="What each row of a report stands for; default: the day.")

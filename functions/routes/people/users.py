@@ -29,7 +29,7 @@ from skein.services.directory.people_search import PeopleSearch
 from skein.services.directory.sign_outs import SignOuts
 from skein.services.directory.users import Users
 
-router = ApiRouter("users", "user")
+router = ApiRouter("users", "user", role="support")
 
 OwnNumber = Annotated[Phone, Path(description="A number with its country code: +15005550100.")]
 ProfileChangeId = Annotated[EntityId, Path(description="The id of an agent's change.")]
@@ -134,7 +134,11 @@ def sign_out(user_id: UserId) -> Response[None]:
 
 
 @router.put(
-    "/v1/users/<user_id>/phones/<phone>", "Link a phone number to a user", 409, audit="number"
+    "/v1/users/<user_id>/phones/<phone>",
+    "Link a phone number to a user",
+    409,
+    audit="number",
+    role="privacy",
 )
 def link_number(user_id: UserId, phone: OwnNumber) -> UserDetail:
     """A caller with this number is merged into the user, with all chats."""
@@ -142,7 +146,10 @@ def link_number(user_id: UserId, phone: OwnNumber) -> UserDetail:
 
 
 @router.delete(
-    "/v1/users/<user_id>/phones/<phone>", "Unlink a phone number from a user", audit="number"
+    "/v1/users/<user_id>/phones/<phone>",
+    "Unlink a phone number from a user",
+    audit="number",
+    role="privacy",
 )
 def unlink_number(user_id: UserId, phone: OwnNumber) -> Response[None]:
     """The user keeps their chats. The next SMS from the number creates a new caller."""

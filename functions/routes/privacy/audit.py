@@ -7,7 +7,7 @@ from skein.privacy.api.audit import AuditPage
 from skein.privacy.audit_log import AuditLog
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter("audit", "audit")
+router = ApiRouter("audit", "audit", role="privacy")
 
 
 @router.get("/v1/audit", "List a day's audit entries, newest first")

@@ -23,7 +23,7 @@ from skein.privacy.erasure_requests import Erasures
 from skein.privacy.export import Exports
 from skein.services.common.pagination import DEFAULT_PAGE
 
-router = ApiRouter("privacy", "erasure")
+router = ApiRouter("privacy", "erasure", role="privacy")
 
 ErasureId = Annotated[str, Path(min_length=1, max_length=128, description="The id of an erasure.")]
 

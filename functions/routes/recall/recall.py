@@ -13,7 +13,7 @@ from skein.recall.preview import RecallPreview
 from skein.recall.rebuild import RecallRebuilds
 from skein.services.config.tenant_settings import TenantSettingsService
 
-router = ApiRouter("recall", "recall")
+router = ApiRouter("recall", "recall", role="support")
 
 MAX_TOKENS = 8_000
 

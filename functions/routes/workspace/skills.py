@@ -11,7 +11,7 @@ from skein.workspace.api.documents import NewSkill, SkillBody, SkillLine, SkillL
 from skein.workspace.models.skill import SkillHead, SkillName
 from skein.workspace.skills import Skills
 
-router = ApiRouter("skills", "skill", made="name")
+router = ApiRouter("skills", "skill", made="name", role="support", writes="owner")
 
 Named = Annotated[SkillName, Path(description="The name of a skill.")]
 

@@ -25,7 +25,7 @@ from skein.workspace.models.thread import ThreadStatus
 from skein.workspace.pinning import Pins
 from skein.workspace.threads import Threads
 
-router = ApiRouter("threads", "thread")
+router = ApiRouter("threads", "thread", role="support")
 
 JSON_LINES = "application/jsonl"
 

@@ -35,6 +35,7 @@ class AuditedAction(Value):
     kind: AuditKind
     ids: Mapping[str, str] = {}
     route: str
+    refused: bool = False
     reason: str | None = None
     request_id: str | None = None
 

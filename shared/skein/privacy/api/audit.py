@@ -15,7 +15,7 @@ class AuditResource(Resource):
     id: Id
     at: Annotated[Instant, Field(description="When the call was made.")]
     who: Annotated[str, Field(description="The `sub` of the caller's token.")]
-    scope: Annotated[AuditScope, Field(description="The scope of the caller's token.")]
+    scope: Annotated[AuditScope, Field(description="The scope that the call needs.")]
     verb: Annotated[AuditVerb, Field(description="What the call does.")]
     kind: Annotated[AuditKind, Field(description="The kind of item that the call concerns.")]
     ids: Annotated[
@@ -23,6 +23,7 @@ class AuditResource(Resource):
         Field(description="The ids in the call's parameters, and the id of a created item."),
     ]
     route: Annotated[str, Field(description="The method and the path of the call.")]
+    refused: Annotated[bool, Field(description="Whether the call was refused with 403.")]
     reason: Annotated[
         str | None, Field(description="Why an operator read a chat; null for other calls.")
     ]

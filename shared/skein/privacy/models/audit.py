@@ -8,9 +8,9 @@ from pydantic import Field
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part, rfc3339
 from skein.models.common.storage import Item, Key
 
-MAX_REASON = 300
+MIN_REASON, MAX_REASON = 15, 300
 
-AuditScope = Literal["chat", "admin"]
+AuditScope = Literal["chat", "support", "privacy", "owner"]
 AuditVerb = Literal["read", "create", "change", "delete"]
 # The kinds of things that calls read or change; the list may grow.
 AuditKind = Literal[
@@ -50,12 +50,13 @@ class AuditEntry(Stored):
     Attributes:
         id: `aud_<ulid>`.
         who: The `sub` of the caller's token.
-        scope: The scope of the token that allowed the call.
+        scope: The scope that the call needs.
         verb: The action of the caller.
         kind: The kind of thing that the call read or changed.
         ids: The ids of the thing, by the names of the call's parameters; empty for a list.
         route: The route of the call, such as `GET /v1/runs/{run_id}`; `answer to a choice` for a
             consent.
+        refused: Whether the call was refused, for lack of a role or by a setting.
         reason: Why an operator reads a chat, in the operator's words; None for other calls.
         request_id: The gateway's request id, which is the correlation id in the logs.
     """
@@ -68,6 +69,7 @@ class AuditEntry(Stored):
     kind: AuditKind
     ids: dict[str, Annotated[str, Field(max_length=300)]] = Field(default_factory=dict)
     route: Annotated[str, Field(max_length=200)]
+    refused: Annotated[bool, Field(exclude_if=lambda refused: not refused)] = False
     reason: Annotated[str, Field(max_length=MAX_REASON)] | None = None
     request_id: str | None = None
     at: Instant
