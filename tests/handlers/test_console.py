@@ -121,6 +121,7 @@ def test_console_config_has_the_address_of_the_sign_in() -> None:
         "issuer": ISSUER,
         "client_id": "abc",
         "audience": "skein",
+        "scope_prefix": "skein/",
         "scopes": [
             "openid",
             "skein/chat",

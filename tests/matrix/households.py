@@ -382,7 +382,7 @@ class _Furnisher:
         owner = Owner(tenant=TENANT, agent_id=self.coach.id)
         done = app.threads.create(owner, {"concern": f"Growing citron{self.words}"})
         app.threads.change(owner.reach, done.id, thread_changes.ended("completed", NOON))
-        action = {"scope": "admin", "verb": "read", "kind": "agent", "route": "GET /v1/agents"}
+        action = {"scope": "support", "verb": "read", "kind": "agent", "route": "GET /v1/agents"}
         app.audit.add(
             TENANT, AuditedAction(who="usr_op", ids={"agent_id": f"citron{self.words}"}, **action)
         )

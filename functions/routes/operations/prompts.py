@@ -35,7 +35,7 @@ def preview_prompt(agent_id: AgentId, chat_id: InChat = None) -> ContextResource
     "Replay a run's prompt with edits",
     409,
     status=200,
-    audit=Audited("create", "replay"),
+    audit=Audited("create", "replay", scope="support"),
 )
 def replay_run(run_id: RunId, edit: ReplayEdit) -> ReplayResource:
     """Skein asks the model once. No tool is called. Only the audit entry and the usage are stored.
