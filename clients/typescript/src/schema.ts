@@ -2958,7 +2958,7 @@ export interface components {
             at: string;
             /** @description The `sub` of the caller's token. */
             who: string;
-            /** @description The scope of the caller's token. */
+            /** @description The scope that the call needs. */
             scope: components["schemas"]["AuditScope"];
             /** @description What the call does. */
             verb: components["schemas"]["AuditVerb"];
@@ -2970,6 +2970,8 @@ export interface components {
             };
             /** @description The method and the path of the call. */
             route: string;
+            /** @description Whether the call was refused with 403. */
+            refused: boolean;
             /** @description Why an operator read a chat; null for other calls. */
             reason: string | null;
             /** @description The id of the request, by which the logs are found. */
@@ -4963,7 +4965,7 @@ export interface components {
          * @description The scope of the caller's token.
          * @enum {string}
          */
-        AuditScope: "chat" | "admin";
+        AuditScope: "chat" | "support" | "privacy" | "owner";
         /**
          * AuditVerb
          * @description What a call does.

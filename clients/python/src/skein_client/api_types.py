@@ -947,7 +947,7 @@ Outsiders: TypeAlias = Literal['none', 'quoted']
 WarningCode: TypeAlias = Literal['unlisted_model', 'no_tool_called']
 
 
-AuditScope: TypeAlias = Literal['chat', 'admin']
+AuditScope: TypeAlias = Literal['chat', 'support', 'privacy', 'owner']
 
 
 AuditVerb: TypeAlias = Literal['read', 'create', 'change', 'delete']
@@ -1414,6 +1414,7 @@ class AuditResource(TypedDict):
     kind: AuditKind
     ids: dict[str, str]
     route: str
+    refused: bool
     reason: str | None
     request_id: str | None
 
