@@ -32,7 +32,7 @@ FOLDER = Folder(tenant=TENANT, agent_id="agt_a")
 DOCUMENTS = DocumentReach(folders=(FOLDER,))
 
 ACTION = AuditedAction(
-    who="usr_op", scope="admin", verb="read", kind="agent", route="GET /v1/agents"
+    who="usr_op", scope="support", verb="read", kind="agent", route="GET /v1/agents"
 )
 
 patterns = Patterns()

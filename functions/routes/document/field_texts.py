@@ -13,7 +13,7 @@ ENUMS = {
     "AnswerMark": "A note on an answer: the model was asked again, it was told that its text "
     "reaches nobody (`nudged`), or its last text reached nobody.",
     "AuditKind": "The kind of item that a call reads or changes.",
-    "AuditScope": "The scope of the caller's token.",
+    "AuditScope": "The scope that a call needs.",
     "AuditVerb": "What a call does.",
     "BacklogKind": "The kind of work that waits.",
     "ChatKind": "A `direct` chat has one person and one agent; a `group` has any members.",
@@ -37,6 +37,8 @@ ENUMS = {
     "MemoryState": "`live` memories are active; `ended` ones were removed, were replaced or faded.",
     "MessageKind": "The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger "
     "nobody; nor does a `choice`, a question to one person.",
+    "Outsiders": "Whether private prompts show words of people outside of the chat: `none`, or "
+    "`quoted` with their source.",
     "PauseKind": "The kind of work that is paused: runs of agents, SMS to people (`texts`), or "
     "summaries and memories (`background`).",
     "PlanStatus": "Whether a plan is still due, has fired for the last time, or was canceled.",
