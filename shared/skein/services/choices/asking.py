@@ -17,7 +17,6 @@ from skein.models.chats.choice import (
     Proposal,
 )
 from skein.models.chats.person_choices import OpenChoice
-from skein.models.common.address import Route
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 from skein.models.common.storage import Write
@@ -170,7 +169,7 @@ class Asking:
             raise Unprocessable("the person is not a member of this chat")
         now = self.clock.now()
         choices = read_choices(self.table, new.tenant, new.addressee, now)
-        _check_labels(new.options, person.route)
+        _check_labels(new.options)
         by_sms = snapshot.chat.kind == "direct" and why_not_sent(person) is None
         asked = OpenChoice(
             chat_id=new.chat_id,
@@ -187,15 +186,14 @@ class Asking:
         return (stored_choices(with_asked(choices, asked)),)
 
 
-def _check_labels(options: Sequence[Option], route: Route | None) -> None:
+def _check_labels(options: Sequence[Option]) -> None:
     """Refuse labels that an SMS could not name.
 
     Raises:
         Unprocessable: A label is a keyword such as STOP, or has a number that looks like a code.
     """
-    numbers = (route.line.address, route.person.address) if route is not None else ()
     for option in options:
-        if is_keyword(option.label, numbers) or could_answer(option.label):
+        if is_keyword(option.label) or could_answer(option.label):
             raise Unprocessable(
                 f"the label {option.label!r} means something else in an SMS; choose another"
             )

@@ -144,6 +144,12 @@ def wants_no_more(text: str, numbers: Iterable[str]) -> bool:
     return _wish(codes).fullmatch(words) is not None
 
 
+def wants_no_more_anywhere(text: str) -> bool:
+    """Tell whether a text is such a wish in any of the languages."""
+    codes = frozenset(code for ours in _BY_LANGUAGE.values() for code in ours)
+    return _wish(codes).fullmatch(_plain(text)) is not None
+
+
 def mentions_opt_out(text: str) -> bool:
     """Tell whether a text has words with which people ask for no more SMS, in any language."""
     return _HINTS.search(_plain(text)) is not None

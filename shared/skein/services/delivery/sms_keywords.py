@@ -9,7 +9,7 @@ these itself.
 from collections.abc import Iterable
 from typing import Literal
 
-from skein.services.delivery.opt_out import wants_no_more
+from skein.services.delivery.opt_out import wants_no_more, wants_no_more_anywhere
 
 Keyword = Literal["stop", "start", "help"]
 
@@ -57,10 +57,7 @@ def could_start(body: str) -> bool:
     return body.strip().lower() == YES
 
 
-def is_keyword(text: str, numbers: Iterable[str]) -> bool:
-    """Tell whether an SMS with this text would be a keyword of a person who has not opted out.
-
-    Args:
-        numbers: The phone numbers of the line and the person.
-    """
-    return keyword_in(text, opt_out_type=None, opted_out=False, numbers=numbers) is not None
+def is_keyword(text: str) -> bool:
+    """Tell whether an SMS with this text can be a keyword, in any language."""
+    known = keyword_in(text, opt_out_type=None, opted_out=False) is not None
+    return known or wants_no_more_anywhere(text)
