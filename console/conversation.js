@@ -1,4 +1,5 @@
 // A chat: its messages, the agents at work, and a field to write in. It follows the live channel.
+import { choiceView, postAnswer, senderOf } from "./choices.js";
 import { button, el, fill } from "./dom.js";
 import { Live } from "./live.js";
 import { WindowList } from "./window_list.js";
@@ -129,7 +130,7 @@ export class Conversation {
       const agent = this.#agents.get(message.sender.id);
       if (agent) Object.assign(agent, { text: "", n: 0 });
       if (message.sender.id !== this.#me) {
-        this.#context.announce(said.announce(message.sender.name, message.text));
+        this.#context.announce(said.announce(senderOf(message.sender.name, message.via), message.text));
       }
     }
     this.#list.append(fresh.map(itemOf));
@@ -222,16 +223,39 @@ export class Conversation {
     if (message.kind === "deleted" || message.kind === "erased") {
       return el("li", { class: "notice" }, said.gone[message.kind]);
     }
+    const sender = message.sender.name || message.sender.id;
+    if (message.kind === "choice" && message.choice) {
+      return el("li", { class: "bubble theirs choice" },
+        el("p", { class: "sender" }, sender),
+        el("p", { class: "text" }, message.choice.question),
+        choiceView(message.choice, this.#me, (id) => this.#nameOf(id), (answer) => this.#answer(message.seq, answer)),
+        el("p", { class: "meta" }, el("time", { datetime: message.created_at }, timeOf(message.created_at))));
+    }
     if (message.kind !== "text" && !mine) {
       return el("li", { class: "notice" }, el("p", { class: "text" }, message.text));
     }
     return el("li", { class: `bubble ${mine ? "mine" : "theirs"}` },
-      mine ? null : el("p", { class: "sender" }, message.sender.name || message.sender.id),
+      mine && !message.via ? null : el("p", { class: "sender" }, senderOf(mine ? said.you : sender, message.via)),
       el("p", { class: "text" }, message.text),
       el("p", { class: "meta" },
         message.state ?? el("time", { datetime: message.created_at }, timeOf(message.created_at)),
         message.again ? button(said.again, message.again, { class: "link" }) : null,
         this.#whyOf(message)));
+  }
+
+  #nameOf(id) { return this.#chat.members.find((member) => member.id === id)?.name || id; }
+
+  /** Answer a question, and show what has become of it. */
+  async #answer(seq, answer) {
+    try {
+      const message = await postAnswer(this.#api, this.#chat.id, seq, answer);
+      if (message.seq === this.#last + 1) this.#add([message]);
+      else await this.#catchUp();
+    } finally {
+      const [asked] = await this.#page({ after: seq - 1, limit: 1 }).catch(() => []); // the next frame shows it
+      if (asked && !this.#ended && asked.choice?.status !== "open") this.#list.update(itemOf(asked));
+    }
+    this.text.focus();
   }
 
   /** A link that explains an answer, or what followed a person's message; a silence, too. */

@@ -696,6 +696,17 @@ export const words = {
       },
     },
   },
+  choices: {
+    by: (person, agent) => `${person}, by ${agent}`,
+    words: "Your answer",
+    send: "Answer",
+    until: "Only you can answer, until",
+    waitsFor: (name) => `Only ${name} can answer, until`,
+    options: (labels) => `Options: ${labels}`,
+    answered: (label) => `Answered: ${label}`,
+    answeredInWords: "Answered",
+    expired: "Expired without an answer",
+  },
   conversation: {
     messages: "Messages",
     compose: "Your message",

@@ -1,5 +1,6 @@
 // Chats for operators: the chats of the tenant or an agent, and one chat, which is shown for a reason that is audited.
 import { withQuery } from "../api.js";
+import { choiceView, senderOf } from "../choices.js";
 import { el, field, fill, select } from "../dom.js";
 import { action, form, number, outcome, part, table, when } from "../parts.js";
 import { WindowList } from "../window_list.js";
@@ -80,6 +81,7 @@ class Transcript {
   #path;
   #reason;
   #chat;
+  #names = new Map(); // of members, by id
   #messages = []; // all that were read, oldest first
   #list;
 
@@ -95,6 +97,7 @@ class Transcript {
   async start(place) {
     const page = await this.#page({});
     this.#messages = page.items;
+    this.#names = new Map(page.members.map((member) => [member.id, member.name]));
     const failure = outcome();
     fill(place,
       el("h2", {}, page.title ?? said.untitled),
@@ -143,8 +146,9 @@ class Transcript {
     const name = sender.name || sender.id;
     const why = sender.kind === "agent" ? words.conversation.whyOf(name) : silent ? said.whySilent(seq) : null;
     return el("li", { class: `bubble ${sender.kind === "agent" ? "mine" : "theirs"}`, "data-silent": silent },
-      el("p", { class: "sender" }, name),
-      el("p", { class: "text" }, message.text),
+      el("p", { class: "sender" }, senderOf(name, message.via)),
+      el("p", { class: "text" }, message.choice?.question ?? message.text),
+      message.choice ? choiceView(message.choice, null, (id) => this.#names.get(id) || id) : null,
       el("p", { class: "meta" }, when(message.created_at), silent ? el("span", {}, said.silent) : null,
         why === null ? null : el("a", { href: `#/why/${part(this.#chat)}/${seq}`, "aria-label": why }, words.conversation.why)));
   }
