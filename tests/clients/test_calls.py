@@ -42,6 +42,26 @@ def test_call_answered_with_a_web_page_is_unreachable() -> None:
     assert tokens == ["Bearer token"]
 
 
+def test_answer_to_a_choice_is_posted_as_a_message_once(api: ScriptedApi) -> None:
+    client = Client(api.url, "token")
+    [question] = client.choices()
+    answers = [
+        client.answer_choice("chat_1", {"seq": question["seq"], "option": "yes"}, client_id="1")
+        for _ in range(2)
+    ]
+    assert api.sent[-1] == {"choice": {"seq": 1, "option": "yes"}, "client_id": "1"}
+    assert api.texts == ["yes"]
+    assert answers[0] == answers[1]
+
+
+def test_answer_to_an_invitation_is_sent_for_its_chat(api: ScriptedApi) -> None:
+    Client(api.url, "token").answer_invitation("chat/1", accept=False)
+    assert (api.calls[-1], api.sent[-1]) == (
+        "POST /v1/chats/chat%2F1/invitation",
+        {"accept": False},
+    )
+
+
 @contextmanager
 def other_server() -> Iterator[tuple[str, list[str | None]]]:
     """Run a server that answers with a web page, and collect the tokens that it gets."""

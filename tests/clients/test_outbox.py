@@ -27,9 +27,10 @@ class Api(Client):
 
     def post_message(self, chat_id: str, new: NewChatMessage) -> MessageResource:
         """Raise the error of the text, or else accept the message."""
-        self.tried.append((new["text"], new["client_id"]))
-        if new["text"] in self.errors:
-            raise self.errors[new["text"]]
+        text = new["text"] or ""
+        self.tried.append((text, new["client_id"]))
+        if text in self.errors:
+            raise self.errors[text]
         return MessageResource(**{**new, "chat_id": chat_id})  # type: ignore[typeddict-item]
 
 

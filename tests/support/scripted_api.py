@@ -30,6 +30,7 @@ class ScriptedApi:
         refusals: The statuses and headers of the next responses to calls, in place of the answers.
         lost_responses: How many of the next calls take effect, but get no response.
         calls: The calls that have arrived, as method and path.
+        sent: Their bodies; None for calls without one.
         expired_tickets: How many of the next tickets open no connection.
         answers_pings: Whether a ping is answered.
         pings: How many pings have arrived.
@@ -42,6 +43,7 @@ class ScriptedApi:
         self.signed_in = self.answers_pings = True
         self.refusals: list[tuple[int, Mapping[str, str]]] = []
         self.calls: list[str] = []
+        self.sent: list[Any] = []
         self.pings = self.connected = self.expired_tickets = self.lost_responses = 0
         self._seqs: dict[str, int] = {}  # by client id
         self._sockets: list[ServerConnection] = []
@@ -89,14 +91,17 @@ class ScriptedApi:
     ) -> tuple[int, Mapping[str, str], dict[str, Any]]:
         """Return the status, the headers and the body of a response."""
         self.calls.append(f"{method} {path}")
+        self.sent.append(sent)
         if self.refusals:
             status, headers = self.refusals.pop(0)
             return status, headers, {"error": {"code": "scripted", "message": "as the test says"}}
         if not self.signed_in:
             return 401, {}, {"message": "Unauthorized"}
+        if path.endswith("/invitation"):
+            return 200, {}, {}
         if method == "POST" and sent is not None:
             if sent["client_id"] not in self._seqs:
-                self.texts.append(sent["text"])
+                self.texts.append(sent.get("text") or sent["choice"]["option"])
                 self._seqs[sent["client_id"]] = len(self.texts)
             return 201, {}, self.message(self._seqs[sent["client_id"]])
         return 200, {}, self.answer(path)
@@ -108,6 +113,8 @@ class ScriptedApi:
             return {"url": f"ws://127.0.0.1:{port}/live", "ticket": "secret"}
         target = urlsplit(path)
         query = dict(parse_qsl(target.query))
+        if target.path == "/v1/me/choices":
+            return {"items": [{"chat_id": "chat_1", "seq": 1}], "next_cursor": None}
         if target.path == "/v1/chats":
             return {"items": [{"id": "chat_1", "last_seq": len(self.texts)}], "next_cursor": None}
         first = int(query.get("cursor", query["after"]))

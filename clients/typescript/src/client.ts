@@ -4,8 +4,10 @@ type Schemas = components["schemas"];
 export type Agent = Schemas["AgentResource"];
 export type Chat = Schemas["ChatResource"];
 export type Message = Schemas["MessageResource"];
+export type NewAnswer = Schemas["NewAnswer"];
 export type NewChat = Schemas["NewChat"];
 export type NewMessage = Schemas["NewChatMessage"];
+export type OpenChoice = Schemas["OpenChoiceResource"];
 export type Ticket = Schemas["TicketResource"];
 type Query = Record<string, string | number | boolean | null | undefined>;
 interface Page<T> {
@@ -116,6 +118,26 @@ export class Client {
   /** Post a message; with a repeated `client_id`, return the message that exists. */
   postMessage(chatId: string, message: NewMessage): Promise<Message> {
     return this.call("POST", `/v1/chats/${encodeURIComponent(chatId)}/messages`, message);
+  }
+
+  /** Return the questions that the person can answer, in all chats, oldest first. */
+  async choices(): Promise<OpenChoice[]> {
+    const page: Page<OpenChoice> = await this.call("GET", "/v1/me/choices");
+    return page.items;
+  }
+
+  /**
+   * Answer a question of a chat; return the answer's message. With a repeated `client_id`, return
+   * the message that exists. Throws an ApiError with status 403 if the question is for another
+   * person, and with 409 if it is answered already or has expired.
+   */
+  answerChoice(chatId: string, choice: NewAnswer, clientId: string): Promise<Message> {
+    return this.postMessage(chatId, { choice, client_id: clientId });
+  }
+
+  /** Accept or decline an invitation to a chat. */
+  answerInvitation(chatId: string, accept: boolean): Promise<void> {
+    return this.call("POST", `/v1/chats/${encodeURIComponent(chatId)}/invitation`, { accept });
   }
 
   /** Get a ticket, which opens one live connection within 60 seconds. */

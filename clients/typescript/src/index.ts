@@ -1,6 +1,15 @@
 // Client of Skein: typed calls, the live channel with streamed answers, and an outbox.
 export { ApiError, Client, Unreachable } from "./client.js";
-export type { Agent, Chat, Message, NewChat, NewMessage, Ticket } from "./client.js";
+export type {
+  Agent,
+  Chat,
+  Message,
+  NewAnswer,
+  NewChat,
+  NewMessage,
+  OpenChoice,
+  Ticket,
+} from "./client.js";
 export { Live } from "./live.js";
 export type { LiveEvent, LiveOptions } from "./live.js";
 export { MemoryStorage, Outbox, StorageError, WebStorage } from "./outbox.js";

@@ -113,7 +113,9 @@ export class FakeApi {
     if (url.pathname === "/v1/live") return { url: "ws://live.test", ticket: "secret" };
     const last_seq = this.texts.length;
     if (url.pathname === "/v1/chats") return { items: [{ id: "chat_1", last_seq }], next_cursor: null };
-    if (sent !== undefined) return this.message(this.texts.push(sent.text));
+    if (url.pathname === "/v1/me/choices") return { items: [{ chat_id: "chat_1", seq: 1 }], next_cursor: null };
+    if (url.pathname.endsWith("/invitation")) return {};
+    if (sent !== undefined) return this.message(this.texts.push(sent.text ?? sent.choice.option));
     const first = Number(url.searchParams.get("cursor") ?? url.searchParams.get("after"));
     const items = [];
     for (let seq = first + 1; seq <= Math.min(last_seq, first + PAGE); seq += 1) {

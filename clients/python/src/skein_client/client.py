@@ -11,8 +11,10 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 from skein_client.api_types import (
     ChatResource,
     MessageResource,
+    NewAnswer,
     NewChat,
     NewChatMessage,
+    OpenChoiceResource,
     TicketResource,
 )
 
@@ -141,6 +143,26 @@ class Client:
         """Post a message; with a repeated `client_id`, return the message that exists."""
         path = f"/v1/chats/{quote(chat_id, safe='')}/messages"
         return cast("MessageResource", self.call("POST", path, new))
+
+    def choices(self) -> list[OpenChoiceResource]:
+        """Return the questions that the person can answer, in all chats, oldest first."""
+        return cast("list[OpenChoiceResource]", self.call("GET", "/v1/me/choices")["items"])
+
+    def answer_choice(self, chat_id: str, answer: NewAnswer, *, client_id: str) -> MessageResource:
+        """Answer a question of a chat; return the answer's message.
+
+        With a repeated `client_id`, return the message that exists.
+
+        Raises:
+            ApiError: Status 403: the question is for another person. 409: it is answered already
+                or has expired.
+            Unreachable: There is no response.
+        """
+        return self.post_message(chat_id, {"choice": answer, "client_id": client_id})
+
+    def answer_invitation(self, chat_id: str, *, accept: bool) -> None:
+        """Accept or decline an invitation to a chat."""
+        self.call("POST", f"/v1/chats/{quote(chat_id, safe='')}/invitation", {"accept": accept})
 
     def ticket(self) -> TicketResource:
         """Get a ticket, which opens one live connection within 60 seconds."""
