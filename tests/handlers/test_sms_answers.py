@@ -63,6 +63,12 @@ def test_question_by_sms_for_words_shows_one_number(phone: Phone) -> None:
     )
 
 
+def test_skeins_own_question_shows_every_character(phone: Phone) -> None:
+    """Words are shown as they will be posted."""
+    phone.ask(purpose="consent", question='Post in "Team": "**Late** [x](https://x.example)"?')
+    assert '"**Late** [x](https://x.example)"?' in phone.world.sms.bodies[-1]
+
+
 def test_question_in_the_app_has_no_numbers(phone: Phone) -> None:
     phone.world.post("Hi from the app", person(phone.user_id), chat_id=phone.chat_id)
     phone.world.drain()
