@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from textwrap import indent
 
-from skein.agent.sections.your_chats import listed_elsewhere
+from skein.agent.sections.your_chats import askable_elsewhere, listed_elsewhere
 from skein.interface.section import Section, SectionInput, prose
 from skein.models.common.audience import may_show
 from skein.prompts import render
@@ -31,7 +31,8 @@ def _parts(given: SectionInput) -> Iterator[str]:
     if in_text and SEND in tools:
         yield render("instructions_other_chats")
     if any(not may_show(readers, chat.readers) for chat in listed_elsewhere(reading)):
-        yield render("instructions_private")
+        asks = SEND in tools and askable_elsewhere(reading)
+        yield render("instructions_private_asks" if asks else "instructions_private")
     if in_text or END not in tools:
         yield render("instructions_silence_in_text")
     else:

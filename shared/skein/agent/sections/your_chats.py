@@ -114,6 +114,16 @@ def listed_elsewhere(reading: Reading) -> tuple[Chat, ...]:
     return tuple(chat for chat in listed if chat.id != reading.chat.id)
 
 
+def askable_elsewhere(reading: Reading) -> tuple[Chat, ...]:
+    """Return the listed chats whose readers may not see this one, but that share a person with it.
+
+    Such a person may be asked whether to post there.
+    """
+    here = set(reading.chat.person_ids) if reading.chat is not None else set()
+    others = (c for c in listed_elsewhere(reading) if not may_show(reading.destination, c.readers))
+    return tuple(chat for chat in others if not here.isdisjoint(chat.person_ids))
+
+
 def name_of(given: SectionInput, title: str, chat_id: str) -> str:
     """Return the quoted title of another chat, with its id if the model needs it here.
 

@@ -7,7 +7,7 @@ To add a tool, write a function with `@tool` in one of the modules of `MODULES`,
 from collections.abc import Sequence
 from typing import get_args
 
-from skein.agent.sections.your_chats import listed_elsewhere
+from skein.agent.sections.your_chats import askable_elsewhere, listed_elsewhere
 from skein.agent.tools import borrow_context, chats, profile, runs
 from skein.agent.tools import send_message as messages
 from skein.agent.tools.chats import enter_chat
@@ -57,14 +57,15 @@ def offered(reading: Reading) -> tuple[Tool, ...]:
     """Return the tools that the model is offered for a reading's prompt.
 
     If the model's text is posted in the active chat, `send_message` is for other chats only. It is
-    not offered if each other chat has readers who may not see this one. `enter_chat` and `end_run`
-    are not offered either: the text stays in this chat, and `[silence]` is the way to say nothing.
+    not offered if each other chat has readers who may not see this one, and no person to ask.
+    `enter_chat` and `end_run` are not offered either: the text stays in this chat, and `[silence]`
+    is the way to say nothing.
     """
     tools = enabled(reading.agent.enabled_tools)
     if reading.chat is None or not speaks_in_text(reading):
         return tools
     others = any(may_show(reading.destination, chat.readers) for chat in listed_elsewhere(reading))
-    elsewhere = [for_other_chats()] if others else []
+    elsewhere = [for_other_chats()] if others or askable_elsewhere(reading) else []
     instead: dict[str, Sequence[Tool]] = {
         send_message.name: elsewhere,
         enter_chat.name: (),

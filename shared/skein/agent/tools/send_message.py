@@ -1,6 +1,7 @@
 """The tool `send_message`, for the active chat or another chat."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from typing import Annotated
@@ -18,6 +19,7 @@ from skein.errors import (
     Forbidden,
     LostLease,
     NotFound,
+    RateLimited,
     Unprocessable,
 )
 from skein.interface.arguments import TEXT, Id, MessageNumber
@@ -25,6 +27,7 @@ from skein.interface.section import speaks_in_text
 from skein.interface.tool import Tool, tool
 from skein.interface.tool_context import ToolContext
 from skein.models.chats.chat import MAX_TEXT
+from skein.models.chats.choice import MAX_DESTINATIONS
 from skein.models.common.audience import NOBODY, Audience, Origin
 from skein.models.common.json_types import JsonBool
 from skein.models.common.storage import Write
@@ -32,8 +35,9 @@ from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
 from skein.services.chat_state.audience import audience_of, destination_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.chats.post_message import Chats, NewMessage
+from skein.services.choices.proposals import Proposals
 from skein.services.replies.ask_and_wait import Questions
-from skein.services.runs.disclosure import check_post
+from skein.services.runs.disclosure import NeedsConsent, check_post
 
 MessageText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), TEXT]
 
@@ -46,6 +50,13 @@ TEXT_GOES_HERE = (
 NOTHING_TO_SAY = (
     "nothing was sent: the text has no words for people; if nothing needs to be said, do not call "
     "send_message"
+)
+
+WAITS_IN_ONE = "nothing was sent: a run waits for a reply in one chat only, so leave also_in out"
+ANOTHER_WAIT = "; this run already waits for another question of the same step"
+ASKED = (
+    "not posted: the person is asked in msg:{seq} whether to post exactly this text. Do not say "
+    "that it was posted; you learn the answer later"
 )
 
 
@@ -62,42 +73,24 @@ def send_message(
         Field(description="true pauses this run until a reply or a timeout. Call it last."),
     ] = None,
     chat_id: Id | None = None,
+    also_in: Annotated[
+        list[Id] | None, Field(max_length=MAX_DESTINATIONS, description="More chats for this text.")
+    ] = None,
 ) -> str:
     """Post a message in the active chat, or in another by chat_id."""
-    run = call.activation.run
     target = call.target(chat_id)
     if speaks_in_text(call.reading) and call.reading.chat and call.reading.chat.id == target:
         raise Correctable(TEXT_GOES_HERE)
     words = spoken(text, speakers_in(call.reading))
     if not words:
         raise Correctable(NOTHING_TO_SAY)
-    new = NewMessage(
-        tenant=run.tenant,
-        chat_id=target,
-        sender=call.activation.claim.agent,
-        text=words,
-        client_id=call.effect,
-        reply_to=reply_to,
-        depth=run.chain_depth + 1,
-        run_id=run.id,
-        traced_to=run.trigger.user_id,
-        expects_reply=bool(wait),
-        origin=_origin(call, target),
-    )
-    try:
-        if wait and call.may_wait:
-            return _ask(call, new)
-        return _say(call, new) + (
-            "; this run already waits for another question of the same step" if wait else ""
-        )
-    except ExtraWriteFailed as error:
-        raise LostLease(run.id) from error
-    except NotFound:
-        raise Failed("chat not found: you are not a member of a chat with this id") from None
-    except (Conflict, Forbidden) as error:
-        raise Failed(str(error)) from None
-    except Unprocessable as error:
-        raise Correctable(str(error)) from None
+    if wait and also_in:
+        raise Correctable(WAITS_IN_ONE)
+    targets = list(dict.fromkeys([target, *(also_in or ())]))
+    first = _message(call, words, target, reply_to=reply_to, expects_reply=bool(wait))
+    messages = [first, *(_message(call, words, other) for other in targets[1:])]
+    with _errors_for_model(call):
+        return _post(call, messages, wait=bool(wait))
 
 
 @cache
@@ -109,6 +102,73 @@ def for_other_chats() -> Tool:
     base = send_message.arguments
     arguments = create_model(send_message.name, __base__=base, chat_id=(Id, ...))
     return replace(send_message, description=ELSEWHERE, arguments=arguments)
+
+
+def _message(
+    call: ToolContext,
+    text: str,
+    target: str,
+    *,
+    reply_to: int | None = None,
+    expects_reply: bool = False,
+) -> NewMessage:
+    run = call.activation.run
+    return NewMessage(
+        tenant=run.tenant,
+        chat_id=target,
+        sender=call.activation.claim.agent,
+        text=text,
+        client_id=call.effect,
+        reply_to=reply_to,
+        depth=run.chain_depth + 1,
+        run_id=run.id,
+        traced_to=run.trigger.user_id,
+        expects_reply=expects_reply,
+        origin=_origin(call, target),
+    )
+
+
+@contextmanager
+def _errors_for_model(call: ToolContext) -> Iterator[None]:
+    try:
+        yield
+    except ExtraWriteFailed as error:
+        raise LostLease(call.activation.run.id) from error
+    except NotFound:
+        raise Failed("chat not found: you are not a member of a chat with this id") from None
+    except (Conflict, Forbidden, RateLimited) as error:
+        raise Failed(str(error)) from None
+    except Unprocessable as error:
+        raise Correctable(str(error)) from None
+
+
+def _post(call: ToolContext, messages: Sequence[NewMessage], *, wait: bool) -> str:
+    """Post a text in each chat, and propose it for the chats that need a person's yes."""
+    done: list[str] = []
+    to_agree: list[NewMessage] = []
+    for new in messages:
+        try:
+            if wait and call.may_wait:
+                done.append(_ask(call, new))
+            else:
+                done.append(_say(call, new) + (ANOTHER_WAIT if wait else ""))
+        except NeedsConsent:
+            to_agree.append(new)
+    if to_agree:
+        done.append(_propose(call, to_agree))
+    return "; ".join(done)
+
+
+def _propose(call: ToolContext, messages: Sequence[NewMessage]) -> str:
+    """Ask the person whom the run answers whether to post the text, in one question."""
+    asked = call.service(Proposals).propose(
+        call.activation.claim,
+        messages[0].text,
+        [new.chat_id for new in messages],
+        client_id=call.effect,
+    )
+    call.activation.sent.append(asked)
+    return ASKED.format(seq=asked.seq)
 
 
 def _say(call: ToolContext, new: NewMessage) -> str:

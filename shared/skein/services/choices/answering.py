@@ -19,11 +19,12 @@ from skein.errors import (
     Unprocessable,
 )
 from skein.models.chats.chat import Media, Message
-from skein.models.chats.choice import NO, Choice, ChoiceAnswer
+from skein.models.chats.choice import NO, YES, Choice, ChoiceAnswer
+from skein.models.chats.consent import Consent
 from skein.models.common.address import Route
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Write
+from skein.models.common.storage import Missing, Put, Write
 from skein.models.config.overrides import Overrides
 from skein.models.outbox.jobs import Job
 from skein.ports import Clock, Table
@@ -38,7 +39,7 @@ from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.choices.codes import with_right_code
 from skein.services.common.optimistic import known_first, optimistic
-from skein.services.outbox.dispatch import Dispatch
+from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
 
 
 class GivenAnswer(Value):
@@ -234,9 +235,16 @@ class Answering:
     def _consequence(self, answered: RecordedAnswer) -> Consequence:
         """Return the consequence of an answer by the choice's purpose.
 
-        The answer to an agent's question triggers the agent, as a message.
+        The answer to an agent's question triggers the agent, as a message. A person's yes to a post
+        is stored as a consent, which a job carries out.
         """
-        return Consequence()
+        choice = answered.choice
+        if choice.proposal is None or choice.answer is None or choice.answer.option != YES:
+            return Consequence()
+        at = choice.answer.at
+        consent = Consent.of(answered.question, user_id=choice.addressee, at=at)
+        stored = Put(consent.key, consent.to_item(at + OUTBOX_GRACE), Missing())
+        return Consequence([stored], [consent.job])
 
 
 def _message(given: GivenAnswer, choice: Choice, agent: MemberRef) -> NewMessage:

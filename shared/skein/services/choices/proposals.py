@@ -1,0 +1,133 @@
+"""Proposals: ask a person whether an agent's words may be posted elsewhere in their name.
+
+A run that holds private content posts nothing to people who may not see it. It may ask the person
+who wrote the message that it answers. Code writes the question; the model chooses only the words.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skein.errors import Conflict, Forbidden, Unprocessable
+from skein.models.chats.chat import Chat
+from skein.models.chats.choice import MAX_DESTINATIONS, NO, YES, Option, Proposal
+from skein.models.common.audience import NOBODY, may_show
+from skein.models.common.base import MemberRef
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Write
+from skein.models.runs.run import PREVIEW_CHARACTERS, Run, SentMessage
+from skein.ports import Table
+from skein.services.chat_state.audience import audience_of
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.choices.asking import Asking, NewChoice
+from skein.services.choices.wording import destination_in, question_of, words_to_post
+from skein.services.runs.claim import Claim
+from skein.services.runs.disclosure import PRIVATE_ELSEWHERE, NotWritable, check_post, may_write
+
+OPTIONS = (Option(id=YES, label="Yes"), Option(id=NO, label="No"))
+NOT_A_MEMBER = "refused: the person who asked is not a member of that chat"
+UNKNOWN_HERE = "refused: people who can read this chat may not know of that one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposals:
+    """The service by which runs ask people to agree to a post."""
+
+    table: Table
+    asking: Asking
+
+    def propose(
+        self, claim: Claim, text: str, chat_ids: Sequence[str], *, client_id: str
+    ) -> SentMessage:
+        """Ask the person whom a run answers whether to post a text elsewhere (idempotent).
+
+        Args:
+            claim: The run; the question is posted in its own chat.
+            text: The text; invisible characters and hidden links are taken out of it.
+            chat_ids: The chats to post in, at most 10.
+            client_id: The idempotency key of the question.
+
+        Returns:
+            The message with the question, which the run has sent.
+
+        Raises:
+            Forbidden: The run may not ask, the person was not present for all that it holds or is
+                not a member there, or the question would tell others of a private chat.
+            NotFound: The agent is not a member of a chat, or the run may not write to it.
+            Conflict: A chat is discarded.
+            Unprocessable: The text or the list of chats is too long.
+            RateLimited: The person was asked often enough.
+            ReadersChanged: Someone joined the chat of the activation.
+            ExtraWriteFailed: Another worker has taken the run over.
+        """
+        run = claim.run
+        asked = person_to_ask(run)
+        if asked is None or run.chat_id is None:
+            raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
+        if len(chat_ids) > MAX_DESTINATIONS:
+            raise Unprocessable(f"one question may name at most {MAX_DESTINATIONS} chats")
+        words = words_to_post(text)
+        chats = [self._chat(claim, asked, chat_id) for chat_id in chat_ids]
+        destinations = tuple(map(destination_in, chats))
+        present = NOBODY
+
+        def extra_writes(snapshot: ChatSnapshot) -> Sequence[Write]:
+            nonlocal present
+            check_post(run, snapshot)
+            present = audience_of(snapshot.chat, since_seq=snapshot.chat.last_seq + 1)
+            if not all(may_show(each.readers, snapshot.chat.readers) for each in chats):
+                raise Forbidden(UNKNOWN_HERE, reason=Reason.DISCLOSURE_REFUSED)
+            return (claim.guard,)
+
+        new = NewChoice(
+            tenant=run.tenant,
+            chat_id=run.chat_id,
+            agent=claim.agent,
+            client_id=client_id,
+            addressee=asked,
+            question=question_of(words, chats, asked),
+            options=OPTIONS,
+            purpose="consent",
+            depth=run.chain_depth + 1,
+            run_id=run.id,
+            traced_to=run.trigger.user_id,
+            proposal=Proposal(agent_id=run.agent_id, text=words, destinations=destinations),
+        )
+        message = self.asking.ask(new, extra_writes=extra_writes).message
+        made_for = run.held.audience if run.held is not None else NOBODY
+        return SentMessage(
+            chat_id=message.chat_id,
+            seq=message.seq,
+            preview=message.text[:PREVIEW_CHARACTERS],
+            audience=made_for.narrowed(present),
+        )
+
+    def _chat(self, claim: Claim, asked: str, chat_id: str) -> Chat:
+        """Read a chat in which words are to be posted.
+
+        Raises:
+            NotFound, Forbidden, Conflict: See `propose`.
+        """
+        run = claim.run
+        snapshot = read_snapshot(self.table, run.tenant, chat_id).for_member(claim.agent)
+        if not may_write(run, snapshot.chat):
+            raise NotWritable("chat not found", reason=Reason.DISCLOSURE_REFUSED)
+        if snapshot.member(MemberRef(kind="user", id=asked)) is None:
+            raise Forbidden(NOT_A_MEMBER, reason=Reason.DISCLOSURE_REFUSED)
+        if snapshot.chat.discarded_at is not None:
+            raise Conflict("the chat is discarded")
+        return snapshot.chat
+
+
+def person_to_ask(run: Run) -> str | None:
+    """Return the person who wrote the message that a run answers, if that person may be asked.
+
+    Runs of plans and services, runs that an agent triggered, and runs after a time-out ask nobody.
+    The person must have been present for everything that the activation holds.
+    """
+    by, resumed = run.trigger.by, run.resumed
+    if run.trigger.type != "chat_message" or by is None or by.kind != "user":
+        return None
+    if run.held is None or (resumed is not None and resumed.status == "timeout"):
+        return None
+    present = run.held.audience.open or run.held.audience.counts([by.id])
+    return by.id if present else None

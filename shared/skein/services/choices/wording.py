@@ -1,0 +1,102 @@
+"""The words of proposals: what a person reads before they agree is exactly what is posted.
+
+Invisible characters are removed, and links are written out, so that no client shows less than it
+posts. The question names the readers, numbered if their names look alike.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from skein.errors import Unprocessable
+from skein.models.chats.chat import Chat
+from skein.models.chats.choice import MAX_PROPOSED, MAX_QUESTION, Destination
+from skein.models.chats.names import numbered, numbers_of
+from skein.services.common.quoting import on_one_line
+from skein.services.common.text_cuts import cut_text
+from skein.services.delivery.plain_text import plain_text
+
+MAX_NAMED = 10  # readers of a chat; of more, the others are counted
+MAX_TITLE = 60  # characters of a chat's title
+EVERYBODY = "everybody in your organization"
+NOBODY_ELSE = "only you"
+
+# Printable characters of Unicode that show nothing (Default_Ignorable_Code_Point), and a blank.
+BLANKS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U000e0000-\U000e0fff]"
+)
+LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+SPACES = re.compile(r" +")
+BLANK_LINES = re.compile(r"\n{3,}")
+# Markdown and HTML that would hide an address or a character. A space shows them as text.
+HIDING = re.compile(r"(?<=\])(?=[(\[:])|(?<=<)(?=[A-Za-z/!?])|(?<=&)(?=#?\w+;)")
+
+
+def words_to_post(text: str) -> str:
+    """Return a text as it is shown in the question and posted.
+
+    Raises:
+        Unprocessable: The text is too long, or has no visible characters.
+    """
+    words = HIDING.sub(" ", _visible(plain_text(_visible(text))))
+    if not words:
+        raise Unprocessable("the text has no visible characters")
+    if len(words) > MAX_PROPOSED:
+        raise Unprocessable(
+            f"the person must be asked first, and a text to agree to may have at most "
+            f"{MAX_PROPOSED} characters, not {len(words):,}: shorten it"
+        )
+    return words
+
+
+def destination_in(chat: Chat) -> Destination:
+    """Return a chat as a destination, with its readers and its title as the question shows it."""
+    title = cut_text(on_one_line(chat.display_title).replace('"', "'"), MAX_TITLE)
+    return Destination(chat_id=chat.id, title=title, readers=chat.readers)
+
+
+def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
+    """Return the question whether to post words: `Post in "Team" (Ann and Ben): "I am late"?`.
+
+    Args:
+        words: The words, as they are posted.
+        chats: The chats.
+        asked: The person who is asked, whom the list of readers leaves out.
+
+    Raises:
+        Unprocessable: The question is too long, because it names too many chats.
+    """
+    places = [f'in "{destination_in(chat).title}" ({_readers(chat, asked)})' for chat in chats]
+    question = f'Post {_enumerated(places)}: "{words}"?'
+    if len(question) > MAX_QUESTION:
+        raise Unprocessable("these are too many chats for one question: ask for fewer at a time")
+    return question
+
+
+def _visible(text: str) -> str:
+    """Return a text without invisible characters, and with plain spaces and line ends."""
+    lines = LINE_END.sub("\n", text).split("\n")
+    shown = (SPACES.sub(" ", "".join(map(_shown, line))).strip() for line in lines)
+    return BLANK_LINES.sub("\n\n", "\n".join(shown)).strip()
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) == "Zs" or character == "\t":
+        return " "
+    return character if character.isprintable() and not BLANKS.match(character) else ""
+
+
+def _readers(chat: Chat, asked: str) -> str:
+    if chat.readers.open:
+        return EVERYBODY
+    numbers = numbers_of(chat.roster, chat.former_names)
+    people = [each.ref for each in chat.roster if each.kind == "user" and each.id != asked]
+    names = [numbered(*numbers[person]) for person in people]
+    if len(names) > MAX_NAMED:
+        names = [*names[:MAX_NAMED], f"{len(names) - MAX_NAMED} others"]
+    return _enumerated(names) if names else NOBODY_ELSE
+
+
+def _enumerated(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))

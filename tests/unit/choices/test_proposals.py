@@ -1,0 +1,246 @@
+"""Proposals: words leave a private chat only after a yes to exactly these words and readers."""
+
+from typing import Any
+
+import pytest
+
+from skein.models.chats.chat import Message
+from skein.models.chats.choice import NO, YES, Choice
+from skein.models.runs.run import Run
+from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.proposals import NOT_A_MEMBER, UNKNOWN_HERE
+from skein.services.runs.disclosure import PRIVATE_ELSEWHERE
+from tests.support.agents import COACH, END, results_of, settle, stage
+from tests.support.builders import TENANT, World, person
+from tests.support.fakes import calls, says
+
+ALICE, ANN, BEN = person("alice", "Alice"), person("ann", "Ann"), person("ben", "Ben")
+CAROL = person("carol", "Carol")
+DIRECT: dict[str, Any] = {"kind": "direct", "visibility": "private"}
+TEAM: dict[str, Any] = {"chat_id": "chat_team", "title": "Team", "respond": "mention"}
+LATE = "Alice is late"
+
+
+def office(*script: Any, team: dict[str, Any] | None = None) -> World:
+    """Alice's direct chat with the agent, and the team of four."""
+    world = stage(*script)
+    world.known(ALICE, ANN, BEN, CAROL)
+    world.chat(ALICE, COACH, **DIRECT)
+    world.chat(ALICE, ANN, BEN, CAROL, COACH, **(TEAM | {"visibility": "private"} | (team or {})))
+    return world
+
+
+def tell(world: World, text: str = "Tell the team that I am late", chat_id: str = "chat_1") -> Run:
+    """Alice asks for something; the run, once all is quiet."""
+    known = {run.id for run in world.runs(chat_id)}
+    world.post(text, ALICE, chat_id=chat_id)
+    settle(world)
+    return next(run for run in world.runs(chat_id) if run.id not in known)
+
+
+def question(world: World, chat_id: str = "chat_1") -> Message:
+    [asked] = [message for message in world.messages(chat_id) if message.kind == "choice"]
+    return asked
+
+
+def choice_of(message: Message) -> Choice:
+    assert message.choice is not None
+    return message.choice
+
+
+def answer(world: World, option: str, chat_id: str = "chat_1") -> None:
+    given = GivenAnswer(
+        tenant=TENANT,
+        chat_id=chat_id,
+        person_id=ALICE.id,
+        seq=question(world, chat_id).seq,
+        option=option,
+        client_id="answer",
+    )
+    world.app.get(Answering).answer(given)
+    settle(world)
+
+
+def error_of(world: World, run: Run) -> str:
+    return results_of(world, run)[0].content.removeprefix("error: ")
+
+
+def test_private_words_for_others_become_a_question_with_words_and_readers() -> None:
+    world = office(says(LATE, chat_id="chat_team"), END)
+
+    run = tell(world)
+
+    asked = question(world)
+    assert choice_of(asked).question == f'Post in "Team" (Ann, Ben and Carol): "{LATE}"?'
+    assert choice_of(asked).addressee == ALICE.id
+    assert [option.label for option in choice_of(asked).options] == ["Yes", "No"]
+    assert (asked.sender.ref, asked.run_id) == (COACH.ref, run.id)
+    assert world.texts("chat_team") == []
+    [result, _] = results_of(world, run)
+    assert result.status == "done"
+    assert result.content.startswith(f"not posted: the person is asked in msg:{asked.seq}")
+
+
+def test_one_yes_posts_exactly_these_words_once() -> None:
+    world = office(says(LATE, chat_id="chat_team"), END)
+    tell(world)
+
+    answer(world, YES)
+
+    [message] = world.messages("chat_team")
+    assert (message.text, message.sender.ref) == (LATE, ALICE.ref)
+    assert message.via is not None
+    assert (message.via.agent_id, message.via.choice_seq) == (COACH.id, question(world).seq)
+    [consent] = world.app.consents.list(TENANT, ALICE.id).items
+    assert consent.text == LATE
+
+
+def test_no_posts_nothing() -> None:
+    world = office(says(LATE, chat_id="chat_team"), END)
+    tell(world)
+
+    answer(world, NO)
+
+    assert world.texts("chat_team") == []
+    assert world.app.consents.list(TENANT, ALICE.id).items == ()
+
+
+def test_open_chat_names_everybody() -> None:
+    world = office(says(LATE, chat_id="chat_team"), END, team={"visibility": "open"})
+    tell(world)
+    asked = choice_of(question(world)).question
+    assert asked == f'Post in "Team" (everybody in your organization): "{LATE}"?'
+
+
+def test_one_question_names_several_chats_and_one_yes_posts_in_each() -> None:
+    world = office(says(LATE, chat_id="chat_team", also_in=["chat_town"]), END)
+    world.chat(ALICE, COACH, chat_id="chat_town", title="Town", respond="mention")
+    tell(world)
+    asked = choice_of(question(world)).question
+    places = '"Team" (Ann, Ben and Carol) and in "Town" (everybody in your organization)'
+    assert asked == f'Post in {places}: "{LATE}"?'
+
+    answer(world, YES)
+
+    assert world.texts("chat_team") == world.texts("chat_town") == [LATE]
+
+
+def test_chat_that_needs_no_yes_gets_the_words_at_once() -> None:
+    world = office(says(LATE, chat_id="chat_team", also_in=["chat_own"]), END)
+    world.chat(ALICE, COACH, chat_id="chat_own", title="Own", respond="mention", **DIRECT)
+
+    run = tell(world)
+
+    assert world.texts("chat_own") == [LATE]
+    assert '"Own"' not in choice_of(question(world)).question
+    assert results_of(world, run)[0].content.startswith("sent as msg:1; not posted")
+
+
+def test_question_that_would_wait_is_proposed_without_waiting() -> None:
+    world = office(says("Who can help?", chat_id="chat_team", wait=True), END)
+    run = tell(world)
+    assert question(world)
+    assert run.wait is None
+    assert run.status == "done"
+
+
+def test_person_who_asks_from_outside_the_chat_cannot_agree() -> None:
+    world = office(says(LATE, chat_id="chat_town"), END)
+    world.chat(ANN, COACH, chat_id="chat_town", title="Town", respond="mention")
+
+    run = tell(world)
+
+    assert error_of(world, run) == NOT_A_MEMBER
+    assert [message.kind for message in world.messages()] == ["text"]
+
+
+def test_question_tells_nobody_of_a_chat_that_they_may_not_know() -> None:
+    world = office()
+    pair: dict[str, Any] = {"kind": "group", "visibility": "private", "title": "Surprise"}
+    world.chat(ALICE, ANN, COACH, chat_id="chat_pair", respond="mention", **pair)
+    world.model.script.extend([says("Cake", chat_id="chat_1"), END])
+    world.model.script.extend([says("Cake", chat_id="chat_team"), END])
+    run = tell(world, "@Coach tell them", chat_id="chat_pair")
+    assert error_of(world, run).startswith("sent")  # Alice was present for all of it
+    run = tell(world, "@Coach tell them", chat_id="chat_pair")
+    assert results_of(world, run)[0].status == "done"  # Ann is in the team, and may know of it
+    world.chat(ALICE, BEN, COACH, chat_id="chat_secret", respond="mention", **pair)
+    world.model.script.extend([says("Cake", chat_id="chat_secret"), END])
+    run = tell(world, "@Coach tell them", chat_id="chat_pair")
+    assert error_of(world, run) == UNKNOWN_HERE
+
+
+def test_run_of_an_agent_cannot_ask() -> None:
+    world = office(says(LATE, chat_id="chat_team"), END)
+    world.chat(ALICE, COACH, chat_id="chat_agents", visibility="private", title="Agents")
+    world.post("Tell them", COACH, chat_id="chat_agents")
+    world.app.manual_trigger.now(TENANT, "chat_agents", ALICE.ref, agent_id=COACH.id)
+    settle(world)
+    [run] = world.runs("chat_agents")
+    assert error_of(world, run) == PRIVATE_ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    ("text", "posted"),
+    [
+        ("Alice is \u200blate\u202e", LATE),
+        ("[Menu](https://evil.example/x)", "Menu (https://evil.example/x)"),
+        ("[Menu][1]", "[Menu] [1]"),
+        ("<a href='https://evil.example'>Menu</a>", "< a href='https://evil.example'>Menu< /a>"),
+        ("Hi\U000e0041\U000e0042 &#8203;all", "Hi & #8203;all"),
+        ("**Late**", "Late"),
+    ],
+)
+def test_what_is_shown_is_what_is_posted(text: str, posted: str) -> None:
+    world = office(says(text, chat_id="chat_team"), END)
+    tell(world)
+    shown = choice_of(question(world)).question
+    answer(world, YES)
+    assert world.texts("chat_team") == [posted]
+    assert f'"{posted}"' in shown
+
+
+def test_long_text_is_refused_so_that_the_model_can_shorten_it() -> None:
+    world = office(says("x" * 401, chat_id="chat_team"), says("x" * 400, chat_id="chat_team"), END)
+    run = tell(world)
+    assert results_of(world, run)[0].status == "correctable"
+    assert results_of(world, run)[1].status == "done"
+
+
+def test_eleventh_reader_is_counted() -> None:
+    many = [person(f"usr_{n}", f"Person {n:02}") for n in range(1, 13)]
+    world = stage(says(LATE, chat_id="chat_team"), END)
+    world.chat(ALICE, COACH, **DIRECT)
+    world.chat(ALICE, *many, COACH, **(TEAM | {"visibility": "private"}))
+    tell(world)
+    assert "Person 10 and 2 others)" in choice_of(question(world)).question
+
+
+def test_readers_of_one_name_are_numbered() -> None:
+    world = stage(says(LATE, chat_id="chat_team"), END)
+    world.chat(ALICE, COACH, **DIRECT)
+    namesake = person("other", "Ann")
+    world.chat(ALICE, ANN, namesake, COACH, **(TEAM | {"visibility": "private"}))
+    tell(world)
+    assert "(Ann and Ann (2))" in choice_of(question(world)).question
+
+
+def test_person_with_three_open_questions_gets_no_fourth() -> None:
+    three = [says(f"{n}", chat_id="chat_team") for n in range(3)]
+    world = office(*three, says("4", chat_id="chat_team"), END)
+    run = tell(world)
+    statuses = [result.status for result in results_of(world, run)][:4]
+    assert statuses == ["done", "done", "done", "failed"]
+    assert "open questions" in results_of(world, run)[3].content
+
+
+def test_wait_in_several_chats_is_refused() -> None:
+    world = office(says("Who?", chat_id="chat_team", also_in=["chat_1"], wait=True), END)
+    run = tell(world)
+    assert results_of(world, run)[0].status == "correctable"
+
+
+def test_prompt_says_that_the_person_is_asked_first() -> None:
+    world = office(calls("end_run"))
+    tell(world)
+    assert "the person is asked first" in world.model.prompt
