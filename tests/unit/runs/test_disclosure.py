@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
+from skein.agent.tools.send_message import ASKED
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Reach
 from skein.models.common.storage import Update
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, ServiceTrigger, Trigger
+from skein.services.choices.proposals import NOT_A_MEMBER
 from skein.services.runs.disclosure import PRIVATE_ELSEWHERE
 from skein.services.runs.policy import WAIT_SECONDS
 from tests.support.agents import (
@@ -58,6 +60,15 @@ def _ask(world: World, chat_id: str, *script: Any, by: Any = HUSAM) -> Run:
     world.post("@Coach, tell them", by, chat_id=chat_id)
     settle(world)
     return next(run for run in world.runs(chat_id) if run.id not in known)
+
+
+def asked_in(world: World, run: Run, call: int) -> bool:
+    """Whether a call only asked the person."""
+    asked = world.messages(run.chat_id or "")[-1]
+    return (asked.kind, results_of(world, run)[call].content) == (
+        "choice",
+        ASKED.format(seq=asked.seq),
+    )
 
 
 def _prompt(world: World, chat_id: str, by: Any = HUSAM) -> str:
@@ -214,17 +225,17 @@ def test_people_never_see_an_origin() -> None:
 @pytest.mark.parametrize(
     ("target", "refused"),
     [
-        ("chat_all", REFUSED),
-        ("chat_others", REFUSED),
+        ("chat_all", ASKED.format(seq=2)),
+        ("chat_others", f"error: {NOT_A_MEMBER}"),
         ("chat_sarah", NOT_IN_IT),
-        ("chat_pair", REFUSED),
+        ("chat_pair", ASKED.format(seq=2)),
         ("chat_den", None),
     ],
 )
 def test_send_message_from_a_private_chat_of_one_reaches_only_private_chats_of_that_person(
     target: str, refused: str | None
 ) -> None:
-    """The person's request makes no exception: nothing shows that the words are the person's."""
+    """The request makes no exception: nothing shows that the words are the person's, but a yes."""
     world = _house()
     world.chat(HUSAM, SARAH, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
     world.chat(HUSAM, COACH, chat_id="chat_den", respond="mention", **PRIVATE)
@@ -241,12 +252,11 @@ def test_asking_and_waiting_reaches_no_further_than_saying(wait: bool) -> None:
 
 
 @pytest.mark.parametrize("asker", [HUSAM, SARAH])
-def test_send_message_from_a_private_group_of_two_to_an_open_group_is_refused(asker: Any) -> None:
-    """The other person has not agreed, though both are members of the open group."""
+def test_send_message_from_a_private_group_of_two_to_an_open_group_asks_first(asker: Any) -> None:
     world = _house()
     world.chat(HUSAM, SARAH, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
     run = _ask(world, "chat_pair", says("1", chat_id="chat_all"), END, by=asker)
-    assert results_of(world, run)[0].content == REFUSED
+    assert results_of(world, run)[0].content == ASKED.format(seq=2)
     assert world.texts("chat_all") == []
 
 
@@ -523,36 +533,36 @@ def _pair(world: World) -> None:
 
 
 @pytest.mark.parametrize("tool", ["read_messages", "enter_chat", "borrow_context"])
-def test_send_message_after_reading_a_private_group_elsewhere_is_refused(tool: str) -> None:
+def test_send_message_after_reading_a_private_group_elsewhere_asks_first(tool: str) -> None:
     """Sarah was present for what the coach read, and has not asked for it to be told."""
     world = _house()
     _pair(world)
     reads = calls((tool, {"chat_id": "chat_pair"}))
     run = _ask(world, "chat_husam", reads, says("Told", chat_id="chat_all"), END)
-    assert results_of(world, run)[1].content == REFUSED
+    assert asked_in(world, run, 1)
     assert world.texts("chat_all") == []
 
 
-def test_send_message_when_the_prompt_names_a_private_group_is_refused() -> None:
+def test_send_message_when_the_prompt_names_a_private_group_asks_first() -> None:
     world = _house()
     _pair(world)
     run = _ask(world, "chat_husam", says("I am in Pair", chat_id="chat_all"), END)
     assert "Pair" in world.model.requests[0].messages[0].content
-    assert results_of(world, run)[0].content == REFUSED
+    assert asked_in(world, run, 0)
 
 
-def test_send_message_to_chat_with_words_of_a_former_member_is_refused() -> None:
+def test_send_message_to_chat_with_words_of_a_former_member_asks_first() -> None:
     world = _house()
     _pair(world)
     world.app.chat_admin.remove_member(TENANT, "chat_pair", SARAH.ref, SARAH.ref)
     run = _ask(world, "chat_pair", says("Told", chat_id="chat_all"), END)
-    assert results_of(world, run)[0].content == REFUSED
+    assert asked_in(world, run, 0)
 
 
-def test_send_message_after_reading_another_private_chat_of_the_same_person_is_refused() -> None:
+def test_send_message_after_reading_another_private_chat_of_the_same_person_asks_first() -> None:
     world = _house()
     world.chat(HUSAM, COACH, chat_id="chat_two", title="Again", respond="manual", **DIRECT)
     world.post("My secret", HUSAM, chat_id="chat_two")
     reads = calls(("read_messages", {"chat_id": "chat_two"}))
     run = _ask(world, "chat_husam", reads, says("I am late", chat_id="chat_all"), END)
-    assert results_of(world, run)[1].content == REFUSED
+    assert asked_in(world, run, 1)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from skein.agent.tools.send_message import NOTHING_TO_SAY, TEXT_GOES_HERE
+from skein.models.common.base import NamedMember
 from tests.support.agents import results_of, settle, the_run
 from tests.support.builders import World, bot, person
 from tests.support.fakes import Script, ScriptedModel, says
@@ -14,7 +15,11 @@ TOOLS = ("send_message", "read_messages")
 
 
 def world_with(
-    *script: Script, other_chat: bool = True, visibility: str = "private", **agent: Any
+    *script: Script,
+    other_chat: bool = True,
+    visibility: str = "private",
+    others: tuple[NamedMember, ...] = (HUSAM,),
+    **agent: Any,
 ) -> World:
     """A direct chat in which Husam has said hello, and maybe another chat with the agent."""
     world = World(model=ScriptedModel.saying(*script, default="Hello!"))
@@ -22,7 +27,7 @@ def world_with(
     world.chat(HUSAM, COACH, kind="direct", visibility="private")
     if other_chat:
         sales = {"title": "Sales", "respond": "manual", "visibility": visibility}
-        world.chat(HUSAM, COACH, chat_id="chat_2", **sales)
+        world.chat(*others, COACH, chat_id="chat_2", **sales)
     world.post("Hello", HUSAM)
     settle(world)
     return world
@@ -39,10 +44,20 @@ def test_text_mode_without_another_chat_offers_no_send_message() -> None:
     assert [tool.name for tool in world.model.requests[0].tools] == ["read_messages"]
 
 
-def test_private_chat_whose_words_may_go_nowhere_offers_no_send_message_and_says_so() -> None:
-    world = world_with(visibility="open")
+def test_private_chat_whose_people_are_in_no_other_chat_offers_no_send_message_and_says_so() -> (
+    None
+):
+    world = world_with(visibility="open", others=(person("sarah", "Sarah"),))
     assert schema_of_request(world) is None
     assert "you cannot post in chats that others read" in world.model.prompt
+
+
+def test_private_chat_whose_person_may_agree_to_posts_offers_them_and_says_so() -> None:
+    world = world_with(visibility="open")
+    schema = schema_of_request(world)
+    assert schema is not None
+    assert "also_in" in schema["properties"]
+    assert "the person is asked first" in world.model.prompt
 
 
 def test_private_chat_whose_words_may_go_to_the_other_chat_mentions_no_limit() -> None:

@@ -12,7 +12,7 @@ from skein.agent.tools import borrow_context, chats, profile, runs
 from skein.agent.tools import send_message as messages
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run
-from skein.agent.tools.send_message import for_other_chats, send_message
+from skein.agent.tools.send_message import send_message, variant
 from skein.interface.reading import Reading
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import Tool
@@ -62,13 +62,15 @@ def offered(reading: Reading) -> tuple[Tool, ...]:
     is the way to say nothing.
     """
     tools = enabled(reading.agent.enabled_tools)
-    if reading.chat is None or not speaks_in_text(reading):
+    in_text = reading.chat is not None and speaks_in_text(reading)
+    asks = bool(askable_elsewhere(reading))
+    if not in_text and not asks:
         return tools
     others = any(may_show(reading.destination, chat.readers) for chat in listed_elsewhere(reading))
-    elsewhere = [for_other_chats()] if others or askable_elsewhere(reading) else []
+    speaks = asks or others or not in_text
     instead: dict[str, Sequence[Tool]] = {
-        send_message.name: elsewhere,
-        enter_chat.name: (),
-        end_run.name: (),
+        send_message.name: [variant(elsewhere=in_text, asks=asks)] if speaks else (),
     }
+    if in_text:
+        instead |= {enter_chat.name: (), end_run.name: ()}
     return tuple(kept for each in tools for kept in instead.get(each.name, [each]))

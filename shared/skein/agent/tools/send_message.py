@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, create_model
 
@@ -22,7 +22,7 @@ from skein.errors import (
     RateLimited,
     Unprocessable,
 )
-from skein.interface.arguments import TEXT, Id, MessageNumber
+from skein.interface.arguments import NOT_SHOWN, TEXT, Id, MessageNumber
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import Tool, tool
 from skein.interface.tool_context import ToolContext
@@ -43,6 +43,7 @@ MessageText = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), TEXT]
 
 ORIGIN_CHARACTERS = 200
 ELSEWHERE = "Post a message in another of your chats."
+MORE_CHATS = "More chats for this text."
 TEXT_GOES_HERE = (
     "nothing was sent: in this chat, say it with the text of your answer; send_message is for your "
     "other chats, by chat_id"
@@ -74,7 +75,8 @@ def send_message(
     ] = None,
     chat_id: Id | None = None,
     also_in: Annotated[
-        list[Id] | None, Field(max_length=MAX_DESTINATIONS, description="More chats for this text.")
+        list[Id] | None,
+        Field(max_length=MAX_DESTINATIONS, json_schema_extra={NOT_SHOWN: True}),
     ] = None,
 ) -> str:
     """Post a message in the active chat, or in another by chat_id."""
@@ -94,14 +96,21 @@ def send_message(
 
 
 @cache
-def for_other_chats() -> Tool:
-    """Return `send_message` for a model whose text goes to the active chat.
+def variant(*, elsewhere: bool, asks: bool) -> Tool:
+    """Return `send_message` as a situation needs it; `send_message` carries out the calls.
 
-    The model must name another chat. The calls are carried out by `send_message`.
+    Args:
+        elsewhere: Whether the model's text goes to the active chat, so that it must name another.
+        asks: Whether a person may be asked about posts elsewhere. One question may name more chats.
     """
-    base = send_message.arguments
-    arguments = create_model(send_message.name, __base__=base, chat_id=(Id, ...))
-    return replace(send_message, description=ELSEWHERE, arguments=arguments)
+    shown: dict[str, Any] = {}
+    if elsewhere:
+        shown["chat_id"] = (Id, ...)
+    if asks:
+        shown["also_in"] = (Annotated[list[Id] | None, Field(description=MORE_CHATS)], None)
+    arguments = create_model(send_message.name, __base__=send_message.arguments, **shown)
+    description = ELSEWHERE if elsewhere else send_message.description
+    return replace(send_message, description=description, arguments=arguments)
 
 
 def _message(
