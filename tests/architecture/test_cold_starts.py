@@ -63,7 +63,7 @@ MOST = {
     "recall_worker": 100,
     "reflection_finder": 60,
     "reflection_worker": 80,
-    "run_worker": 230,
+    "run_worker": 236,
     "service_webhook": 70,
     "sms_delivery": 70,
     "sms_status": 75,

@@ -90,7 +90,7 @@ OWN: dict[str, dict[str, Any]] = {
         "chat_id": Ref("chat_id", harmless=True),  # it finds nothing there
     },
     "list_documents": {"query": None},  # a query finds only what holds its words
-    "send_message": {"text": "Hello there"},
+    "send_message": {"text": "Hello there", "also_in": None},  # each as a chat_id
     "set_plan": {"name": "New"},
     "cancel_plan": {"name": PLAN},
     "write_document": {"name": Ref("document", also=("board",), harmless=True)},

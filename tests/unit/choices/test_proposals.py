@@ -117,8 +117,8 @@ def test_one_question_names_several_chats_and_one_yes_posts_in_each() -> None:
     world.chat(ALICE, COACH, chat_id="chat_town", title="Town", respond="mention")
     tell(world)
     asked = choice_of(question(world)).question
-    places = '"Team" (Ann, Ben and Carol) and in "Town" (everybody in your organization)'
-    assert asked == f'Post in {places}: "{LATE}"?'
+    named = '"Team" (Ann, Ben and Carol) and in "Town" (everybody in your organization)'
+    assert asked == f'Post in {named}: "{LATE}"?'
 
     answer(world, YES)
 
@@ -134,6 +134,16 @@ def test_chat_that_needs_no_yes_gets_the_words_at_once() -> None:
     assert world.texts("chat_own") == [LATE]
     assert '"Own"' not in choice_of(question(world)).question
     assert results_of(world, run)[0].content.startswith("sent as msg:1; not posted")
+
+
+@pytest.mark.parametrize("beyond", ["chat_ann", "chat_agent", "chat_none"])
+def test_further_chat_out_of_reach_is_named_in_no_question(beyond: str) -> None:
+    world = office(says(LATE, chat_id="chat_team", also_in=[beyond]), END)
+    world.chat(ANN, COACH, chat_id="chat_ann", **DIRECT)
+    world.chat(ALICE, chat_id="chat_agent", visibility="open", title="Without the agent")
+    run = tell(world)
+    assert error_of(world, run).startswith("chat not found")
+    assert [message.kind for message in world.messages()] == ["text"]
 
 
 def test_question_that_would_wait_is_proposed_without_waiting() -> None:

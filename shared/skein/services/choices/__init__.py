@@ -6,4 +6,5 @@ __all__ = [
     "consents",
     "ending",
     "open_choices",
+    "proposals",
 ]

@@ -67,8 +67,8 @@ def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
     Raises:
         Unprocessable: The question is too long, because it names too many chats.
     """
-    places = [f'in "{destination_in(chat).title}" ({_readers(chat, asked)})' for chat in chats]
-    question = f'Post {_enumerated(places)}: "{words}"?'
+    named = [f'in "{destination_in(chat).title}" ({_readers(chat, asked)})' for chat in chats]
+    question = f'Post {_enumerated(named)}: "{words}"?'
     if len(question) > MAX_QUESTION:
         raise Unprocessable("these are too many chats for one question: ask for fewer at a time")
     return question

@@ -3,6 +3,7 @@
 __all__ = [
     "enqueue",
     "opt_out",
+    "plain_text",
     "sender",
     "sms_keywords",
     "sms_segments",
