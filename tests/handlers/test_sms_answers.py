@@ -121,6 +121,7 @@ def test_question_that_is_over_before_it_was_sent_is_not_sent(phone: Phone, how:
         one for one in phone.world.deliveries(phone.chat_id) if one.reason == "choice_over"
     ]
     assert delivery.status == "canceled"
+    assert [message.lost for message in phone.messages if message.choice is not None] == [None]
     assert not any("reply" in body for body in phone.world.sms.bodies)
 
 

@@ -142,8 +142,11 @@ def status_of(delivery: Delivery) -> DeliveryStatus:
 
 
 def loss_of(delivery: Delivery) -> MessageLoss | None:
-    """Return how much of a delivery that has ended without success is lost; None otherwise."""
-    if delivery.status not in {"failed", "canceled"}:
+    """Return how much of a delivery that has ended without success is lost; None otherwise.
+
+    The SMS of a question that is over is not lost: nobody needs it any more.
+    """
+    if delivery.status not in {"failed", "canceled"} or delivery.reason == Reason.CHOICE_OVER:
         return None
     return "part" if any(part.handed_over for part in delivery.parts) else "all"
 
