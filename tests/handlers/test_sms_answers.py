@@ -23,8 +23,9 @@ from skein.services.choices.answering import Answering, GivenAnswer
 from skein.services.choices.codes import CodedAnswer, CodeMatch
 from tests.fakes.sms import Fault
 from tests.support.api_client import Client
-from tests.support.builders import LINE, PHONE, TENANT, person
-from tests.support.sms_choices import SMS, WORDS, Phone
+from tests.support.builders import LINE, PHONE, TENANT, bot, person
+from tests.support.fakes import says
+from tests.support.sms_choices import REPLY, SMS, WORDS, Phone
 from tests.support.webhooks import invoke
 
 SECOND_LINE = "+15005550007"
@@ -207,6 +208,31 @@ def test_stop_comes_before_numbers(phone: Phone) -> None:
     phone.text("STOP")
     assert phone.messages[-1].reason == "keyword"
     assert len(phone.choices.open) == 1
+
+
+def test_tell_the_team_that_i_am_late_by_sms_is_one_question_one_yes_and_one_post(
+    phone: Phone,
+) -> None:
+    world, alice = phone.world, phone.messages[0].sender
+    ann = person("usr_ann", "Ann")
+    world.known(ann)
+    world.chat(alice, ann, bot(), chat_id="chat_team", title="Team", respond="mention")
+    world.model.script.extend([says("Alice is late", chat_id="chat_team"), "I asked you."])
+
+    phone.text("Tell the team that I am late")
+
+    [question] = [body for body in world.sms.bodies if "reply" in body]
+    assert 'Post in "Team" (' in question
+    assert world.texts("chat_team") == []
+    runs = len(phone.runs)
+
+    phone.text(dict(REPLY.findall(question))["Yes"])
+
+    [post] = world.messages("chat_team")
+    assert (post.text, post.sender.ref) == ("Alice is late", alice.ref)
+    phone.text("Yes", sid=phone.newest)
+    assert len(world.messages("chat_team")) == 1
+    assert len(phone.runs) == runs
 
 
 # ---------------------------------------------------------------------- wrong and late numbers
