@@ -262,8 +262,8 @@ def test_a_size_is_the_function_and_its_layers(tmp_path: Path) -> None:
 class FakeSam:
     """Deploys a stack with one API, as the SAM CLI would."""
 
-    def __init__(self, base_url: str = deploy.UNSET) -> None:
-        self.base_url = base_url
+    def __init__(self, base_url: str = deploy.UNSET, protection: str = "off") -> None:
+        self.values = {"PublicBaseUrl": base_url, deploy.PROTECTION: protection}
         self.deployed: list[list[str]] = []
 
     def __call__(self, command: Sequence[str]) -> str:
@@ -271,10 +271,10 @@ class FakeSam:
             self.deployed.append(list(command[2:]))
             for parameter in command:
                 name, _, value = parameter.partition("=")
-                if name == "PublicBaseUrl":
-                    self.base_url = value
+                if name in self.values:
+                    self.values[name] = value
             return ""
-        outputs = {"ApiUrl": "https://api", "PublicBaseUrl": self.base_url}
+        outputs = {"ApiUrl": "https://api", **self.values}
         return json.dumps([{"OutputKey": k, "OutputValue": v} for k, v in outputs.items()])
 
 
@@ -286,11 +286,13 @@ def release_of(build: Path, *parameters: str) -> str:
     return f"Release={deploy.release(build, parameters)}"
 
 
-def test_first_deployment_sets_its_own_url_in_a_second_pass(tmp_path: Path) -> None:
+def test_first_deployment_sets_its_url_and_protects_the_tables_in_a_second_pass(
+    tmp_path: Path,
+) -> None:
     sam = FakeSam()
     given = ["JwtAudience=skein"]
     found = deploy.deploy("sam", TARGET, given, sam, tmp_path)
-    again = [*given, "PublicBaseUrl=https://api"]
+    again = [*given, "PublicBaseUrl=https://api", "TableDeletionProtection=on"]
     assert sam.deployed == [
         [*OPTIONS.split(), "--parameter-overrides", *parameters, release_of(tmp_path, *parameters)]
         for parameters in (given, again)
@@ -299,10 +301,18 @@ def test_first_deployment_sets_its_own_url_in_a_second_pass(tmp_path: Path) -> N
 
 
 def test_a_later_deployment_keeps_its_url(tmp_path: Path) -> None:
-    sam = FakeSam(base_url="https://texts.example")
+    sam = FakeSam(base_url="https://texts.example", protection="on")
     found = deploy.deploy("sam", TARGET, [], sam, tmp_path)
     assert sam.deployed == [[*OPTIONS.split(), "--parameter-overrides", release_of(tmp_path)]]
     assert found["PublicBaseUrl"] == "https://texts.example"
+
+
+def test_tables_stay_unprotected_only_if_the_deployment_says_so(tmp_path: Path) -> None:
+    sam = FakeSam(base_url="https://texts.example")
+    deploy.deploy("sam", TARGET, ["TableDeletionProtection=off"], sam, tmp_path)
+    assert sam.values[deploy.PROTECTION] == "off"
+    deploy.deploy("sam", TARGET, [], sam, tmp_path)
+    assert sam.values[deploy.PROTECTION] == "on"
 
 
 def test_release_changes_with_the_build_and_with_each_parameter(tmp_path: Path) -> None:

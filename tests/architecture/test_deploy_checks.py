@@ -183,6 +183,7 @@ def test_account_with_ten_concurrent_executions_fails() -> None:
     finding = failures(account)["Quota"]
     assert "allows 10 concurrent executions" in finding
     assert "L-B99A9384" in finding
+    assert "Lower parameters do not help" in finding
 
 
 def test_workers_that_the_account_can_run_pass() -> None:

@@ -168,8 +168,8 @@ def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:
     assert resource["DeletionPolicy"] == "RetainExceptOnCreate"
     assert resource["UpdateReplacePolicy"] == "Retain"
     protected = table["DeletionProtectionEnabled"]
-    assert TEMPLATE.resolve(protected, {}) is True
-    assert TEMPLATE.resolve(protected, {"TableDeletionProtection": "off"}) is False
+    assert TEMPLATE.resolve(protected, {}) is False  # `make deploy` turns it on
+    assert TEMPLATE.resolve(protected, {"TableDeletionProtection": "on"}) is True
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
     assert table["SSESpecification"] == {"SSEEnabled": True}
     assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
@@ -186,8 +186,8 @@ def test_erasure_register_is_kept_and_protected_as_the_table_is() -> None:
     assert resource["UpdateReplacePolicy"] == "Retain"
     assert "Condition" not in resource  # a stack with a restored table has one, too
     protected = table["DeletionProtectionEnabled"]
-    assert TEMPLATE.resolve(protected, {}) is True
-    assert TEMPLATE.resolve(protected, {"TableDeletionProtection": "off"}) is False
+    assert TEMPLATE.resolve(protected, {}) is False  # `make deploy` turns it on
+    assert TEMPLATE.resolve(protected, {"TableDeletionProtection": "on"}) is True
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
     assert table["SSESpecification"] == {"SSEEnabled": True}
     assert "TimeToLiveSpecification" not in table

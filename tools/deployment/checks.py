@@ -22,6 +22,7 @@ from tools.deployment.deploy import BadNameError, Target, arguments
 TEMPLATE = Path(__file__).resolve().parents[2] / "template.yaml"
 FETCH_SECONDS = 10
 # Clients and webhooks need executions beside those of the workers.
+MIN_CONCURRENCY = 2  # that SQS accepts for the workers of one queue
 RESERVE = 10
 WEBHOOKS = 3  # each has the executions of the parameter WebhookReserve
 CONCURRENCY_QUOTA = "L-B99A9384"
@@ -234,12 +235,17 @@ class Checks:
         wanted += WEBHOOKS * int(values.get("WebhookReserve", 0))
         settings = json.loads(self.aws(["lambda", "get-account-settings"]))
         allowed = int(settings["AccountLimit"]["ConcurrentExecutions"])
+        least = MIN_CONCURRENCY * sum(name.endswith("Concurrency") for name in values) + RESERVE
+        advice = (
+            "Or lower the parameters named ...Concurrency and WebhookReserve"
+            if allowed >= least
+            else f"Lower parameters do not help: the least is {least}"
+        )
         if allowed < wanted + RESERVE:
             raise FailedCheckError(
                 f"the account allows {allowed} concurrent executions, and the workers and the "
                 f"reserve may take {wanted}, beside {RESERVE} for clients: request more (quota "
-                f"{CONCURRENCY_QUOTA} of Lambda), or lower the parameters named ...Concurrency and "
-                "WebhookReserve"
+                f"{CONCURRENCY_QUOTA} of Lambda; AWS takes a day or longer). {advice}"
             )
         return f"{allowed} concurrent executions, of which {wanted} may be taken"
 

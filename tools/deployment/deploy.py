@@ -20,6 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".aws-sam" / "build"
+PROTECTION = "TableDeletionProtection"
 UNSET = "unset"  # the value of the template's output PublicBaseUrl if there is none
 STACK_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,99}")
 
@@ -102,15 +103,20 @@ def deploy(
 ) -> dict[str, str]:
     """Deploy with the given parameters and return the outputs; other parameters keep their values.
 
-    SAM prints the change set before it is executed. If `PublicBaseUrl` is still unset, a second
-    deployment sets it to the API's URL.
+    SAM prints the change set before it is executed. The first deployment has a second pass. It sets
+    `PublicBaseUrl` to the API's URL, unless that is given, and protects the tables from deletion,
+    which would keep CloudFormation from rolling back a first deployment that fails.
     """
     run([sam, "deploy", *options(target), *overrides(build, parameters)])
     found = outputs(sam, target, run)
+    second = []
     if found["PublicBaseUrl"] == UNSET:
+        second.append(f"PublicBaseUrl={found['ApiUrl']}")
+    if found[PROTECTION] == "off" and f"{PROTECTION}=off" not in parameters:
+        second.append(f"{PROTECTION}=on")
+    if second:
         again = Target(target.stack, target.tags)
-        url = found["ApiUrl"]
-        parameters = [*parameters, f"PublicBaseUrl={url}"]
+        parameters = [*parameters, *second]
         run([sam, "deploy", *options(again), *overrides(build, parameters)])
         found = outputs(sam, target, run)
     return found
