@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import pytest
 
 import sms_webhook
-from skein.models.chats.choice import YES
+from skein.models.chats.choice import YES, Destination, Proposal
+from skein.models.common.audience import Audience
 from skein.prompts import render
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.choices.asking import Asking, NewChoice
@@ -19,6 +21,7 @@ from tests.support.builders import LINE, TENANT
 from tests.support.choices import YES_NO
 
 OTHER_LINE = "+15005550007"
+LATE = "Alice is late"
 CODE = re.compile(r"Yes: reply ([0-9]{6})")
 
 
@@ -30,7 +33,7 @@ class Asked(SmsLine):
         line: The line that it goes to.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, **asked: Any) -> None:
         super().__init__()
         self.send("Hello", 1)
         self.live()
@@ -45,7 +48,10 @@ class Asked(SmsLine):
             addressee=self.user_id,
             question="Shall I book it?",
             options=YES_NO,
+            **asked,
         )
+        alice = self.messages(self.chat_id)[0].sender
+        self.chat(alice, COACH, chat_id="chat_team", title="Team", respond="mention")
         self.app.get(Asking).ask(question)
         self.body, self.line_to = "{}", LINE
         self.fuse.disarm()
@@ -81,6 +87,16 @@ class Asked(SmsLine):
         assert len(self.sms.bodies) == 3
         assert self.at_rest
 
+    def check_posted(self) -> None:
+        question, answer = self.messages(str(self.chat_id))[self.before :]
+        assert question.choice is not None
+        assert question.choice.answer is not None
+        assert (answer.kind, answer.text) == ("keyword", "Yes")
+        [post] = self.messages("chat_team")
+        assert (post.text, post.sender.id) == (LATE, self.user_id)
+        assert len(self.runs(str(self.chat_id))) == 1
+        assert self.at_rest
+
     def check_refused(self) -> None:
         wrong, notice = render("notice_wrong_code"), ("agent", "notice")
         _question, sent, told = self.said
@@ -114,16 +130,28 @@ def by_wrong_number() -> Asked:
     return world
 
 
+def by_yes() -> Asked:
+    """The person agrees to words that are posted elsewhere."""
+    team = Destination(chat_id="chat_team", title="Team", readers=Audience(open=True))
+    words = Proposal(agent_id=COACH.id, text=LATE, destinations=(team,))
+    return Asked(purpose="consent", proposal=words)
+
+
 Story = Callable[[], Asked]
+CHECKS: dict[Story, Callable[[Asked], None]] = {
+    by_number: Asked.check_answered,
+    on_another_line: Asked.check_answered,
+    by_wrong_number: Asked.check_refused,
+    by_yes: Asked.check_posted,
+}
 
 
 @cache
 def sweep(story: Story) -> Sweep[Asked]:
     """Return the sweep of a story; all tests of the story share its recorded calls."""
-    check = Asked.check_refused if story is by_wrong_number else Asked.check_answered
-    return Sweep(story, play=Asked.play, check=check)
+    return Sweep(story, play=Asked.play, check=CHECKS[story])
 
 
-@pytest.mark.parametrize("story", [by_number, on_another_line, by_wrong_number])
+@pytest.mark.parametrize("story", CHECKS)
 def test_choice_by_sms_death_answers_once(story: Story, share: Share) -> None:
     sweep(story).one_death(share, of=every_death)
