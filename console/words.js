@@ -707,6 +707,10 @@ export const words = {
     answeredInWords: "Answered",
     expired: "Expired without an answer",
   },
+  inbox: {
+    name: "Questions for you",
+    from: (chat) => `In "${chat}"`,
+  },
   conversation: {
     messages: "Messages",
     compose: "Your message",

@@ -2,6 +2,7 @@
 import { withQuery } from "../api.js";
 import { Conversation } from "../conversation.js";
 import { button, el, field, fill, select } from "../dom.js";
+import { Inbox } from "../inbox.js";
 import { Live } from "../live.js";
 import { form } from "../parts.js";
 import { words } from "../words.js";
@@ -12,27 +13,32 @@ const said = words.pages.chats;
 async function show(main, [chatId], context) {
   const { api, config } = context;
   const me = await api.get("/v1/me");
+  const inbox = new Inbox(context, api, me.id, chatId);
   const list = new ChatList(api, me.id, chatId);
-  await list.more();
+  await Promise.all([list.more(), inbox.refresh()]);
+  const follower = {
+    frame: (frame) => [list, inbox].forEach((each) => each.frame(frame)),
+    stateChanged: (state) => [list, inbox].forEach((each) => each.stateChanged(state)),
+  };
   const place = el("section", { class: "detail" });
   fill(main,
     el("h1", {}, said.name),
     el("div", { class: `split ${chatId ? "has-detail" : ""}` },
       el("section", { class: "master", "aria-label": said.list },
         el("details", { class: "new" }, el("summary", {}, said.start), await newChat(context)),
-        list.root),
+        inbox.root, list.root),
       place));
   if (chatId === undefined) {
     fill(place, el("p", { class: "empty" }, said.choose));
     if (!config.live) return null;
-    const live = new Live(api, (frame) => list.frame(frame), (state) => list.stateChanged(state));
+    const live = new Live(api, follower.frame, follower.stateChanged);
     live.start();
     return () => live.stop();
   }
   const chat = await api.get(`/v1/chats/${encodeURIComponent(chatId)}`);
   const title = el("h2", {}, titleOf(chat));
   list.onchange = (changed) => { title.textContent = titleOf(changed); };
-  const conversation = new Conversation(context, api, chat, me.id, list);
+  const conversation = new Conversation(context, api, chat, me.id, follower);
   fill(place,
     el("p", { class: "back" }, el("a", { href: "#/chats" }, said.back)),
     title, conversation.root);

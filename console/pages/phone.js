@@ -2,6 +2,7 @@
 import { ApiError } from "../api.js";
 import { Conversation, timeOf } from "../conversation.js";
 import { el, field, fill, select } from "../dom.js";
+import { Inbox } from "../inbox.js";
 import { apiOf, localCall, operatorApi, phoneSms } from "../local.js";
 import { noAgent } from "../parts.js";
 import { segmentsOf } from "../sms.js";
@@ -225,8 +226,10 @@ async function showApp(body, operator, context) {
         kind: "direct", client_id: `console-${agent.value}`, members: [{ kind: "agent", id: agent.value }],
       });
       if (mine !== turn) return;
-      conversation = new Conversation(context, api, chat, me.id);
-      fill(place, conversation.root);
+      const inbox = new Inbox(context, api, me.id, chat.id);
+      conversation = new Conversation(context, api, chat, me.id, inbox);
+      fill(place, el("div", { class: "stack" }, inbox.root, conversation.root));
+      await inbox.refresh();
       conversation.text.focus();
       await conversation.start();
     } catch (error) {

@@ -1,0 +1,67 @@
+// What a person is asked in all chats, with buttons to answer. It follows the live channel.
+import { choiceView, postAnswer } from "./choices.js";
+import { el, fill } from "./dom.js";
+import { words } from "./words.js";
+
+const said = words.inbox;
+
+export class Inbox {
+  #context;
+  #api;
+  #me;
+  #except;
+  #shown = null; // the questions that are shown, as JSON
+  #reads = 0;
+
+  /**
+   * @param {object} context As pages get it.
+   * @param {Api} api The API of the person.
+   * @param {string} me The id of the person.
+   * @param {string|null} except The id of a chat whose questions are shown elsewhere.
+   */
+  constructor(context, api, me, except = null) {
+    this.#context = context;
+    this.#api = api;
+    this.#me = me;
+    this.#except = except;
+    this.root = el("section", { class: "inbox", hidden: true, "aria-label": said.name });
+  }
+
+  /** Read the questions; show them anew only if they have changed, so that no words get lost. */
+  async refresh() {
+    const read = this.#reads += 1;
+    const { items } = await this.#api.get("/v1/me/choices").catch(() => ({ items: null })); // the next frame reads again
+    if (items === null || read !== this.#reads) return;
+    const open = items.filter((each) => each.chat_id !== this.#except);
+    const shown = JSON.stringify(open);
+    if (shown === this.#shown) return;
+    const [before, newest] = [this.#shown, open.at(-1)];
+    this.#shown = shown;
+    this.root.hidden = open.length === 0;
+    fill(this.root, el("h2", {}, said.name), el("ul", { class: "items" }, open.map((each) => this.#item(each))));
+    if (before !== null && newest && !before.includes(newest.question)) this.#context.announce(newest.question);
+  }
+
+  /** Take a frame of the live channel. */
+  frame(frame) {
+    const asks = (frame.type === "message" || frame.type === "changed") && frame.message.choice;
+    if (asks || frame.type === "chat" || frame.type === "resync") this.refresh();
+  }
+
+  /** After a lost connection, read what was missed. */
+  stateChanged(state) { if (state === "connected") this.refresh(); }
+
+  #item(asked) {
+    const choice = { ...asked, status: "open", answer: null, addressee: this.#me };
+    return el("li", {},
+      el("p", { class: "hint" }, said.from(asked.chat_title)),
+      el("p", { class: "question" }, asked.question),
+      choiceView(choice, this.#me, () => "", async (answer) => {
+        try {
+          await postAnswer(this.#api, asked.chat_id, asked.seq, answer);
+        } finally {
+          await this.refresh();
+        }
+      }));
+  }
+}
