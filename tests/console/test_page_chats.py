@@ -4,7 +4,7 @@ import json
 
 from playwright.sync_api import Route, expect
 
-from tests.console.driver import HOSTILE, Driver
+from tests.console.driver import HOSTILE, Driver, answered_chat
 from tests.support.scripted_openai import Answer, ScriptedOpenAI
 
 MANY = 10_000
@@ -180,3 +180,50 @@ def test_words_of_the_model_are_shown_while_it_writes_them(
     assert "word11" not in streamed.inner_text()
     expect(driver.page.locator(".window .theirs .text")).to_have_text(text, timeout=20_000)
     expect(streamed).to_have_count(0)
+
+
+def asks_to_post(driver: Driver, model: ScriptedOpenAI, words: str) -> tuple[str, str]:
+    """Let an agent ask the operator whether to post words in a group.
+
+    Returns:
+        The ids of the operator's chat with the agent, and of the group.
+    """
+    client, token = driver.client, driver.operator()
+    chat, agent = answered_chat(client, ["Between us: my knee hurts"])
+    ben = client.ok("POST", "/v1/users", {"name": "Ben"}, token=token)["id"]
+    members = [{"kind": "agent", "id": agent}, {"kind": "user", "id": ben}]
+    group = {"kind": "group", "visibility": "private", "respond": "manual", "members": members}
+    team = client.ok("POST", "/v1/chats", {**group, "title": HOSTILE}, token=token)["id"]
+    model.call_tools(("send_message", {"chat_id": team, "text": words})).say("I have asked you.")
+    body = {"text": "Tell the team that I am late", "client_id": "late"}
+    client.ok("POST", f"/v1/chats/{chat}/messages", body, token=token)
+    client.ok("POST", "/local/drain")
+    return chat, team
+
+
+def test_question_is_answered_once_and_posts_the_words_in_the_persons_name(
+    driver: Driver, model: ScriptedOpenAI
+) -> None:
+    chat, team = asks_to_post(driver, model, "Operator is late")
+    page = driver.page
+    driver.sign_in(f"#/chats/{team}")
+    # The question of another chat stands beside the chats.
+    inbox = page.get_by_role("region", name="Questions for you")
+    expect(inbox).to_contain_text('"Operator is late"?')
+    driver.check_looks()
+    driver.check_inert()
+    page.goto(f"{driver.client.url}/console/#/chats/{chat}")
+    question = page.locator(".window .choice")
+    expect(question).to_contain_text('"Operator is late"?')
+    expect(inbox).to_be_hidden()
+    driver.check_looks()
+    question.get_by_role("button", name="Yes").click()
+    expect(question).to_contain_text("Answered: Yes")
+    expect(question.get_by_role("button")).to_have_count(0)
+    expect(page.locator(".composer textarea")).to_be_focused()
+    driver.client.ok("POST", "/local/drain")
+    page.goto(f"{driver.client.url}/console/#/chats/{team}")
+    post = page.locator(".window .mine").last
+    expect(post).to_contain_text("You, by Coach")
+    expect(post.locator(".text")).to_have_text("Operator is late")
+    driver.check_inert()
