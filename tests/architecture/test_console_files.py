@@ -70,7 +70,8 @@ def used(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_page_is_complete(path: Path) -> None:
     name = path.stem
-    assert re.search(rf'export default {{ name: "{name}", needs: "(local|chat|support|privacy|owner)"', text(path))
+    needs = "local|chat|support|privacy|owner"
+    assert re.search(rf'export default {{ name: "{name}", needs: "({needs})"', text(path))
     listed = text(CONSOLE / "pages.js")
     assert f'import {name} from "./pages/{name}.js";' in listed, "import it in console/pages.js"
     order = re.search(r"export const pages = \[(.*?)\]", listed, re.DOTALL)

@@ -2,13 +2,17 @@
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import pytest
 
+import admin_api
+import mobile_api
 from local.events import Request, http_event, http_response
 from local.functions import Functions
 from local.template import Function, Route
@@ -18,7 +22,7 @@ from local.web.gateway import MAX_BODY_BYTES, Gateway
 from local.web.routes import Routes
 from tests.fakes.system import FixedClock
 from tests.support.functions import a_function
-from tests.support.template import deployed_template
+from tests.support.template import deployed_template, function_name
 
 NOW = datetime(2026, 2, 18, 15, 7, 2, tzinfo=UTC)
 
@@ -236,6 +240,17 @@ def test_the_template_routes_every_call_of_the_contract() -> None:
         match = routes.match(method, path)
         assert match is not None
         assert match.route.authorized
+
+
+@pytest.mark.parametrize("module", [mobile_api, admin_api], ids=lambda module: module.__name__)
+def test_template_leads_each_call_of_an_api_to_its_function(module: ModuleType) -> None:
+    routes = Routes(deployed_template().functions)
+    for route in module.api.routes:
+        path = re.sub(r"<\w+>", "x", route.path)
+        method = route.method if isinstance(route.method, str) else route.method[0]
+        match = routes.match(method, path)
+        assert match is not None, path
+        assert match.function.logical_id == function_name(module), path
 
 
 def _resigned(authorizer: Authorizer, changed: Mapping[str, object]) -> str:
