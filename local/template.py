@@ -364,7 +364,7 @@ def _stream(properties: Mapping[str, Any]) -> dict[str, Any]:
 def _variable(text: Any) -> str | None:
     """Return the logical id in the last variable of a `Sub` that is no pseudo parameter."""
     template = text.get("Fn::Sub", "") if isinstance(text, dict) else ""
-    found = re.findall(r"\$\{(\w+)(?:\.Arn)?\}", template)
+    found = re.findall(r"\$\{(\w+)(?:\.(?:Arn|Alias))?\}", template)
     return str(found[-1]) if found else None
 
 

@@ -1,4 +1,4 @@
-"""New versions of the functions behind the HTTP API: what is published, and what takes it back."""
+"""New versions of the functions: what is published, what is called, and what takes it back."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,15 @@ from tools.deployment.expansion import expand
 
 TEMPLATE = deployed_template()
 BEHIND_API = [function.logical_id for function in TEMPLATE.functions if function.routes]
+ALL = [function.logical_id for function in TEMPLATE.functions]
 VERSION, PERMISSION = "AWS::Lambda::Version", "AWS::Lambda::Permission"
+CALLERS = {
+    PERMISSION,
+    "AWS::Lambda::EventSourceMapping",
+    "AWS::Events::Rule",
+    "AWS::Scheduler::Schedule",
+    "AWS::ApiGatewayV2::Integration",
+}
 
 
 @cache
@@ -30,13 +38,13 @@ def properties(name: str, **parameters: str) -> Mapping[str, Any]:
     return found
 
 
-def test_release_new_one_publishes_a_version_of_each_function_behind_the_api() -> None:
+def test_release_new_one_publishes_a_version_of_each_function() -> None:
     before, after = versions(), versions(Release="fedcba9876543210")
-    assert len(before) == len(after) == len(BEHIND_API)
+    assert len(before) == len(after) == len(ALL)
     assert not before & after
 
 
-@pytest.mark.parametrize("name", BEHIND_API)
+@pytest.mark.parametrize("name", ALL)
 def test_alias_has_the_version_of_the_release(name: str) -> None:
     alias = properties(f"{name}Aliascurrent")
     assert alias["FunctionVersion"] == {"Fn::GetAtt": [f"{name}Version0123456789", "Version"]}
@@ -56,6 +64,17 @@ def test_requests_go_to_the_alias(name: str) -> None:
     ]
     assert f"{name}Aliascurrent" in allowed
     assert name not in allowed
+
+
+@pytest.mark.parametrize("name", sorted(set(ALL) - set(BEHIND_API)))
+def test_events_and_jobs_go_to_the_alias(name: str) -> None:
+    """A job would else meet the code of one release with the layer of another."""
+    alias = f"{name}Aliascurrent"
+    callers = json.dumps([each for each in resources().values() if each["Type"] in CALLERS])
+    assert f'"Ref": "{alias}"' in callers or f"${{{alias}}}" in callers
+    assert f'"Ref": "{name}"' not in callers
+    assert f'"{name}.Arn"' not in callers
+    assert f"${{{name}.Arn}}" not in callers
 
 
 @pytest.mark.parametrize("name", BEHIND_API)

@@ -61,6 +61,7 @@ def connect(world: World, user_id: str = HUSAM.id) -> None:
         tenant=TENANT,
         user_id=user_id,
         hash=LiveTicket.hash_of(recorded("live_connect")["queryStringParameters"]["ticket"]),
+        issued_at=now,
         token_ends_at=now + timedelta(hours=1),
         ends_at=now + timedelta(minutes=1),
     )
@@ -99,7 +100,7 @@ def test_recorded_event_is_accepted_by_its_function(world: World, name: str) -> 
 def no_jobs(body: str) -> list[str]:
     """Texts that are not a job of the queue of `body`."""
     job = json.loads(body)
-    wrong = ({"v": 2}, {"tenant": 7}, {"hops": -1}, {"more": 1})
+    wrong = ({"v": 2}, {"tenant": 7}, {"hops": -1})
     without_tenant = {name: value for name, value in job.items() if name != "tenant"}
     return [
         "",
@@ -119,6 +120,15 @@ def test_message_that_is_no_job_fails_alone(world: World, name: str) -> None:
     answer = invoke(import_module(name), world, {"Records": [*poison, record]})
     failed = [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
     assert failed == [each["messageId"] for each in poison]
+
+
+@pytest.mark.parametrize("name", OF_QUEUES)
+def test_job_of_a_newer_release_is_handled_as_one_of_this_release(world: World, name: str) -> None:
+    event = recorded(name)
+    [record] = event["Records"]
+    newer = json.dumps(json.loads(record["body"]) | {"more": 1})
+    answer = invoke(import_module(name), world, {"Records": [record | {"body": newer}]})
+    assert answer == FAILED_NONE
 
 
 def test_recorded_run_job_has_the_agent_answer(world: World) -> None:

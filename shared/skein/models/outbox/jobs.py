@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 
@@ -29,6 +29,8 @@ class Job(Value):
     Attributes:
         hops: How many jobs led to this one; 0 if no job did.
     """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")  # fields of a newer release
 
     queue: ClassVar[QueueName]
 
