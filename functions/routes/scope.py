@@ -42,4 +42,4 @@ def in_open_scope(caller: Principal, agent_id: AgentId) -> Owner:
         NotFound: The agent does not exist.
     """
     agent = service(Agents).get(caller.tenant, agent_id)
-    return Owner(tenant=agent.tenant, agent_id=agent.id)
+    return Owner(tenant=agent.tenant, agent_id=agent.id, by_operator=True)

@@ -37,9 +37,11 @@ def _yes(*_: Any, **__: Any) -> bool:
     return True
 
 
-def _counting_hidden(before: Any, after: Any, most: int, what: str, shown: Any) -> None:
+def _counting_hidden(
+    before: Any, after: Any, most: int, what: str, shown: Any, **given: Any
+) -> None:
     del shown
-    check_listed(before, after, most, what, len)
+    check_listed(before, after, most, what, len, **given)
 
 
 def _whole_run(

@@ -88,6 +88,25 @@ def test_a_plan_says_its_time_in_its_own_way(
     assert {name: value for name, value in times.items() if value is not None} == shown
 
 
+def test_canceled_plan_can_be_restored(world: World, admin: Client) -> None:
+    times = (
+        {"run_after": "2 hours"},
+        {"cron": "0 9 * * *"},
+        {"scheduled_at": "2026-02-18T14:00:00Z"},
+    )
+    for given in times:
+        made = admin.post(PLANS, {"name": "Report", "instruction": "Go", **given}).body
+        path = f"{PLANS}/{made['id']}"
+        assert admin.patch(path, {"status": "canceled"}).body["next_at"] is None
+        restored = admin.patch(path, {"status": "active"}).body
+        assert (restored, restored["status"]) == (made, "active")
+    admin.delete(path)
+    world.clock.advance(86_400)
+    late = admin.patch(path, {"status": "active"})
+    assert (late.status, late.body["error"]["code"]) == (409, "conflict")
+    assert admin.patch(path, {"status": "done"}).status == 422
+
+
 def test_a_plan_of_the_same_name_is_replaced(admin: Client) -> None:
     first = admin.post(PLANS, {"name": "Report", "instruction": "A", "run_after": "1 day"}).body
     second = admin.post(PLANS, {"name": "Report", "instruction": "B", "cron": "0 9 * * *"}).body

@@ -5,12 +5,15 @@ from typing import Any
 
 import pytest
 
+from skein.errors import Conflict
 from skein.memory.models.memory import JOURNAL_DAYS
+from skein.models.common.audience import OPEN
 from skein.models.common.base import rfc3339
+from skein.models.common.ownership import Actor, Owner, Reach
 from skein.models.common.provenance import MadeFrom
 from tests.handlers.test_admin_intents import ANN, TEAM
 from tests.support.api_client import Client
-from tests.support.builders import NOON, World, bot, person
+from tests.support.builders import NOON, TENANT, World, bot, person
 
 MEMORIES = "/v1/agents/agt_a/memories"
 
@@ -64,13 +67,65 @@ def test_lists_are_by_kind_and_state(world: World, admin: Client) -> None:
     def ids(**wanted: Any) -> list[str]:
         return [item["id"] for item in admin.get(MEMORIES, **wanted).body["items"]]
 
-    assert ids() == [law, core, note]
-    assert (ids(kind="core"), ids(kind="journal")) == ([law, core], [note])
+    assert ids() == [note, core, law]
+    assert (ids(kind="core"), ids(kind="journal")) == ([core, law], [note])
     world.clock.advance(JOURNAL_DAYS * 86_400)
-    assert (ids(state="live"), ids(state="ended")) == ([law, core], [note])
+    assert (ids(state="live"), ids(state="ended")) == ([core, law], [note])
     for limit in (1, 2):
         paged = [item["id"] for item in admin.all_pages(MEMORIES, limit=limit)]
-        assert paged == [law, core, note]
+        assert paged == [note, core, law]
+
+
+def by_one_person(world: World, text: str, *writers: str, **fields: Any) -> str:
+    made_from = MadeFrom.messages("chat_1", 1, 2, writers)
+    owner = Owner(tenant=TENANT, agent_id="agt_a", source_chat_id="chat_1", made_from=made_from)
+    given = {"made_by": "consolidation"} | fields
+    return world.app.memories.add(owner, text, "core", **given).memory.id
+
+
+def test_open_memories_that_rest_on_one_person_are_listed_until_confirmed(
+    world: World, admin: Client
+) -> None:
+    one = by_one_person(world, "Refunds need no approval", "usr_ben")
+    by_one_person(world, "Two say so", "usr_ann", "usr_ben")
+    by_one_person(world, "Agents only")
+    admin.post(MEMORIES, {"kind": "core", "text": "An operator's"})
+
+    def listed() -> list[str]:
+        return [item["id"] for item in admin.get(MEMORIES, rests_on="one_person").body["items"]]
+
+    assert listed() == [one]
+    path = f"{MEMORIES}/{one}"
+    assert admin.get(path).body["confirmed"] is False
+    assert admin.patch(path, {"confirmed": True}).body["confirmed"] is True
+    assert listed() == []
+    agents = Reach(tenant=TENANT, agent_id="agt_a", readers=OPEN, actor=Actor(chat_id="chat_1"))
+    with pytest.raises(Conflict, match="only operators"):
+        world.app.memories.forget(agents, one)
+    ids = {"agent_id": "agt_a", "memory_id": one}
+    changes = [e["ids"] for e in admin.get("/v1/audit").body["items"] if e["verb"] == "change"]
+    assert changes == [ids]
+    assert admin.patch(path, {"confirmed": False}).body["confirmed"] is False
+    assert listed() == [one]
+    assert admin.delete(path).status == 204
+    assert admin.patch(path, {"confirmed": True}).status == 409
+    assert admin.patch(path, {}).status == 422
+
+
+def test_memory_of_an_operator_stays_confirmed(admin: Client) -> None:
+    made = admin.post(MEMORIES, {"kind": "core", "text": "An operator's"}).body
+    assert admin.patch(f"{MEMORIES}/{made['id']}", {"confirmed": False}).body == made
+    assert made["confirmed"] is True
+
+
+def test_operators_memory_takes_the_place_of_the_same_words_of_a_person(
+    world: World, admin: Client
+) -> None:
+    said = by_one_person(world, "Refunds need approval", "usr_ben")
+    made = admin.post(MEMORIES, {"kind": "core", "text": "refunds need approval."})
+    assert (made.status, made.body["confirmed"]) == (201, True)
+    assert admin.get(f"{MEMORIES}/{said}").body["superseded_by"] == made.body["id"]
+    assert admin.post(MEMORIES, {"kind": "core", "text": "Refunds need approval"}).status == 200
 
 
 def test_private_ones_are_found_only_by_their_person_or_chat(world: World, admin: Client) -> None:

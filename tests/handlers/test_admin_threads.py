@@ -80,7 +80,7 @@ def test_unknown_documents_and_skills_are_refused(admin: Client, body: Any, stat
     [
         {"evidence": "Signed"},
         {"status": "archived", "active": True},
-        {"status": "open"},
+        {"status": "begun"},
         {"concern": ""},
     ],
 )
@@ -89,6 +89,14 @@ def test_a_change_that_says_nothing_sensible_changes_nothing(admin: Client, chan
     path = f"{THREADS}/{made['id']}"
     assert admin.patch(path, change).status == 422
     assert admin.get(path).body == made
+
+
+def test_ended_thread_can_be_opened_again(admin: Client) -> None:
+    path = f"{THREADS}/{begin(admin)['id']}"
+    ended = admin.patch(path, {"status": "archived"}).body
+    assert (ended["status"], admin.patch(path, {"concern": "Other"}).status) == ("archived", 409)
+    again = admin.patch(path, {"status": "open", "concern": "Other"}).body
+    assert (again["status"], again["concern"], again["archived_at"]) == ("open", "Other", None)
 
 
 def test_operators_can_let_the_agent_be_at_nothing(admin: Client) -> None:

@@ -22,7 +22,6 @@ ENUMS = {
     "ChoiceStatus": "Whether a question is open, answered or expired.",
     "DeliveryStatus": "The state of an SMS. `sent` SMS were accepted by the provider, and "
     "`delivered` ones have reached the phone.",
-    "EndedThreadStatus": "How a thread ended: completed, or archived without a result.",
     "EntryKind": "What an entry of a prompt comes from.",
     "ErasureStage": "The stage of a sweep, in this order. Between two sweeps, an erasure is "
     "`resting`.",
@@ -41,6 +40,7 @@ ENUMS = {
     "`quoted` with their source.",
     "PauseKind": "The kind of work that is paused: runs of agents, SMS to people (`texts`), or "
     "summaries and memories (`background`).",
+    "PlanOutcome": "Whether a plan is to be due again, or is canceled.",
     "PlanStatus": "Whether a plan is still due, has fired for the last time, or was canceled.",
     "ProfileChangeMadeBy": "What changed the profile: consolidation, or the agent's tool.",
     "PromptMark": "A note on how a prompt was built, for example that content was left out.",

@@ -13,12 +13,13 @@ from routes.crud import Crud
 from routes.scope import OfChat, OfUser, in_open_scope, in_scope
 from skein.bootstrap import service
 from skein.memory.api.memories import (
+    MemoryChange,
     MemoryPage,
     MemoryReplacement,
     MemoryResource,
     NewMemory,
 )
-from skein.memory.memories import Memories, MemoryState
+from skein.memory.memories import Memories, MemoryState, Source
 from skein.memory.models.memory import MemoryKind
 from skein.models.common.base import EntityId
 
@@ -27,6 +28,13 @@ OfKind = Annotated[MemoryKind | None, Query(description="Only memories of this k
 OfState = Annotated[
     MemoryState | None,
     Query(alias="state", description="`ended`: removed, superseded or faded."),
+]
+RestsOn = Annotated[
+    Source | None,
+    Query(
+        description="`one_person`: open memories that one person's messages alone made, and that "
+        "no operator has confirmed."
+    ),
 ]
 
 router = Crud(
@@ -45,12 +53,16 @@ router.lists(
     about="Lists memories of the open scope unless a user or a chat is given, oldest first.",
     kind=OfKind,
     status=OfState,
+    rests_on=RestsOn,
 )
 router.gets("Get a memory", about="Active and ended memories are found.")
-router.deletes(
-    "Remove a memory",
-    about="A constitutional memory can be removed, too. A removed memory can be restored.",
+router.changes(
+    MemoryChange,
+    "Confirm a memory",
+    409,
+    about="Agents, consolidation and reflection neither change nor end a confirmed memory.",
 )
+router.deletes("Remove a memory", about="A removed memory can be restored.")
 
 
 @router.post(

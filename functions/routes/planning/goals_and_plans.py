@@ -19,6 +19,7 @@ from skein.planning.api import (
     GoalResource,
     NewGoal,
     NewPlan,
+    PlanChange,
     PlanPage,
     PlanResource,
 )
@@ -79,6 +80,12 @@ plans.lists(
     status=PlansOf,
 )
 plans.gets("Get a plan", about="Active and ended plans are found.")
+plans.changes(
+    PlanChange,
+    "Cancel or restore a plan",
+    409,
+    about="For a restored plan, the delay of `run_after` counts from now on.",
+)
 plans.deletes(
     "Cancel a plan",
     about="The plan is kept as canceled. An ended plan stays unchanged.",

@@ -77,7 +77,7 @@ def change_thread(
     user_id: OfUser = None,
     chat_id: OfChat = None,
 ) -> ThreadResource:
-    """An ended thread cannot be changed."""
+    """An ended thread cannot be changed unless `status` opens it again."""
     reach = in_scope(router.caller, agent_id, user_id, chat_id)
     thread = service(Threads).revise(reach, thread_id, change.given)
     return ThreadResource.of(thread, service(Threads).active_id(reach))

@@ -17,10 +17,9 @@ The first parameter of each tool is a `ToolContext`. It has everything that a to
 The functions below the classes return the owner of an item that a tool makes, and the reach of the
 items that a tool may find or change.
 
-Content may change an item only if the content's audience includes everyone who may be shown the
-item (`may_change` in `models/common/audience.py`). The reach carries the content's audience, and
-each service checks changes against that audience. So in private an agent's tools change no open
-items, and never narrow the audience of an item.
+The reach also carries who makes a change, and from whose words, and each service checks the rights
+of the item (`Readers.changes` in `models/common/ownership.py`). So in private an agent's tools
+change no open items, never narrow the audience of an item, and change no operator's item.
 """
 
 from collections.abc import Callable, Iterable
@@ -34,7 +33,7 @@ from skein.interface.reading import Reading
 from skein.models.chats.chat import Message
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import DerivedItem, Owner, Reach, scopes_at
+from skein.models.common.ownership import Actor, DerivedItem, Owner, Reach, scopes_at
 from skein.models.common.provenance import (
     MANY,
     NO_INSIDERS,
@@ -245,6 +244,13 @@ def owner_at(call: ToolContext, *items: str) -> Owner:
     )
 
 
+def actor_of(call: ToolContext) -> Actor:
+    """Return the run, with the words that this activation was shown, as the author of changes."""
+    run = call.activation.run
+    outsiders = run.held is None or run.held.outsiders
+    return Actor(chat_id=run.own_chat_id, authors=authors_of(call), outsiders=outsiders)
+
+
 def reach_at(call: ToolContext) -> Reach:
     """Return the reach of the activation: open items, and those of its own scope."""
     reading = call.reading
@@ -255,4 +261,5 @@ def reach_at(call: ToolContext) -> Reach:
         readers=readers_of(call),
         content=content_of(call),
         insiders=reading.insiders,
+        actor=actor_of(call),
     )

@@ -15,12 +15,13 @@ from skein.memory.models.memory import Memory
 from skein.memory.models.records import ConsolidationRecord, KeptCounts
 from skein.memory.profile_extraction import ProfileDraft, filled, person_of
 from skein.memory.store import searchable_memories
-from skein.memory.transcript import AgentChunk, reach_of
+from skein.memory.transcript import AgentChunk
 from skein.memory.writes import MemoryWrites, remember
 from skein.models.chats.membership import Membership
 from skein.models.common.agent_item import raised, revision_key
 from skein.models.common.base import rfc3339
 from skein.models.common.ownership import Owner
+from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.storage import (
     Absent,
     Check,
@@ -66,9 +67,8 @@ class ChunkCommitter:
             TooMuch: The writes exceed one transaction; nothing is stored.
         """
         target, since, chunk, owner = batch
-        if extracted is not None:
-            authors = owner.authors.joined(extracted.authors)
-            owner = owner.model_copy(update={"authors": authors})
+        reach = batch.reach(extracted.authors if extracted is not None else NO_AUTHORS)
+        owner = owner.model_copy(update={"authors": reach.actor.authors})
         record_id = f"con_{self.ids.ulid()}"
 
         def attempt() -> KeptCounts:
@@ -81,11 +81,12 @@ class ChunkCommitter:
                 raise Overtaken(str(membership.key))
             kept = MemoryWrites()
             if extracted is not None and extracted.entries:
-                live = searchable_memories(self.table, reach_of(owner), now=self.clock.now())
+                live = searchable_memories(self.table, reach, now=self.clock.now())
                 kept = remember(
                     owner,
                     extracted.entries,
                     live,
+                    reach=reach,
                     revision=read.revision,
                     now=self.clock.now(),
                     ids=self.ids,

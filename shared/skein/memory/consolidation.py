@@ -24,13 +24,7 @@ from skein.memory.extraction import (
 from skein.memory.models.memory import Memory
 from skein.memory.shown import core_in_budget, newest_first
 from skein.memory.store import searchable_memories
-from skein.memory.transcript import (
-    AgentChunk,
-    ConsolidationTarget,
-    TimeZones,
-    joins_of,
-    reach_of,
-)
+from skein.memory.transcript import AgentChunk, ConsolidationTarget, TimeZones, joins_of
 from skein.models.chats.chat import Message
 from skein.models.chats.consolidation import Consolidation
 from skein.models.chats.membership import Membership
@@ -213,10 +207,11 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
 
     def question(self, claim: ConsolidationClaim, batch: AgentChunk) -> Question[Extraction]:
         """Ask the agent's model which memories and profile values to make from a chunk."""
-        live = searchable_memories(self.table, reach_of(batch.owner), now=self.clock.now())
+        known = searchable_memories(self.table, batch.reach(), now=self.clock.now())
+        live = [memory for memory in known if batch.may_hold(memory)]
         core = core_in_budget(live, self.tokens)
-        known = KnownMemories.of(core, self._close_to(batch.chunk, live))
-        return question(batch, known, default_model=self.settings.default_model)
+        shown = KnownMemories.of(core, self._close_to(batch.chunk, live))
+        return question(batch, shown, default_model=self.settings.default_model)
 
     def _close_to(self, chunk: Chunk, live: Sequence[Memory]) -> list[Memory]:
         """Return core memories that messages of a chunk may repeat or contradict."""

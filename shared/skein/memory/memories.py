@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import ValidationError
 from ulid import ULID
@@ -19,7 +19,12 @@ from skein.services.common.optimistic import invalid_arguments, optimistic, tran
 from skein.services.common.pagination import DEFAULT_PAGE, Listing
 from skein.services.items.store import OwnedStore
 
+if TYPE_CHECKING:
+    from skein.memory.api.memories import MemoryChange  # only the API imports it
+
 MemoryState = Literal["live", "ended"]
+Source = Literal["one_person"]
+ENDED = "the memory has ended: restore it first"
 
 
 class AddedMemory(NamedTuple):
@@ -73,8 +78,8 @@ class Memories(OwnedStore[Memory]):
         """Add a memory (idempotent with the same `memory_id`).
 
         A memory with the same words as a live one is not stored again. With the same words, a core
-        memory supersedes a journal entry, and a constitutional memory supersedes a core memory, as
-        far as `gives_way` allows.
+        memory supersedes a journal entry, and an operator's memory one of others, as far as
+        `gives_way` allows.
 
         Args:
             owner: The agent, and the scope, audience and source of the memory.
@@ -82,7 +87,7 @@ class Memories(OwnedStore[Memory]):
             kind: `core` memories stay; `journal` entries fade after 7 days.
             made_by: The author's role.
             reach: The memories to search for duplicates; by default those of the same partition.
-            constitutional: Whether only operators can remove the memory.
+            constitutional: Whether prompts always show the memory.
             memory_id: The memory's id. For a run's effect, an id that is the same on every attempt.
                 None generates an id.
             guard: A check on the run that adds the memory.
@@ -105,7 +110,8 @@ class Memories(OwnedStore[Memory]):
             )
         except ValidationError as error:
             raise invalid_arguments(error) from None
-        return optimistic(self.clock, lambda: self._add_once(memory, reach or owner.reach, guard))
+        within = reach or owner.reach
+        return optimistic(self.clock, lambda: self._add_once(memory, within, guard))
 
     def _add_once(self, memory: Memory, reach: Reach, guard: Check | None) -> AddedMemory:
         own = Reach(tenant=memory.tenant, agent_id=memory.agent_id, scopes=(memory.scope,))
@@ -114,13 +120,13 @@ class Memories(OwnedStore[Memory]):
         if stored is not None:
             return AddedMemory(stored, known=False)
         live = self.live(reach)
-        double = double_of(memory.kind, memory.text, live)
+        double = double_of(memory.kind, memory.text, live, by_operator=memory.by_operator)
         if double is not None and (double.constitutional or not memory.constitutional):
             return AddedMemory(double, known=True)
         writes: list[Write] = found.writes(None, memory)
         for old in live:
             same = normalised(old.text) == normalised(memory.text)
-            if same and gives_way(old, memory):
+            if same and old.kind in {"journal", memory.kind} and gives_way(old, memory, reach):
                 writes += superseded(old, memory, memory.created_at)
         transact_guarded(self.table, writes, guard)
         return AddedMemory(memory, known=False)
@@ -130,16 +136,10 @@ class Memories(OwnedStore[Memory]):
 
         Raises:
             NotFound: No memory within reach has this id.
-            Conflict: The memory is constitutional, or must not be changed from this reach.
+            Conflict: The memory must not be changed from this reach.
             LostLease: The guard does not hold.
         """
-
-        def forget(memory: Memory) -> Memory:
-            if memory.constitutional and memory.status != "removed":
-                raise Conflict("a constitutional memory cannot be removed")
-            return self._removed(memory)
-
-        return self.edit(reach, memory_id, forget, guard=guard)
+        return self.edit(reach, memory_id, self._removed, guard=guard)
 
     def delete(self, reach: Reach, item_id: str) -> Memory:
         """Remove any memory on behalf of an operator (idempotent); the memory stays on record.
@@ -164,6 +164,22 @@ class Memories(OwnedStore[Memory]):
         """
         return self.edit(reach, memory_id, Memory.restored)
 
+    def change(self, reach: Reach, memory_id: str, change: "MemoryChange") -> Memory:
+        """Confirm a memory on behalf of an operator (idempotent): only operators change it then.
+
+        Raises:
+            NotFound: No memory within reach has this id.
+            Conflict: The memory has ended.
+        """
+
+        def confirmed(memory: Memory) -> Memory:
+            if not memory.live:
+                raise Conflict(ENDED)
+            kept = change.confirmed or memory.made_by == "api"
+            return memory.model_copy(update={"by_operator": kept})
+
+        return self.edit(reach, memory_id, confirmed)
+
     def supersede(self, reach: Reach, memory_id: str, text: str) -> Memory:
         """Replace a live memory by one with other words, on behalf of an operator.
 
@@ -181,11 +197,12 @@ class Memories(OwnedStore[Memory]):
             found = self.read(reach, [memory_id])
             old = found.get(memory_id)
             if not old.live:
-                raise Conflict("the memory has ended: restore it first")
+                raise Conflict(ENDED)
             changes = {
                 "id": new_id,
                 "text": text,
                 "made_by": "api",
+                "by_operator": True,
                 "created_at": self.clock.now(),
                 "version": 1,
             }
@@ -209,15 +226,17 @@ class Memories(OwnedStore[Memory]):
         *,
         status: str | None = None,
         kind: MemoryKind | None = None,
+        rests_on: Source | None = None,
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Memory]:
-        """List the memories of one partition, by page: live before ended, core before journal.
+        """List the memories of one partition, by page: live before ended, operators' first.
 
         Args:
             reach: The agent and the partition; only the first scope is used.
             status: Only `live` memories, or only `ended` ones: removed, superseded or faded.
             kind: Only memories of this kind.
+            rests_on: Only those that people's words made, all by one person; not confirmed ones.
             cursor: Where the previous page ended.
 
         Raises:
@@ -226,6 +245,8 @@ class Memories(OwnedStore[Memory]):
         now = self.clock.now()
 
         def wanted(memory: Memory) -> bool:
+            if kind not in {None, memory.kind} or (rests_on and not memory.rests_on_one_person):
+                return False
             live = memory.live and not memory.faded(now)
             return status is None or live == (status == "live")
 

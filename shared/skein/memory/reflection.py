@@ -19,9 +19,8 @@ from skein.memory.shown import core_in_budget
 from skein.memory.store import searchable_memories
 from skein.memory.writes import double_of, superseded
 from skein.models.common.agent_item import touched
-from skein.models.common.audience import Audience
-from skein.models.common.ownership import Reach, owned_partition, scopes_at
-from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.common.ownership import Actor, Reach, owned_partition, scopes_at
+from skein.models.common.provenance import MANY, NO_AUTHORS, Authors
 from skein.models.common.storage import Is, Missing, Put, Update, Write, all_of
 from skein.models.directory.agent import Agent
 from skein.models.outbox.due import NOT_DUE
@@ -81,8 +80,9 @@ class ChosenEntries(NamedTuple):
 class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], ChosenEntries]):
     """Background task that promotes at most 10 fading journal entries of a partition per job.
 
-    One question never mixes entries with different audiences. Once the tenant is over its budget,
-    entries that would soon fade are kept longer.
+    One question never mixes entries with different audiences, or open entries with different
+    authors or chats, because it may end the entries that it promotes (`Readers.changes`). Once the
+    tenant is over its budget, entries that would soon fade are kept longer.
     """
 
     name: ClassVar[str] = "reflection"
@@ -103,9 +103,9 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         return ReflectionClaim(agent, job) if agent is not None else None
 
     def read(self, claim: ReflectionClaim) -> Iterator[Iterator[Sequence[Memory]]]:
-        """Read the undecided entries that fade soon, as questions of one audience each.
+        """Read the undecided entries that fade soon, as questions with the same rights each.
 
-        Entries of one audience come oldest first. A failed question does not stop the others.
+        Entries of one question come oldest first. A failed question does not stop the others.
         """
         now = self.clock.now()
         due = islice(
@@ -116,7 +116,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
             ),
             MAX_CONSIDERED,
         )
-        for _, group in groupby(sorted(due, key=_for_whom), key=_for_whom):
+        for _, group in groupby(sorted(due, key=_rights_on), key=_rights_on):
             for fading in self._questions(sorted(group, key=lambda memory: memory.id)):
                 if claim.left == 0:
                     return
@@ -124,8 +124,8 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
     def question(self, claim: ReflectionClaim, batch: Sequence[Memory]) -> Question[ChosenEntries]:
         """Ask the agent's model which entries it wants to keep."""
-        core = self._core(claim.job, batch[0].audience)
-        shown = core_in_budget(core, self.tokens)
+        core = self._core(claim.job, batch[0])
+        shown = core_in_budget([one for one in core if _may_hold(batch, one)], self.tokens)
         authors = NO_AUTHORS.joined(*(memory.authors for memory in (*shown, *batch)))
 
         def parse(answer: ModelAnswer) -> ChosenEntries:
@@ -151,8 +151,10 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
 
         Chosen entries over the limit keep their due pointer; the next day's job asks again. Each
         attempt reads the entries again (optimistic lock). An entry that was removed meanwhile is
-        skipped. A chosen entry whose words are already a core memory is not promoted.
+        skipped. A chosen entry whose words are already a core memory is not promoted, and neither
+        is one that this question has no right to end.
         """
+        reach = self._reach(claim.job, batch[0], answer.authors)
         job, wanted_later = claim.job, {one.id for one in answer.entries[claim.left :]}
         decided = [one for one in batch if one.id not in wanted_later]
         chosen = [one.id for one in answer.entries[: claim.left]]
@@ -164,11 +166,12 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
             found = self.table.get_many([record, *(memory.key for memory in decided)])
             if record in found:
                 return len(ReflectionRecord.from_item(found[record]).promoted)
-            known = self._core(job, batch[0].audience)
+            known = self._core(job, batch[0])
             writes: list[Write] = []
             promoted: list[str] = []
             for memory in (Memory.from_item(found[m.key]) for m in decided if m.key in found):
-                if memory.id in new_ids and double_of("core", memory.text, known) is None:
+                double = double_of("core", memory.text, known)
+                if memory.id in new_ids and double is None and reach.changes(memory):
                     kept = self._core_of(memory, new_ids[memory.id], answer.authors)
                     known.append(kept)
                     promoted.append(kept.id)
@@ -247,13 +250,26 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
         if asked:
             yield asked
 
-    def _core(self, job: ReflectionJob, audience: Audience) -> list[Memory]:
-        """Read the agent's core memories that may be shown to the audience `audience`."""
-        reach = Reach(
-            tenant=job.tenant, agent_id=job.agent_id, scopes=scopes_at(job.scope), readers=audience
-        )
+    def _core(self, job: ReflectionJob, entry: Memory) -> list[Memory]:
+        """Read the agent's core memories that may be shown to the audience of `entry`."""
+        reach = self._reach(job, entry)
         known = searchable_memories(self.table, reach, now=self.clock.now())
         return [memory for memory in known if memory.kind == "core"]
+
+    @staticmethod
+    def _reach(job: ReflectionJob, entry: Memory, authors: Authors = MANY) -> Reach:
+        """Return the reach of a question about entries with the audience and chat of `entry`.
+
+        Args:
+            authors: The people whose words the question held, by digest.
+        """
+        return Reach(
+            tenant=job.tenant,
+            agent_id=job.agent_id,
+            scopes=scopes_at(job.scope),
+            readers=entry.audience,
+            actor=Actor(chat_id=entry.home, authors=authors),
+        )
 
     def _core_of(self, memory: Memory, memory_id: str, authors: Authors) -> Memory:
         """Return a core memory with the audience and the material of `memory`.
@@ -324,5 +340,14 @@ def promoted_in(answer: ModelAnswer, fading: Sequence[Memory]) -> Sequence[Memor
     return [one for n, one in enumerate(fading, 1) if n in named]
 
 
-def _for_whom(memory: Memory) -> str:
-    return memory.audience.model_dump_json()
+def _may_hold(entries: Sequence[Memory], memory: Memory) -> bool:
+    """Tell whether the question about some entries shows a core memory; see `Actor`."""
+    first = entries[0]
+    return not first.audience.open or memory.authors.all_in(first.authors)
+
+
+def _rights_on(memory: Memory) -> str:
+    """Return a key that is the same for entries with which one question may deal."""
+    if not memory.audience.open:
+        return memory.audience.model_dump_json()
+    return f"{memory.home} {memory.authors.model_dump_json()}"

@@ -4,7 +4,7 @@
 - Kept: those that may be shown and have not faded; in private at most three open ones of each
   person who is no member of the chat.
 - Order: the newest first, so that of two that contradict each other, the newer one comes first.
-- Over the budget: the constitutional and the newest ones stay (`memory/shown.py`).
+- Over the budget: operators' and the newest ones stay (`memory/shown.py`).
 """
 
 from collections.abc import Iterable, Sequence

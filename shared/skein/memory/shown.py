@@ -46,13 +46,14 @@ def few_open(memories: Sequence[Memory], members: Collection[str] | None) -> lis
 def within_budget(memories: Sequence[Memory], counter: TokenCounter, tokens: int) -> list[Memory]:
     """Choose the memories that fit a token budget, in order from oldest to newest.
 
-    Constitutional memories are always chosen, then the newest others until one does not fit.
+    Constitutional memories are always chosen. Then follow operators' memories and the others, each
+    newest first, until one does not fit.
 
     Args:
         memories: Memories of one kind.
         tokens: The budget for all lines together; constitutional memories may exceed it.
     """
-    wanted = sorted(memories, key=lambda memory: (memory.constitutional, *memory.age))
+    wanted = sorted(memories, key=lambda one: (one.constitutional, one.by_operator, *one.age))
     shown: list[Memory] = []
     for memory in reversed(wanted):
         tokens -= counter.count(f"{line_of(memory)}\n")

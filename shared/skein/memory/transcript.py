@@ -11,17 +11,19 @@ from zoneinfo import ZoneInfo
 
 from skein.errors import Unprocessable
 from skein.memory.chunking import Chunk, HistoryPosition
+from skein.memory.models.memory import Memory
 from skein.memory.profile_extraction import AskedProfile, asked_profile, person_of
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
-from skein.models.common.ownership import Owner, Reach, scopes_at
-from skein.models.common.provenance import Authors, MadeFrom
+from skein.models.common.ownership import Actor, Owner, Reach, scopes_at
+from skein.models.common.provenance import NO_AUTHORS, Authors, Insiders, MadeFrom
 from skein.models.common.storage import MAX_BATCH_GET_KEYS
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.ports import Table
 from skein.services.chat_state.audience import audience_of, scope_of
+from skein.services.chat_state.insiders import insiders_at
 from skein.services.common.quoting import label, quoted, time_of
 from skein.services.common.schedule import zone_of
 from skein.services.directory.time_zones import zone_of_person
@@ -158,6 +160,35 @@ class AgentChunk(NamedTuple):
     chunk: Chunk
     owner: Owner
 
+    @property
+    def insiders(self) -> Insiders:
+        """The people of the chat; see `services/chat_state/insiders.py`."""
+        return insiders_at(self.target.chat)
+
+    def may_hold(self, memory: Memory) -> bool:
+        """Tell whether the question shows a known memory.
+
+        In an open chat, it shows none with words of outsiders, because it could then replace no
+        memory; see `Readers.changes`.
+        """
+        return not self.owner.audience.open or self.insiders.wrote(memory.authors)
+
+    def reach(self, authors: Authors = NO_AUTHORS) -> Reach:
+        """Return the reach of the memories that may be shown to the chunk's audience.
+
+        Args:
+            authors: The people whose words the question holds besides the chunk's, by digest.
+        """
+        owner, held = self.owner, self.owner.authors.joined(authors)
+        outsiders = not self.insiders.wrote(held)
+        return Reach(
+            tenant=owner.tenant,
+            agent_id=owner.agent_id,
+            scopes=scopes_at(owner.scope),
+            readers=owner.audience,
+            actor=Actor(chat_id=owner.source_chat_id, authors=held, outsiders=outsiders),
+        )
+
 
 def joins_of(chat: Chat) -> list[int]:
     """List the messages after which a private chat's current people joined late, ascending.
@@ -168,11 +199,3 @@ def joins_of(chat: Chat) -> list[int]:
         return []
     people = {str(member.ref) for member in chat.roster if member.kind == "user"}
     return sorted({seq for member, seq in chat.joined_late.items() if member in people})
-
-
-def reach_of(owner: Owner) -> Reach:
-    """Return the reach of the memories that may be shown to the owner's audience."""
-    scopes = scopes_at(owner.scope)
-    return Reach(
-        tenant=owner.tenant, agent_id=owner.agent_id, scopes=scopes, readers=owner.audience
-    )

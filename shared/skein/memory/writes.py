@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from skein.memory.models.memory import JOURNAL_DAYS, MadeBy, Memory, MemoryKind
 from skein.memory.models.records import KeptCounts
-from skein.models.common.audience import may_change
-from skein.models.common.ownership import Owner
+from skein.models.common.ownership import Owner, Reach
 from skein.models.common.storage import Missing, Put, Update, Write
 from skein.ports import Ids
 from skein.services.items.store import replaced
@@ -59,7 +58,7 @@ def made(
         ValidationError: The text is empty or too long.
     """
     return Memory(
-        **dict(owner),
+        **{**dict(owner), "by_operator": made_by == "api" or constitutional},
         id=memory_id,
         kind=kind,
         text=text,
@@ -75,21 +74,25 @@ def superseded(old: Memory, by: Memory, now: datetime) -> list[Write]:
     return replaced(old, old.ended("superseded", now, superseded_by=by.id))
 
 
-def gives_way(old: Memory, new: Memory) -> bool:
-    """Tell whether a new memory may supersede an old one.
+def gives_way(old: Memory, new: Memory, reach: Reach) -> bool:
+    """Tell whether a new memory of a caller with this reach may supersede an old one.
 
-    Both need the same scope, and everyone who may be shown the old memory must also be allowed to
-    see the new one. A constitutional memory is never superseded.
+    Both need the same scope, and the caller the right to change the old one (`Readers.changes`). A
+    constitutional memory is never superseded.
     """
-    if old.constitutional or old.scope != new.scope:
-        return False
-    return may_change(new.audience, old.audience)
+    return not old.constitutional and old.scope == new.scope and reach.changes(old)
 
 
-def double_of(kind: MemoryKind, text: str, live: Sequence[Memory]) -> Memory | None:
-    """Find a live memory with the same words, core or of that kind."""
+def double_of(
+    kind: MemoryKind, text: str, live: Sequence[Memory], *, by_operator: bool = False
+) -> Memory | None:
+    """Find a live memory with the same words, core or of that kind.
+
+    Args:
+        by_operator: Whether only an operator's memory counts.
+    """
     words = normalised(text)
-    same = [memory for memory in live if memory.kind in {"core", kind}]
+    same = [one for one in live if one.kind in {"core", kind} and one.by_operator >= by_operator]
     return next((memory for memory in same if normalised(memory.text) == words), None)
 
 
@@ -98,6 +101,7 @@ def remember(
     entries: Sequence[MemoryDraft],
     live: Sequence[Memory],
     *,
+    reach: Reach,
     revision: Update,
     now: datetime,
     ids: Ids,
@@ -111,6 +115,7 @@ def remember(
         owner: The agent, and the scope, audience and source of the memories.
         entries: The new content, 1 to 10,000 characters each.
         live: The agent's live memories that may be shown to the same audience.
+        reach: The reach of the consolidation, which decides what it may supersede.
         revision: The write that raises the partition's revision, if anything changes.
 
     Returns:
@@ -142,7 +147,7 @@ def remember(
         for old in (by_id.get(entry.replaces or ""), same_journal):
             if old is None or old.id in ended or memory.id in {old.id, *ended}:
                 continue
-            if gives_way(old, memory):
+            if gives_way(old, memory, reach):
                 ended[old.id] = memory
     writes: list[Write] = [Put(memory.key, memory.to_item(), Missing()) for memory in new]
     for old_id, by in ended.items():

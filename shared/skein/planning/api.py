@@ -9,7 +9,7 @@ from skein.models.common.base import EntityId, Instant
 from skein.models.common.reason import Reason, meaning_of
 from skein.models.common.time_zone import TimeZone
 from skein.planning.models.goal import GoalFields, GoalStatus, GoalText
-from skein.planning.models.plan import Plan, PlanFields, PlanStatus
+from skein.planning.models.plan import Plan, PlanFields, PlanOutcome, PlanStatus
 
 SaidTime = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -85,6 +85,12 @@ class NewPlan(PlanFields, Request):
             "with the newest message."
         ),
     ] = None
+
+
+class PlanChange(Request):
+    """The change to a plan."""
+
+    status: Annotated[PlanOutcome, Field(description="Cancel the plan, or make it active again.")]
 
 
 class PlanResource(PlanFields, Resource):

@@ -49,8 +49,10 @@ class PlanChats:
         elif user_id is not None:
             chat = self._direct_chat(agent, user_id)
         else:
-            return Owner(tenant=agent.tenant, agent_id=agent.id)
-        owner = Owner(tenant=agent.tenant, agent_id=agent.id, source_chat_id=chat.id)
+            return Owner(tenant=agent.tenant, agent_id=agent.id, by_operator=True)
+        owner = Owner(
+            tenant=agent.tenant, agent_id=agent.id, source_chat_id=chat.id, by_operator=True
+        )
         audience = audience_of(chat, since_seq=chat.last_seq + 1)
         if audience == NOBODY:
             return owner

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from skein.errors import NotFound, Unprocessable
+from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.common.ownership import Owner, Reach
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Check, Missing, Put
@@ -20,6 +21,9 @@ from skein.services.common.schedule import (
     zone_of,
 )
 from skein.services.items.store import OwnedStore, Snapshot, check_change
+
+if TYPE_CHECKING:
+    from skein.planning.api import PlanChange  # only the API imports it
 
 MIN_CRON_MINUTES = 15  # between two firings of a plan
 
@@ -178,7 +182,7 @@ class Plans(OwnedStore[Plan]):
         plan_id = Plan.id_of(plan.agent_id, plan.scope, plan.name, generation)
         plan = plan.model_copy(update={"id": plan_id, "generation": generation})
         if before is None or hides or not before.live:
-            self.check_limit(reach)
+            self.check_limit(reach, plan)
         if before is not None:
             created_at = plan.created_at if hides else before.created_at
             version = before.version + 1
@@ -239,6 +243,29 @@ class Plans(OwnedStore[Plan]):
             Conflict: The plan may not be changed from there.
         """
         return self.edit(reach, item_id, self._canceled)
+
+    def change(self, reach: Reach, plan_id: str, change: "PlanChange") -> Plan:
+        """Cancel or restore a plan on behalf of an operator (idempotent).
+
+        Raises:
+            NotFound: There is no such plan within reach.
+            Conflict: The time of the plan has passed, or there are too many active plans.
+        """
+        made = self._canceled if change.status == "canceled" else self._restored
+        return self.edit(reach, plan_id, made)
+
+    def _restored(self, plan: Plan) -> Plan:
+        if plan.live:
+            return plan
+        now = self.clock.now()
+        at = plan.scheduled_at
+        if plan.cron is not None:
+            at = next_time(plan.cron, zone_of(plan.time_zone), now)
+        elif plan.run_after is not None:
+            at = after_a_while(plan.run_after, now)
+        if at is None or at <= now:
+            raise Conflict("the time of this plan has passed; set a new one")
+        return plan.restored().model_copy(update={"next_at": at, "reason": None})
 
     def _canceled(self, plan: Plan) -> Plan:
         return ended(plan, "canceled", self.clock.now()) if plan.live else plan

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, Protocol
 
 from pydantic import ValidationError
 
@@ -55,6 +56,7 @@ class Author:
         activation: The number of the run's activation.
         effect: The id of the run's effect, which makes a repeated change a no-op.
         guard: Check on the run's fencing token, joined to the transaction.
+        by_operator: Whether an operator makes the change. A new document is then the operator's.
     """
 
     audience: Audience = OPEN
@@ -65,9 +67,10 @@ class Author:
     activation: int | None = None
     effect: str | None = None
     guard: Check | None = None
+    by_operator: bool = False
 
 
-OPERATOR = Author()
+OPERATOR = Author(by_operator=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ def new_document(
             made_from=author.made_from,
             source_chat_id=author.source_chat_id,
             source_run_id=author.source_run_id,
+            by_operator=author.by_operator,
             name=name,
             media_type=revision.media_type or DEFAULT_MEDIA_TYPE,
             text=text,
@@ -146,7 +150,6 @@ def changed_document(
         "text": text,
         "media_type": revision.media_type or before.media_type,
         "pinned": before.pinned if revision.pinned is None else revision.pinned,
-        "source_chat_id": author.source_chat_id or before.source_chat_id,
         "source_run_id": author.source_run_id or before.source_run_id,
         "authors": before.authors.joined(author.authors),
         "made_from": material_of(before, author),
@@ -224,19 +227,24 @@ def check_listed(
     most: int,
     what: str,
     shown: Callable[[tuple[str, ...]], int],
+    *,
+    by_operator: bool,
 ) -> None:
     """Check the limit on listed documents, which prompts read.
 
     The limit `most` counts only documents that may be shown to the readers, so the error reveals
     nothing about hidden ones. All listed documents, hidden ones included, are limited to twice as
-    many, because a prompt reads them at once. A list that does not grow always passes.
+    many, because a prompt reads them at once. For an operator's document, only the first limit
+    counts, and only operators' documents. A list that does not grow always passes.
 
     Args:
         before: The ids that are listed now.
         after: The ids after the change.
         most: The maximum number of listed documents that may be shown.
         what: The name of the list in the error.
-        shown: Counts the documents among given ids that may be shown.
+        shown: Counts the documents among given ids that may be shown; for an operator's document,
+            those of operators.
+        by_operator: Whether the document is an operator's.
 
     Raises:
         Conflict: The list would exceed a limit.
@@ -245,8 +253,15 @@ def check_listed(
         return
     if shown(before) >= most:
         raise Conflict(f"there are already {most} {what}; remove one first")
-    if len(after) > 2 * most:
+    if len(after) > 2 * most and not by_operator:
         raise Conflict(FULL)
+
+
+class CountShown(Protocol):
+    """Counts the documents among given ids that may be shown."""
+
+    def __call__(self, ids: tuple[str, ...], /, *, operators: bool) -> int:
+        """Count all of them, or only those of operators."""
 
 
 class DocumentEdit(NamedTuple):
@@ -265,7 +280,7 @@ class DocumentEdit(NamedTuple):
     before: Document | None
     after: Document | None
     found: Mapping[Key, Item]
-    shown: Callable[[tuple[str, ...]], int]
+    shown: CountShown
     hidden: Document | None = None
     renamed: Document | None = None
 
@@ -309,7 +324,7 @@ class DocumentEdit(NamedTuple):
         ids = listed_with(self._given_way(pins.documents), document_id, listed=listed)
         if ids == pins.documents:
             return []
-        check_listed(pins.documents, ids, MAX_PINNED, "documents always on show", self.shown)
+        self._check_listed(pins.documents, ids, MAX_PINNED, "documents always on show")
         after = PinnedDocuments(documents=ids, version=pins.version + 1)
         return [Put(self.home.pins_key, after.attributes(), at_version(pins.version))]
 
@@ -328,8 +343,16 @@ class DocumentEdit(NamedTuple):
         ids = listed_with(self._given_way(chat.documents), document_id, listed=listed)
         if ids == chat.documents:
             return []
-        check_listed(chat.documents, ids, MAX_OF_CHAT, "documents of a chat", self.shown)
+        self._check_listed(chat.documents, ids, MAX_OF_CHAT, "documents of a chat")
         return [revise(chat, {"documents": ids})[1]]
+
+    def _check_listed(
+        self, before: tuple[str, ...], after: tuple[str, ...], most: int, what: str
+    ) -> None:
+        """Check the limit on listed documents; see `check_listed`."""
+        mine = self.after is not None and self.after.by_operator
+        shown = partial(self.shown, operators=mine)
+        check_listed(before, after, most, what, shown, by_operator=mine)
 
 
 def chat_key(folder: Folder) -> Key:

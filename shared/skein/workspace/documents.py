@@ -16,6 +16,7 @@ from skein.services.items.store import check_change
 from skein.workspace.document_edits import (
     OPERATOR,
     Author,
+    CountShown,
     DocumentEdit,
     Revision,
     Stamp,
@@ -247,10 +248,11 @@ class Documents:
     ) -> DocumentEffect:
         """Change one document with an optimistic lock; a repeated effect is a no-op."""
 
-        def shown_in(home: Folder) -> Callable[[tuple[str, ...]], int]:
-            def count(ids: tuple[str, ...]) -> int:
+        def shown_in(home: Folder) -> CountShown:
+            def count(ids: tuple[str, ...], /, *, operators: bool) -> int:
                 found = self.table.get_many([home.key(each) for each in ids]).values()
-                return sum(reach.shows(Document.from_item(item)) for item in found)
+                shown = filter(reach.shows, map(Document.from_item, found))
+                return sum(document.by_operator >= operators for document in shown)
 
             return count
 

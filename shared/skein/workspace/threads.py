@@ -167,9 +167,9 @@ class Threads(OwnedStore[Thread]):
     ) -> Thread | None:
         """Make an open thread the active one; None makes no thread active.
 
-        Only the last scope is written. A thread of another scope, or one that may not be changed
-        from here, stays unchanged: its `chat_ids` do not get this chat, and its export does not get
-        the run.
+        Only the last scope is written. A thread of another scope, or one that people may be shown
+        who are not here, stays unchanged: its `chat_ids` do not get this chat, and its export does
+        not get the run.
 
         Args:
             reach: The partitions in which to look for the thread; the last scope is the
@@ -194,7 +194,7 @@ class Threads(OwnedStore[Thread]):
             check_open(thread)
             active = ActiveThread(thread_id=thread.id)
             writes: list[Write] = [Put(_active_key(reach), active.attributes())]
-            if thread.scope == here and reach.changes(thread):
+            if thread.scope == here and reach.covers(thread):
                 if author.source_run_id is not None and author.activation is not None:
                     worked = (author.source_run_id, author.activation, author.audience)
                     writes.append(run_link(thread, *worked, self.clock))
@@ -213,9 +213,12 @@ class Threads(OwnedStore[Thread]):
 
         Raises:
             NotFound: The thread, a document or a skill does not exist.
-            Conflict: The thread has ended.
+            Conflict: The thread has ended and is not to be opened again, or too many are open.
             Unprocessable: A value is invalid, or the values contradict each other.
         """
+        if given.get("status") == Thread.LIVE_STATUS:
+            self.edit(reach, thread_id, Thread.restored)
+            given = {name: value for name, value in given.items() if name != "status"}
         thread = self.get(reach, thread_id)
         change = operators(given, self.clock.now())
         if change is not None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -9,16 +10,20 @@ import pytest
 from local.template import ROOT
 from skein.errors import Conflict, LostLease, NotFound
 from skein.models.common.agent_item import REVISION, AgentItem
-from skein.models.common.ownership import Owner
+from skein.models.common.audience import OPEN, Audience
+from skein.models.common.ownership import Actor, Owner, Reach
+from skein.models.common.provenance import MANY, NO_AUTHORS, Authors
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
-from skein.planning.api import GoalChange
-from skein.planning.models.goal import MAX_GOALS
-from skein.planning.models.plan import MAX_PLANS
+from skein.planning.api import GoalChange, PlanChange
+from skein.planning.models.goal import MAX_GOALS, Goal
+from skein.planning.models.plan import MAX_PLANS, Plan
 from skein.privacy.made_items import ENTITIES
 from skein.services.items.store import OwnedStore, Snapshot, replaced
 from skein.settings import Settings
 from skein.workspace import thread_changes
-from skein.workspace.document_edits import Author
+from skein.workspace.document_edits import OPERATOR, Author
+from skein.workspace.models.document import MAX_PINNED, DocumentReach, Folder
+from skein.workspace.models.thread import Thread
 from tests.support.builders import NOON, TENANT, World, live
 from tests.support.fakes import MeanwhileTable
 
@@ -34,16 +39,16 @@ class Kind(NamedTuple):
 
     Attributes:
         add: Adds an item by its number; the same number is the same effect of a run.
-        end: Ends an item as an agent does.
-        restore: Makes an ended item live again; None if that cannot be done.
+        end: Ends an item as an agent does, within a reach.
+        restore: Makes an ended item live again.
         deleted: Whether a deleted item is gone; it is kept as ended otherwise.
         limit: The maximum number of live items; None without one.
     """
 
     store: Callable[[World], OwnedStore[Any]]
     add: Callable[[World, int, Check | None], AgentItem]
-    end: Callable[[World, AgentItem, Check | None], AgentItem]
-    restore: Callable[[World, AgentItem], AgentItem] | None
+    end: Callable[..., AgentItem]
+    restore: Callable[[World, AgentItem], AgentItem]
     deleted: bool
     limit: int | None
 
@@ -68,22 +73,42 @@ def add_thread(world: World, n: int, guard: Check | None) -> AgentItem:
     return world.app.threads.create(OWNER, {"concern": f"Thread {n}"}, **more)
 
 
-def end_plan(world: World, item: AgentItem, guard: Check | None) -> AgentItem:
+def end_memory(
+    world: World, item: AgentItem, guard: Check | None, reach: Reach = REACH
+) -> AgentItem:
+    return world.app.memories.forget(reach, item.id, guard=guard)
+
+
+def end_goal(world: World, item: AgentItem, guard: Check | None, reach: Reach = REACH) -> AgentItem:
+    return world.app.goals.end(reach, item.id, "completed", guard=guard)
+
+
+def end_plan(world: World, item: AgentItem, guard: Check | None, reach: Reach = REACH) -> AgentItem:
     plan = world.app.plans.get(REACH, item.id)
-    return world.app.plans.cancel(REACH, plan.name, effect=f"end {item.id}", guard=guard)
+    return world.app.plans.cancel(reach, plan.name, effect=f"end {item.id}", guard=guard)
 
 
-def end_thread(world: World, item: AgentItem, guard: Check | None) -> AgentItem:
+def end_thread(
+    world: World, item: AgentItem, guard: Check | None, reach: Reach = REACH
+) -> AgentItem:
     author = Author(effect=f"end {item.id}", guard=guard)
     end = thread_changes.ended("archived", NOON)
-    return world.app.threads.change(REACH, item.id, end, author=author)
+    return world.app.threads.change(reach, item.id, end, author=author)
+
+
+def restore_plan(world: World, item: AgentItem) -> AgentItem:
+    return world.app.plans.change(REACH, item.id, PlanChange(status="active"))
+
+
+def restore_thread(world: World, item: AgentItem) -> AgentItem:
+    return world.app.threads.revise(REACH, item.id, {"status": "open"})
 
 
 KINDS = {
     "memory": Kind(
         lambda world: world.app.memories,
         add_memory,
-        lambda world, item, guard: world.app.memories.forget(REACH, item.id, guard=guard),
+        end_memory,
         lambda world, item: world.app.memories.restore(REACH, item.id),
         deleted=False,
         limit=None,
@@ -91,7 +116,7 @@ KINDS = {
     "goal": Kind(
         lambda world: world.app.goals,
         add_goal,
-        lambda world, item, guard: world.app.goals.end(REACH, item.id, "completed", guard=guard),
+        end_goal,
         lambda world, item: world.app.goals.change(REACH, item.id, GoalChange(status="active")),
         deleted=True,
         limit=MAX_GOALS,
@@ -100,7 +125,7 @@ KINDS = {
         lambda world: world.app.plans,
         add_plan,
         end_plan,
-        lambda world, item: world.app.plans.set(OWNER, "Plan 1", "Go", run_after="1 day"),
+        restore_plan,
         deleted=False,
         limit=MAX_PLANS,
     ),
@@ -108,7 +133,7 @@ KINDS = {
         lambda world: world.app.threads,
         add_thread,
         end_thread,
-        None,
+        restore_thread,
         deleted=True,
         limit=MAX_THREADS,
     ),
@@ -195,12 +220,10 @@ def test_item_that_ends_twice_ends_once_and_leaves_the_live_ones(kind: Kind) -> 
     assert kind.store(world).get(REACH, item.id) == ended
 
 
-def test_restored_item_is_live_again_unless_its_kind_forbids_it(kind: Kind) -> None:
+def test_restored_item_is_live_again(kind: Kind) -> None:
     world = World()
     item = kind.add(world, 1, None)
     kind.end(world, item, None)
-    if kind.restore is None:
-        return
     back = kind.restore(world, item)
     assert (back.id, back.version, back.live, back.ended_at) == (item.id, 3, True, None)
     assert keys(world) == [item.key.sk]
@@ -233,7 +256,7 @@ def test_limit_holds_if_two_writers_add_at_once(kind: Kind) -> None:
 
 
 def test_limit_holds_if_a_writer_restores_while_another_adds(kind: Kind) -> None:
-    if kind.limit is None or kind.restore is None:
+    if kind.limit is None:
         return
     world, table = racing()
     item = kind.add(world, 1, None)
@@ -265,6 +288,162 @@ def test_item_of_another_agent_or_tenant_is_not_found(kind: Kind) -> None:
         assert live(kind.store(world), elsewhere) == ()
         with pytest.raises(NotFound):
             kind.store(world).get(elsewhere, item.id)
+
+
+ANN, BEN, EVE = "usr_ann", "usr_ben", "usr_eve"
+BOTH = Audience(open=False, people=(ANN, BEN))
+ALONE = Audience(open=False, people=(ANN,))
+
+
+def actor(*authors: str, chat_id: str | None = "chat_1", outsiders: bool = False) -> Actor:
+    return Actor(chat_id=chat_id, authors=Authors.in_digests(authors), outsiders=outsiders)
+
+
+RIGHTS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
+    "operators change all": ({"by_operator": True}, {}, True),
+    "nobody else changes an operator's": (
+        {"by_operator": True, "source_chat_id": "chat_1"},
+        {"readers": OPEN, "actor": actor()},
+        False,
+    ),
+    "a private one of an operator": (
+        {"by_operator": True, "audience": BOTH},
+        {"readers": BOTH},
+        False,
+    ),
+    "its people change a private one": ({"audience": BOTH}, {"readers": BOTH}, True),
+    "one of them does, where the other is not there": (
+        {"audience": BOTH},
+        {"readers": BOTH, "content": ALONE},
+        False,
+    ),
+    "private words, an open one": (
+        {"source_chat_id": "chat_1"},
+        {"readers": ALONE, "actor": actor(ANN)},
+        False,
+    ),
+    "in its chat": ({"source_chat_id": "chat_1"}, {"readers": OPEN, "actor": actor(EVE)}, True),
+    "in its chat, with words of outsiders": (
+        {"source_chat_id": "chat_1"},
+        {"readers": OPEN, "actor": actor(ANN, EVE, outsiders=True)},
+        False,
+    ),
+    "in its chat, with words of outsiders that it has, too": (
+        {"source_chat_id": "chat_1"},
+        {"readers": OPEN, "actor": actor(ANN, BEN, outsiders=True)},
+        True,
+    ),
+    "elsewhere, by its authors": (
+        {"source_chat_id": "chat_1"},
+        {"readers": OPEN, "actor": actor(BEN, chat_id="chat_2")},
+        True,
+    ),
+    "elsewhere, by another, too": (
+        {"source_chat_id": "chat_1"},
+        {"readers": OPEN, "actor": actor(BEN, EVE, chat_id="chat_2")},
+        False,
+    ),
+    "elsewhere, by many": (
+        {"source_chat_id": "chat_1"},
+        {"readers": OPEN, "actor": Actor(chat_id="chat_2", authors=MANY, outsiders=False)},
+        False,
+    ),
+    "elsewhere, one of many": (
+        {"source_chat_id": "chat_1", "authors": MANY},
+        {"readers": OPEN, "actor": actor(BEN, chat_id="chat_2")},
+        False,
+    ),
+    "elsewhere, with words of outsiders": (
+        {"source_chat_id": "chat_1"},
+        {"readers": OPEN, "actor": actor(ANN, BEN, chat_id="chat_2", outsiders=True)},
+        False,
+    ),
+    "of no chat, by its authors": (
+        {},
+        {"readers": OPEN, "actor": actor(ANN, chat_id=None, outsiders=True)},
+        True,
+    ),
+    "of no chat, by another": (
+        {"authors": NO_AUTHORS},
+        {"readers": OPEN, "actor": actor(ANN, chat_id=None)},
+        False,
+    ),
+    "by somebody unknown": ({"source_chat_id": "chat_1"}, {"readers": OPEN}, False),
+}
+
+
+@pytest.mark.parametrize("case", RIGHTS)
+def test_item_is_ended_only_by_those_with_the_right_to_it(kind: Kind, case: str) -> None:
+    fields, within, allowed = RIGHTS[case]
+    world = World()
+    made = kind.add(world, 1, None)
+    given = {"authors": Authors.in_digests([ANN, BEN])} | fields
+    item = made.model_copy(update=given)
+    world.table.transact(replaced(made, item))
+    reach = REACH.model_copy(update=within)
+    if allowed:
+        assert not kind.end(world, item, None, reach).live
+        return
+    with pytest.raises(Conflict, match="only operators" if item.by_operator else "not changed"):
+        kind.end(world, item, None, reach)
+    assert kind.store(world).get(REACH, item.id).live
+
+
+@pytest.mark.parametrize("case", RIGHTS)
+def test_document_is_changed_only_by_those_with_the_right_to_it(case: str) -> None:
+    fields, within, allowed = RIGHTS[case]
+    world = World()
+    folder = Folder(tenant=TENANT, agent_id="agt_a")
+    given = {"authors": Authors.in_digests([ANN, BEN])} | fields
+    reach = DocumentReach(folders=(folder,))
+    documents = world.app.documents
+    documents.write(reach, "plan", "One", new_in=folder, author=Author(**given))
+    reach = reach.model_copy(update=within)
+    if allowed:
+        assert documents.write(reach, "plan", "Two", author=Author()).change == "changed"
+        assert documents.delete(reach, "plan", author=Author()).change == "deleted"
+        return
+    for change in (documents.delete, partial(documents.write, text="Two")):
+        with pytest.raises(Conflict, match=r"only operators|not changed"):
+            change(reach, "plan", author=Author())
+
+
+def test_items_of_people_leave_operators_their_limit(kind: Kind) -> None:
+    if kind.limit is None:
+        return
+    world = World(Settings(max_open_threads=MAX_THREADS))
+    for n in range(kind.limit):
+        kind.add(world, n, None)
+    with pytest.raises(Conflict, match=f"already {kind.limit} "):
+        kind.add(world, 998, None)
+    mine = OWNER.model_copy(update={"by_operator": True})
+    for n in range(kind.limit):
+        OPERATORS[kind.store(world).kind](world, mine, f"Mine {n}")
+    with pytest.raises(Conflict, match=f"already {kind.limit} "):
+        OPERATORS[kind.store(world).kind](world, mine, "One more")
+
+
+OPERATORS: dict[type[AgentItem], Callable[[World, Owner, str], AgentItem]] = {
+    Goal: lambda world, owner, text: world.app.goals.set(owner, text),
+    Plan: lambda world, owner, text: world.app.plans.set(owner, text, "Go", run_after="1 day"),
+    Thread: lambda world, owner, text: world.app.threads.create(owner, {"concern": text}),
+}
+
+
+def test_pinned_documents_of_people_leave_operators_their_limit() -> None:
+    world = World()
+    folder = Folder(tenant=TENANT, agent_id="agt_a")
+    reach = DocumentReach(folders=(folder,))
+
+    def pin(name: str, author: Author) -> None:
+        documents = world.app.documents
+        documents.write(reach, name, "Text", new_in=folder, pinned=True, author=author)
+
+    for author in (Author(), OPERATOR):
+        for n in range(MAX_PINNED):
+            pin(f"{author.by_operator} {n}", author)
+        with pytest.raises(Conflict, match="already 5 documents"):
+            pin("one more", author)
 
 
 def test_keys_of_an_item_are_all_keys_that_it_may_have(kind: Kind) -> None:

@@ -399,15 +399,18 @@ def test_an_agent_that_was_deleted_is_not_asked_and_holds_up_nobody() -> None:
 
 
 def test_authors_of_a_memory_are_the_senders_and_those_of_the_memories_in_the_question() -> None:
-    world = group()
-    owner = Owner(tenant=TENANT, agent_id="agt_a", authors=Authors.in_digests(["usr_zoe"]))
-    world.app.memories.add(owner, "Zoë is away", "core", made_by="tool")
+    world = group(people=(HUSAM, person("usr_ahmad", "Ahmad")))
+    for name, text in (("usr_ahmad", "Ahmad is away"), ("usr_zoe", "Zoë is away")):
+        owner = Owner(tenant=TENANT, agent_id="agt_a", authors=Authors.in_digests([name]))
+        world.app.memories.add(owner, text, "core", made_by="tool")
     world.model.memories.append(remembers("Husam is back"))
     world.post("I am back", HUSAM)
     quiet(world)
     [made] = [memory for memory in world.memories() if memory.text == "Husam is back"]
-    assert made.authors == Authors.in_digests(["usr_zoe", HUSAM.id])
+    assert made.authors == Authors.in_digests(["usr_ahmad", HUSAM.id])
     assert made.made_from.writers == Authors.of([HUSAM.id])
+    assert "Ahmad is away" in asked(world)
+    assert "Zoë" not in asked(world)  # she is not in the chat
 
 
 def test_a_memory_knows_where_it_comes_from_and_a_journal_entry_when_it_fades() -> None:

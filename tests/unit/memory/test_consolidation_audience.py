@@ -6,7 +6,7 @@ from skein.memory.models.memory import Memory
 from skein.memory.writes import gives_way
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember
-from skein.models.common.ownership import Owner
+from skein.models.common.ownership import Owner, Reach
 from skein.models.runs.completion import ModelRequest
 from tests.support.builders import TENANT, World, bot, person
 
@@ -185,11 +185,12 @@ def test_memory_of_two_people_does_not_give_way_to_that_of_one() -> None:
         text="The party is on Friday.",
         scope=PRIVATE,
         audience=both,
-        made_by="api",
+        made_by="tool",
         created_at=world.clock.now(),
     )
     mine = memory.model_copy(
         update={"audience": Audience(open=False, people=(HUSAM.id,)), "id": "mem_2"}
     )
-    assert not gives_way(memory, mine)
-    assert gives_way(mine, memory)
+    reach = Reach(tenant=TENANT, agent_id=COACH.id, scopes=(PRIVATE,))
+    assert not gives_way(memory, mine, reach.model_copy(update={"readers": mine.audience}))
+    assert gives_way(mine, memory, reach.model_copy(update={"readers": both}))

@@ -12,7 +12,7 @@ from skein.services.common.text_search import EmbeddingCache, closest
 from tests.support.builders import NOON, TENANT, World, embeddings
 from tests.unit.memory.test_consolidation import COACH, HUSAM, asked, group, quiet, remembers, texts
 
-OWNER = Owner(tenant=TENANT, agent_id=COACH.id)
+OWNER = Owner(tenant=TENANT, agent_id=COACH.id, source_chat_id="chat_1")
 OLD = "Dana lives in Lyon with her two sons."
 FIRST = "Compare the conversation with these first"
 
@@ -20,7 +20,7 @@ FIRST = "Compare the conversation with these first"
 def known(world: World, *core: str) -> None:
     """Add core memories, a day after one another."""
     for text in core:
-        world.app.memories.add(OWNER, text, "core", made_by="api")
+        world.app.memories.add(OWNER, text, "core", made_by="tool")
         world.clock.advance(timedelta(days=1).total_seconds())
 
 

@@ -11,8 +11,8 @@ from skein.memory.models.memory import JOURNAL_DAYS, KEPT_DAYS, REFLECTION_LEAD,
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import rfc3339
-from skein.models.common.ownership import Owner, Reach
-from skein.models.common.provenance import MadeFrom
+from skein.models.common.ownership import Actor, Owner, Reach
+from skein.models.common.provenance import NO_AUTHORS, MadeFrom
 from skein.models.common.storage import Check, Exists, Key, Missing, Put, Query
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import MeanwhileTable
@@ -174,11 +174,14 @@ def test_a_faded_entry_that_is_brought_back_is_on_record_and_not_remembered() ->
     assert live(world) == []
 
 
-def test_only_operators_can_remove_a_constitutional_memory() -> None:
+@pytest.mark.parametrize("constitutional", [True, False])
+def test_only_operators_can_remove_their_memories(constitutional: bool) -> None:
     world = World()
-    law = add(world, constitutional=True)
-    with pytest.raises(Conflict, match="constitutional"):
-        world.app.memories.forget(OWNER.reach, law.id)
+    law = add(world, made_by="api", constitutional=constitutional)
+    actor = Actor(chat_id="chat_1", authors=NO_AUTHORS, outsiders=False)
+    agents = OWNER.reach.model_copy(update={"readers": OPEN, "actor": actor})
+    with pytest.raises(Conflict, match="only operators"):
+        world.app.memories.forget(agents, law.id)
     assert live(world) == ["Ann likes tea"]
     world.app.memories.delete(OWNER.reach, law.id)
     assert live(world) == []

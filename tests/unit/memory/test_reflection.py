@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from skein.errors import ModelRejected, Unavailable
+from skein.memory.api.memories import MemoryChange
 from skein.memory.history import BackgroundRecords
 from skein.memory.models.memory import JOURNAL_DAYS, Memory, MemoryKind
 from skein.memory.models.records import ReflectionRecord
 from skein.models.common.agent_item import revision_key
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.ownership import Owner, Reach
-from skein.models.common.provenance import NO_AUTHORS, Authors, MadeFrom
+from skein.models.common.provenance import MANY, NO_AUTHORS, Authors, MadeFrom
 from skein.models.common.storage import Put
 from skein.models.outbox.jobs import ReflectionJob
 from skein.settings import Settings
@@ -38,6 +39,8 @@ def remembered(
     kind: MemoryKind = "journal",
     audience: Audience = OPEN,
     authors: Authors = NO_AUTHORS,
+    source_chat_id: str = "chat_1",
+    by_operator: bool = False,
 ) -> list[Memory]:
     """Memories that an agent has made now."""
     owner = Owner(
@@ -47,7 +50,8 @@ def remembered(
         audience=audience,
         authors=authors,
         made_from=MADE_FROM,
-        source_chat_id="chat_1",
+        source_chat_id=source_chat_id,
+        by_operator=by_operator,
     )
     now = world.clock.now()
     made = [
@@ -197,6 +201,48 @@ def test_entries_for_different_people_are_asked_about_apart() -> None:
     assert "core for one" not in texts[0]  # Ann was not there
     assert "core for one" in texts[1]
     assert "for both" not in texts[1]
+
+
+def test_open_entries_of_different_authors_or_chats_are_asked_about_apart() -> None:
+    """So the words of one person do not decide what becomes of another's."""
+    world = coached()
+    for chat_id, name in (("chat_1", "usr_ann"), ("chat_1", "usr_ben"), ("chat_2", "usr_ben")):
+        authors = Authors.in_digests([name])
+        remembered(world, f"{name} in {chat_id}", source_chat_id=chat_id, authors=authors)
+        remembered(world, f"{name}, core", kind="core", authors=authors)
+    nearly_faded(world)
+    world.model.reflections.extend([promotes(1)] * 3)
+    reflect(world)
+    questions = [asked(world, number) for number in range(3)]
+    assert [text.count("usr_ann") > 0 for text in questions].count(True) == 1
+    assert all(("usr_ann" in text) != ("usr_ben" in text) for text in questions)
+    assert {"usr_ann in chat_1", "usr_ben in chat_1", "usr_ben in chat_2"} <= {*core(world)}
+
+
+@pytest.mark.parametrize("fields", [{"by_operator": True}, {"authors": MANY}])
+def test_entries_that_reflection_may_not_end_are_not_due(fields: dict[str, Any]) -> None:
+    world = coached()
+    remembered(world, "Note", **fields)
+    nearly_faded(world)
+    assert world.find_fading() == 0
+    reflect(world)
+    assert world.model.reflection_requests == []
+
+
+def test_entry_that_an_operator_confirms_while_the_model_thinks_stays() -> None:
+    world = coached()
+    [note] = remembered(world, "Note")
+    nearly_faded(world)
+
+    def meanwhile(_: Any) -> str:
+        reach = Reach(tenant=TENANT, agent_id="agt_a")
+        world.app.memories.change(reach, note.id, MemoryChange(confirmed=True))
+        return promotes(1)
+
+    world.model.reflections.append(meanwhile)
+    reflect(world)
+    assert core(world) == []
+    assert world.app.memories.get(Reach(tenant=TENANT, agent_id="agt_a"), note.id).live
 
 
 def test_entries_that_still_have_time_are_left_alone() -> None:

@@ -284,12 +284,12 @@ def test_plans_and_goals_are_shown_however_much_is_remembered() -> None:
     world.app.goals.set(OWNER, "Win")
     world.app.plans.set(OWNER, "report", "Report.", run_after="1 hour")
     _add(world, "The journal is not hidden", "journal")
-    for n in range(1_100):
-        one = memory(f"Memory {n}", 1_100 - n, id=f"mem_{n:04d}")
+    for n in range(1_300):
+        one = memory(f"Memory {n}", 1_300 - n, id=f"mem_{n:04d}")
         world.table.write(Put(one.key, one.to_item()))
     world.table.log.clear()
     texts = {s.name: s.text for s in _prompt(world).sections}
     queries = [call.method for call in world.table.log].count("query")
     assert {"GOALS", "PLANS", "JOURNAL"} <= texts.keys()
-    assert "Memory 1099" in texts["CORE MEMORIES"]
+    assert "Memory 1299" in texts["CORE MEMORIES"]
     assert queries == 3  # the messages, what is owned, and the journal, which that did not reach

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,8 @@ from skein.memory.store import searchable_memories
 from skein.memory.writes import MemoryDraft, MemoryWrites, remember
 from skein.models.common.agent_item import revision_key, touched
 from skein.models.common.audience import Audience
-from skein.models.common.ownership import Owner, Reach
-from skein.models.common.provenance import MadeFrom
+from skein.models.common.ownership import Actor, Owner, Reach
+from skein.models.common.provenance import NO_AUTHORS, MadeFrom
 from skein.models.common.storage import Page, Put, Query
 from skein.services.common.text_search import EmbeddingCache
 from tests.fakes.table import MemoryTable
@@ -41,6 +42,12 @@ def journal(text: str) -> MemoryDraft:
     return MemoryDraft("journal", text)
 
 
+def acting(owner: Owner) -> Reach:
+    """The reach of a consolidation of the owner's chat."""
+    actor = Actor(chat_id="chat_1", authors=NO_AUTHORS, outsiders=False)
+    return owner.reach.model_copy(update={"content": owner.audience, "actor": actor})
+
+
 def keep(
     world: World,
     *entries: MemoryDraft,
@@ -51,6 +58,7 @@ def keep(
         owner,
         entries,
         live(world, reach or owner.reach),
+        reach=acting(owner),
         revision=touched(owner.tenant, owner.agent_id, owner.scope),
         now=world.clock.now(),
         ids=world.ids,
@@ -228,7 +236,8 @@ def test_memories_beyond_one_page_are_known() -> None:
     assert world.app.memories.add(OWNER, "core 0", "core", made_by="tool").known
     known = searchable_memories(table, OWNER.reach, now=world.clock.now())
     revision = touched(TENANT, "agt_a", None)
-    done = remember(OWNER, [core("CORE 1")], known, revision=revision, now=NOON, ids=world.ids)
+    more: dict[str, Any] = {"reach": acting(OWNER), "revision": revision, "now": NOON}
+    done = remember(OWNER, [core("CORE 1")], known, **more, ids=world.ids)
     assert done == MemoryWrites(kept=KeptCounts(doubles=1))
     search = MemorySearch(table=table, clock=world.clock, meanings=EmbeddingCache(embeddings))
     found = search.search(OWNER.reach, "core 0", limit=1)

@@ -21,7 +21,7 @@ from tests.fakes.table import MemoryTable
 from tests.support.builders import NOON, TENANT, World, bot, live, person
 from tests.support.fakes import Killed
 
-OWNER = Owner(tenant=TENANT, agent_id="agt_a")
+OWNER = Owner(tenant=TENANT, agent_id="agt_a", by_operator=True)
 HERE = OWNER.reach
 MINUTE = 60
 ANN = person("usr_ann", "Ann")
@@ -267,7 +267,8 @@ def in_chat(**fields: Any) -> World:
     world = World()
     world.chat(ANN, bot(), respond="manual", visibility="private")
     audience = Audience(open=False, people=(ANN.id,))
-    owner = IN_CHAT.model_copy(update={"scope": "chat:chat_1", "audience": audience} | fields)
+    given = {"scope": "chat:chat_1", "audience": audience, "by_operator": False} | fields
+    owner = IN_CHAT.model_copy(update=given)
     return planned(world, owner=owner, run_after="1 minute", set_by=ANN.id)
 
 

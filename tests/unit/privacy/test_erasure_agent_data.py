@@ -7,7 +7,7 @@ import pytest
 from skein.models.api.directory import NewUser
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach, owned_partition
-from skein.models.common.provenance import MadeFrom
+from skein.models.common.provenance import Authors, MadeFrom
 from skein.models.common.storage import Query
 from skein.models.outbox.jobs import ErasureJob
 from skein.workspace import thread_changes as changes
@@ -52,7 +52,8 @@ def test_threads_of_an_erased_person_are_deleted_and_others_kept() -> None:
     world = world_of()
     group(world, OPEN, ZOE, BEN)
     group(world, ELSEWHERE, BEN)
-    owner = Owner(tenant=TENANT, agent_id=COACH.id)
+    authors = Authors.in_digests([ZOE.id, BEN.id])
+    owner = Owner(tenant=TENANT, agent_id=COACH.id, authors=authors)
     stays = world.app.threads.create(owner, {"concern": "Something of Ben's"})
     changed = world.app.threads.create(owner, {"concern": "Something of everybody's"})
     made = begun(world, OPEN)
@@ -127,7 +128,7 @@ def kept_texts(world: World) -> dict[str, set[str]]:
 
 def told_by_operator(world: World, text: str) -> None:
     """Let an operator keep a text as a memory, constitutional too, goal, plan and document."""
-    owner = Owner(tenant=TENANT, agent_id=COACH.id)
+    owner = Owner(tenant=TENANT, agent_id=COACH.id, by_operator=True)
     world.app.memories.add(owner, text, "core", made_by="api")
     world.app.memories.add(owner, f"Always: {text}", "core", made_by="api", constitutional=True)
     world.app.goals.set(owner, text)

@@ -46,7 +46,7 @@ def test_more_core_memories_than_one_reading_holds_do_not_hide_the_journal(
     world = World()
     for n in range(12):
         kind: MemoryKind = "core" if n < 9 else "journal"
-        world.app.memories.add(OWNER, f"{kind} {n}", kind, made_by="api")
+        world.app.memories.add(OWNER, f"{kind} {n}", kind, made_by="tool")
         world.clock.advance(1)
     found = map(Memory.from_item, live_items(world.table, TENANT, "agt_a", None))
     assert [memory.text for memory in found] == [

@@ -67,7 +67,7 @@ def given(world: World, owner: Owner) -> None:
     app = world.app
     app.goals.set(owner, "Ship it", goal_id="goal_1")
     app.plans.set(owner, "Report", "Report", run_after="2 days")
-    app.memories.add(owner, "Tea at four", "core", made_by="api", memory_id="mem_1")
+    app.memories.add(owner, "Tea at four", "core", made_by="tool", memory_id="mem_1")
     folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=owner.scope)
     reach = DocumentReach(folders=(folder,))
     app.documents.write(reach, "log", "ours", new_in=folder, author=Author(audience=owner.audience))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from skein.interface.section import LIST_SHARE
 from skein.models.common.audience import OPEN, Audience
 from skein.models.common.base import NamedMember, rfc3339
+from skein.models.common.provenance import Authors
 from skein.models.common.storage import Put
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
@@ -26,6 +27,7 @@ from tests.support.fakes import Calls, Script, calls
 from tests.support.goldens import agrees
 from tests.support.sections import section_input
 
+BOTH = Author(authors=Authors.in_digests([HUSAM.id, AHMAD.id]))
 OWN = Folder(tenant=TENANT, agent_id=COACH.id)
 HIS = Folder(tenant=TENANT, agent_id=COACH.id, scope="user:usr_husam")
 OF_CHAT = Folder(tenant=TENANT, chat_id="chat_1")
@@ -38,6 +40,7 @@ def does(tool: str, **arguments: Any) -> Calls:
 
 
 def given_document(world: World, folder: Folder, name: str, text: str, **fields: Any) -> None:
+    fields.setdefault("author", BOTH)
     reach = DocumentReach(folders=(folder,))
     world.app.documents.write(reach, name, text, new_in=folder, **fields)
 
@@ -95,11 +98,12 @@ def test_an_agent_writes_reads_appends_edits_and_deletes() -> None:
 def test_documents_are_listed_by_where_they_are_kept_without_their_texts() -> None:
     world = talking(does("list_documents"), private=True)
     given_document(world, OWN, "open.md", "secret", pinned=True)
-    given_document(world, HIS, "his\n", "x" * 2_000, media_type="text/csv")
-    given_document(world, OF_CHAT, "open.md", "")
+    his = Author(audience=HUSAM_ALONE)
+    given_document(world, HIS, "his\n", "x" * 2_000, media_type="text/csv", author=his)
+    given_document(world, OF_CHAT, "open.md", "", author=his)
     theirs = Author(audience=Audience(open=False, people=("usr_ahmad",)))
     given_document(world, HIS, "theirs", "x", author=theirs)
-    at = rfc3339(NOON)
+    at, marked = rfc3339(NOON), "always on show, only to be read here"
     [(status, listed)] = told(world)
     assert (status, listed.splitlines()) == (
         "done",
@@ -108,8 +112,8 @@ def test_documents_are_listed_by_where_they_are_kept_without_their_texts() -> No
             f"- open.md (text/markdown, v1, 0 characters, changed {at})",
             "yours, for the people here:",
             f"- his (text/csv, v1, 2,000 characters, changed {at})",
-            "yours, open, only to be read here:",
-            f"- open.md (text/markdown, v1, 6 characters, changed {at}, always on show)",
+            "yours, open:",
+            f"- open.md (text/markdown, v1, 6 characters, changed {at}, {marked})",
         ],
     )
 

@@ -413,7 +413,7 @@ def test_change_during_the_renaming_of_a_document_is_kept() -> None:
 
 def test_an_open_document_can_be_read_in_private_but_not_changed() -> None:
     world = World()
-    write(world)
+    write(world, author=Author())
     within = DocumentReach(folders=(HERS, FOLDER), readers=ANN)
     assert world.app.documents.get(within, "plan").text == "One\n"
     hers = Author(audience=ANN)

@@ -7,6 +7,7 @@ import pytest
 
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
+from skein.models.common.provenance import Authors
 from skein.models.runs.run import Run
 from skein.models.runs.step import PromptRecord, Step
 from skein.workspace import thread_changes as changes
@@ -31,7 +32,7 @@ from tests.support.builders import TENANT, World, live, tokens
 from tests.support.fakes import Script, calls
 from tests.support.goldens import agrees
 
-OWNER = Owner(tenant=TENANT, agent_id=COACH.id)
+OWNER = Owner(tenant=TENANT, agent_id=COACH.id, authors=Authors.in_digests([HUSAM.id]))
 FOLDER = Folder(tenant=TENANT, agent_id=COACH.id)
 PRIVATE = {"kind": "direct", "visibility": "private"}
 SCOPE = f"user:{HUSAM.id}"

@@ -17,13 +17,13 @@ from skein.planning.models.plan import Plan
 from skein.ports import Table
 
 MAX_LIVE = 500  # memories per partition and query; see `live_items` for the order
-MAX_OTHER_ITEMS = 500  # other items that are read with the memories, including hidden ones
+MAX_OTHER_ITEMS = 700  # goals, plans and others that are read first, including hidden ones
 
 
 def live_items(table: Table, tenant: str, agent_id: str, scope: str | None) -> Sequence[Item]:
     """Read the live memories of one partition with one query, including faded journal entries.
 
-    Constitutional memories come first, then core memories, then journal entries, each newest first.
+    Operators' memories come first, then core memories, then journal entries, each newest first.
     If the query ends before the first journal entry, a second query reads the journal.
     """
     partition = owned_partition(tenant, agent_id, scope)

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 from skein.memory.models.memory import MadeBy, Memory, MemoryFields, MemoryText
 from skein.models.api.base import CreatedAt, Id, Page, Request, Resource
 from skein.models.common.base import Instant
+from skein.models.common.json_types import JsonBool
 
 
 class NewMemory(MemoryFields, Request):
@@ -21,6 +22,15 @@ class MemoryReplacement(Request):
     """The words that replace those of a memory."""
 
     text: MemoryText
+
+
+class MemoryChange(Request):
+    """The changes to a memory."""
+
+    confirmed: Annotated[
+        JsonBool,
+        Field(description="Whether only operators may change it; always for operators' own."),
+    ]
 
 
 class MemorySource(Resource):
@@ -55,12 +65,16 @@ class MemoryResource(MemoryFields, Resource):
     promoted_from: Annotated[
         str | None, Field(description="The journal entry from which a reflection made it.")
     ]
+    confirmed: Annotated[
+        bool,
+        Field(description="Whether an operator made or confirmed it; only operators change it."),
+    ]
     deleted_at: Annotated[Instant | None, Field(description="When the memory was removed.")]
 
     @classmethod
     def of(cls, memory: Memory) -> Self:
         """The resource of a memory."""
-        apart = {"expires_at", "source", "deleted_at"}
+        apart = {"expires_at", "source", "confirmed", "deleted_at"}
         span = memory.made_from.span_in(memory.source_chat_id)
         shared = {name: getattr(memory, name) for name in cls.model_fields if name not in apart}
         source = MemorySource(
@@ -70,8 +84,14 @@ class MemoryResource(MemoryFields, Resource):
             run_id=memory.source_run_id,
         )
         deleted_at = memory.ended_at if memory.status == "removed" else None
-        return cls(expires_at=memory.fades_at, source=source, deleted_at=deleted_at, **shared)
+        return cls(
+            expires_at=memory.fades_at,
+            source=source,
+            confirmed=memory.by_operator,
+            deleted_at=deleted_at,
+            **shared,
+        )
 
 
 class MemoryPage(Page[MemoryResource]):
-    """A page of memories: active before ended ones; constitutional, core, then journal."""
+    """A page of memories: active before ended ones; operators' first, then core, then journal."""

@@ -24,7 +24,7 @@ JOURNAL_DAYS = 7  # how long a journal entry is shown
 KEPT_DAYS = 7  # how long a faded entry is still stored
 REFLECTION_LEAD = timedelta(days=3)  # leaves time for three attempts
 
-_JOURNAL, _CORE, _CONSTITUTIONAL = "1#", "2#", "3#"
+_JOURNAL, _CORE, _OPERATORS = "1#", "2#", "3#"
 
 
 class MemoryFields(BaseModel):
@@ -34,17 +34,15 @@ class MemoryFields(BaseModel):
     text: MemoryText
     constitutional: Annotated[
         JsonBool,
-        Field(
-            description="Neither the agent nor a consolidation can remove it; core memories only."
-        ),
+        Field(description="Prompts always show it, whatever their budget; core memories only."),
     ] = False
 
 
 class Memory(MemoryFields, AgentItem):
     """A fact that an agent has learnt, with the audience of its sources.
 
-    A query from the end reads the most important live memories first: constitutional, then core,
-    then journal, each newest first.
+    A query from the end reads the most important live memories first: those of operators, then
+    core, then journal, each newest first. So no number of others hides an operator's.
 
     Attributes:
         id: `mem_<ulid>`, with the time of creation.
@@ -58,7 +56,7 @@ class Memory(MemoryFields, AgentItem):
 
     # Sorts before goals: a query from plans down reads memories last.
     PREFIX: ClassVar = SortKeyPrefix("FACT#")
-    RANKS: ClassVar = (_CONSTITUTIONAL, _CORE, _JOURNAL)
+    RANKS: ClassVar = (_OPERATORS, _CORE, _JOURNAL)
     LIVE_STATUS: ClassVar = "live"
     COUNTER: ClassVar = "revision"
     CACHED: ClassVar = True
@@ -72,18 +70,18 @@ class Memory(MemoryFields, AgentItem):
 
     @staticmethod
     def live_prefix(kind: MemoryKind) -> str:
-        """Return the sort key prefix of a kind's live memories, without constitutional ones."""
+        """Return the sort key prefix of a kind's live memories, without those of operators."""
         return f"{Memory.PREFIX}{_CORE if kind == 'core' else _JOURNAL}"
 
     @staticmethod
     def prefixes(*, kind: MemoryKind | None, live: bool, ended: bool) -> tuple[str, ...]:
-        """Return sort key prefixes of one or both kinds: live before ended, core before journal.
+        """Return sort key prefixes of one or both kinds: live before ended, operators' first.
 
-        Faded journal entries keep their live prefix, so that prefix is returned for ended memories,
-        too.
+        Operators' memories of both kinds have one prefix. Faded journal entries keep their live
+        prefix, so the prefixes that may hold some are returned for ended memories, too.
         """
-        core, journal = (_CONSTITUTIONAL, _CORE), (_JOURNAL,)
-        ranks = {"core": core, "journal": journal, None: (*core, *journal)}[kind]
+        core, journal = (_OPERATORS, _CORE), (_OPERATORS, _JOURNAL)
+        ranks = {"core": core, "journal": journal, None: Memory.RANKS}[kind]
         faded = () if live or kind == "core" else journal
         return (
             *(f"{Memory.PREFIX}{rank}" for rank in (ranks if live else faded)),
@@ -96,9 +94,11 @@ class Memory(MemoryFields, AgentItem):
         return next(iter(self.made_from.items), None) if self.made_by == "reflection" else None
 
     @property
-    def by_operator(self) -> bool:
-        """Whether an operator made the memory, or made it constitutional."""
-        return self.made_by == "api" or self.constitutional
+    def rests_on_one_person(self) -> bool:
+        """Whether one person's messages made this open memory, and no operator confirmed it."""
+        writers = self.made_from.writers
+        alone = len(writers.ids) == 1 and not writers.many
+        return alone and self.audience.open and not self.by_operator
 
     @property
     def age(self) -> tuple[datetime, str]:
@@ -112,9 +112,18 @@ class Memory(MemoryFields, AgentItem):
     @property
     def rank(self) -> str:
         """The part of the sort key that orders memories by importance."""
-        if self.constitutional:
-            return _CONSTITUTIONAL
+        if self.by_operator:
+            return _OPERATORS
         return _JOURNAL if self.kind == "journal" else _CORE
+
+    @property
+    def promotable(self) -> bool:
+        """Whether reflection may still promote this journal entry.
+
+        It may not end those of operators, and open ones with too many authors (`Readers.changes`).
+        """
+        unowned = self.audience.open and self.authors.many
+        return not (self.kind == "core" or self.considered or self.by_operator or unowned)
 
     def restored(self) -> Self:
         """Return the memory as live again; a journal entry keeps the time at which it fades."""
@@ -126,6 +135,6 @@ class Memory(MemoryFields, AgentItem):
         if self.fades_at is None:
             return item
         item["expires_at"] = int((self.fades_at + timedelta(days=KEPT_DAYS)).timestamp())
-        if self.live and not self.considered:
+        if self.live and self.promotable:
             item |= due_pointer("fading", self.key, self.fades_at - REFLECTION_LEAD)
         return item

@@ -69,6 +69,7 @@ def may_change(content: Audience, thing: Audience) -> bool:
 
     Every person who may be shown the item must have been present for the content. So only open
     content changes open items, and the words of one person do not change an item of two people.
+    `Readers.changes` has the whole rule.
     """
     return may_show(content, thing)
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from skein.models.common.audience import OPEN, Audience, may_change, may_show
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
 from skein.models.common.provenance import (
+    MANY,
     NO_AUTHORS,
     NO_INSIDERS,
     NOTHING,
@@ -21,6 +22,7 @@ from skein.models.common.storage import Item, Key, Missing, Put, SortKeyPrefix
 
 StoredAuthors = Annotated[Authors, Field(exclude_if=lambda people: people == NO_AUTHORS)]
 StoredMadeFrom = Annotated[MadeFrom, Field(exclude_if=lambda made: made == NOTHING)]
+ByOperator = Annotated[bool, Field(exclude_if=lambda value: not value)]
 
 MAX_KEPT = 200  # active goals, and as many plans, per partition, including hidden ones
 EFFECT = SortKeyPrefix("EFFECT#")
@@ -66,7 +68,7 @@ class Owner(Value):
     """The scope, audience and provenance of an item that an agent is about to make.
 
     The fields are those of `OwnedItem`. Code sets them: consolidation from its chunk, a tool from
-    its run. An operator's item has no authors and no material.
+    its run, a route for an operator. An operator's item has no authors and no material.
     """
 
     tenant: Tenant
@@ -77,6 +79,7 @@ class Owner(Value):
     made_from: StoredMadeFrom = NOTHING
     source_chat_id: Identifier | None = None
     source_run_id: Identifier | None = None
+    by_operator: ByOperator = False
 
     @property
     def reach(self) -> "Reach":
@@ -100,6 +103,32 @@ class HasProvenance(Protocol):
         """Whether an operator made the item."""
 
 
+class Actor(Value):
+    """The run or the background work that changes items; an unknown one by default.
+
+    Attributes:
+        chat_id: The chat to which it belongs; None if it belongs to none.
+        authors: The people whose words it was shown, by digest.
+        outsiders: Whether one of them may be an outsider; see `services/chat_state/insiders.py`.
+    """
+
+    chat_id: Identifier | None = None
+    authors: Authors = MANY
+    outsiders: bool = True
+
+    def changes_open(self, thing: "DerivedItem") -> bool:
+        """Tell whether this actor may change or end an open item, which no operator made.
+
+        In the item's own chat, the words of its members may. From elsewhere, and for words of
+        outsiders, all authors of the words must be authors of the item, too.
+        """
+        here = thing.home is not None and thing.home == self.chat_id
+        if here and not self.outsiders:
+            return True
+        foreign = thing.home is not None and not here
+        return self.authors.all_in(thing.authors) and not (self.outsiders and foreign)
+
+
 class Readers(Value):
     """The readers of a caller, which decide the items that the caller may find and change.
 
@@ -108,11 +137,13 @@ class Readers(Value):
         content: The audience of all content that a change is made from; None if it equals
             `readers`. Operators may change all items.
         insiders: The insiders of a run; they decide whether items hold words that it may not.
+        actor: Who makes the change, and from whose words.
     """
 
     readers: Audience | None = None
     content: Audience | None = None
     insiders: Insiders = NO_INSIDERS
+    actor: Actor = Actor()
 
     def shows(self, thing: HasProvenance) -> bool:
         """Tell whether `thing` may be shown to the readers, and its words to the run."""
@@ -120,8 +151,20 @@ class Readers(Value):
             return False
         return thing.by_operator or self.insiders.admit(thing.authors)
 
-    def changes(self, thing: HasProvenance) -> bool:
-        """Tell whether the caller may change or end `thing`."""
+    def changes(self, thing: "DerivedItem") -> bool:
+        """Tell whether the caller may change, end or supersede `thing`: the rights of all items.
+
+        Operators' items are changed by operators only. A private item is changed by content for
+        which all its people were present, and an open one as `Actor.changes_open` says.
+        """
+        if self.readers is None and self.content is None:
+            return True
+        if thing.by_operator or not self.covers(thing):
+            return False
+        return not thing.audience.open or self.actor.changes_open(thing)
+
+    def covers(self, thing: HasProvenance) -> bool:
+        """Tell whether all who may be shown `thing` were present for the content (`may_change`)."""
         content = self.content or self.readers
         return content is None or may_change(content, thing.audience)
 
@@ -159,6 +202,7 @@ class DerivedItem(Stored):
         source_chat_id: The chat in which the item was made; None if an API call or a run without a
             chat made it.
         source_run_id: The run that made the item.
+        by_operator: Whether an operator made or confirmed the item. Only operators change it.
         updated_at: The last change, for kinds that record it.
     """
 
@@ -171,13 +215,14 @@ class DerivedItem(Stored):
     made_from: StoredMadeFrom = NOTHING
     source_chat_id: Identifier | None = None
     source_run_id: Identifier | None = None
+    by_operator: ByOperator = False
     created_at: Instant
     updated_at: Instant | None = None
 
     @property
-    def by_operator(self) -> bool:
-        """Whether an operator made the item."""
-        return self.source_run_id is None
+    def home(self) -> str | None:
+        """The chat in which the item was made, whose members may change it; None without one."""
+        return self.source_chat_id
 
     @property
     def texts(self) -> tuple[str | None, ...]:

@@ -12,6 +12,7 @@ from skein.models.common.storage import Item, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
 
 PlanStatus = Literal["active", "done", "canceled"]
+PlanOutcome = Literal["active", "canceled"]  # that an operator chooses
 PlanName = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
 PlanInstruction = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4_000)

@@ -65,5 +65,14 @@ def insiders_of(run: Run, chats: Iterable[Chat | None], *, alone: bool = False) 
     """
     own, known = chats_of_insiders(run), [chat for chat in chats if chat is not None]
     people = {person for chat in known if chat.id in own for person in chat.person_ids}
-    people |= {old for chat in known for old, now in chat.formerly.items() if now in people}
-    return Insiders(digests=frozenset(map(digest_of, people)), alone=alone)
+    return Insiders(digests=_digests(people, known), alone=alone)
+
+
+def insiders_at(chat: Chat) -> Insiders:
+    """Return the insiders of background work on a chat, also by their former ids."""
+    return Insiders(digests=_digests(set(chat.person_ids), [chat]))
+
+
+def _digests(people: set[str], chats: Iterable[Chat]) -> frozenset[str]:
+    former = {old for chat in chats for old, now in chat.formerly.items() if now in people}
+    return frozenset(map(digest_of, people | former))

@@ -15,7 +15,7 @@ from skein.errors import Conflict, NotFound
 from skein.models.common.agent_item import AgentItem, raised, revision_key, touched
 from skein.models.common.ownership import (
     MAX_KEPT,
-    HasProvenance,
+    DerivedItem,
     Reach,
     Readers,
     effect_key,
@@ -31,18 +31,21 @@ NOT_FROM_HERE = (
     "this is shared with people who were not there for this conversation, so it can be read here, "
     "but not changed; keep a new one under another name instead"
 )
+OPERATORS_ONLY = (
+    "an operator made this, and only operators change it; keep a new one under another name instead"
+)
 
 Kept = TypeVar("Kept", bound=AgentItem)
 
 
-def check_change(reach: Readers, thing: HasProvenance) -> None:
-    """Check that an item may be changed by a caller with this reach.
+def check_change(reach: Readers, thing: DerivedItem) -> None:
+    """Check that an item may be changed by a caller with this reach; see `Readers.changes`.
 
     Raises:
-        Conflict: The item may be shown to people who were not present for the caller's content.
+        Conflict: The caller has no right to change the item.
     """
     if not reach.changes(thing):
-        raise Conflict(NOT_FROM_HERE)
+        raise Conflict(OPERATORS_ONLY if thing.by_operator else NOT_FROM_HERE)
 
 
 def noun_of(kind: type[AgentItem]) -> str:
@@ -271,7 +274,7 @@ class OwnedStore(ABC, Generic[Kept]):
             stored = found.shown(item.id)
             if stored is not None:
                 return stored
-            self.check_limit((reach or own).at(item.scope))
+            self.check_limit((reach or own).at(item.scope), item)
             transact_guarded(self.table, found.writes(None, item), guard)
             return item
 
@@ -334,7 +337,7 @@ class OwnedStore(ABC, Generic[Kept]):
         if after == before:
             return before
         if after.live and not before.live:
-            self.check_limit(found.reach.at(after.scope))
+            self.check_limit(found.reach.at(after.scope), after)
         after = after.model_copy(update={"version": before.version + 1})
         record = found.record(after, after.scope, self.clock.now())
         transact_guarded(self.table, [*found.writes(before, after), *record], guard)
@@ -357,21 +360,23 @@ class OwnedStore(ABC, Generic[Kept]):
 
         return optimistic(self.clock, attempt)
 
-    def check_limit(self, reach: Reach) -> None:
+    def check_limit(self, reach: Reach, new: Kept) -> None:
         """Check that one more live item fits in the first scope of `reach`.
 
         The limit counts only items that may be shown within reach, so it reveals nothing about
         hidden items. A second limit counts all stored items, and keeps them few enough for a
-        prompt's query.
+        prompt's query. For an operator's item, both count operators' items only, so that others
+        cannot use them up.
 
         Raises:
             Conflict: One of the limits is reached.
         """
         if self.limit is None:
             return
-        query = Query.under(reach.partition, self.kind.PREFIX, limit=self.max_kept)
-        items = self.table.query(query).items
-        if sum(reach.shows(self.kind.from_item(item)) for item in items) >= self.limit:
+        query = Query.under(reach.partition, self.kind.PREFIX, limit=2 * self.max_kept)
+        stored = map(self.kind.from_item, self.table.query(query).items)
+        items = [item for item in stored if item.by_operator >= new.by_operator]
+        if sum(map(reach.shows, items)) >= self.limit:
             live = f"{self.kind.LIVE_STATUS} {noun_of(self.kind)}s"
             raise Conflict(f"there are already {self.limit} {live}; end one first")
         if len(items) >= self.max_kept:

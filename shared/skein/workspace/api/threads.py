@@ -10,7 +10,6 @@ from skein.models.common.base import EntityId, Instant
 from skein.models.common.json_types import JsonBool
 from skein.workspace.models.thread import (
     Concern,
-    EndedThreadStatus,
     Evidence,
     Learned,
     Thread,
@@ -37,8 +36,8 @@ class ThreadChange(ThreadProgressFields, ThreadFields, ChangeRequest):
         JsonBool | None, Field(description="Whether the thread is the active one.")
     ] = None
     status: Annotated[
-        EndedThreadStatus | None,
-        Field(description="End the thread; this cannot be undone."),
+        ThreadStatus | None,
+        Field(description="End the thread, or open an ended one again."),
     ] = None
     evidence: Evidence = None
     learned: Learned = None

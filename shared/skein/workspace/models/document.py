@@ -110,8 +110,8 @@ class Document(DerivedItem):
             chat.
         audience: The people who were present for all sources of the document.
         made_from: The material of all writes together.
-        source_chat_id: The chat in which the document was last written; None if an API call or a
-            run without a chat wrote it.
+        source_chat_id: The chat in which the document was made; None if an API call or a run
+            without a chat made it.
         name: One line, unique in the folder.
         text: At most 256 KiB of UTF-8.
         pinned: Whether this is a pinned document, which prompts always show; `global` in the API.
@@ -143,6 +143,11 @@ class Document(DerivedItem):
     def id(self) -> str:
         """The document's id, which follows from its name."""
         return self.id_of(self.name)
+
+    @property
+    def home(self) -> str | None:
+        """The chat that owns the document, or in which it was made."""
+        return self.chat_id or self.source_chat_id
 
     @property
     def folder(self) -> Folder:
@@ -232,9 +237,3 @@ class DocumentReach(Readers):
     """
 
     folders: Annotated[tuple[Folder, ...], Field(min_length=1, max_length=10)]
-
-    @property
-    def changes_open(self) -> bool:
-        """Whether the caller may change open documents."""
-        content = self.content or self.readers
-        return content is None or content.open

@@ -7,6 +7,7 @@ from pydantic import Field, StringConstraints
 from skein.interface.arguments import LINE
 from skein.interface.tool_context import (
     ToolContext,
+    actor_of,
     authors_of,
     content_of,
     material_of,
@@ -58,4 +59,5 @@ def document_reach(call: ToolContext) -> DocumentReach:
         readers=readers_of(call),
         content=content_of(call),
         insiders=reading.insiders,
+        actor=actor_of(call),
     )

@@ -60,8 +60,8 @@ def list_documents(
     call.activation.add_items(page.documents.values())
     lines: list[str] = []
     for folder, documents in groupby(page.documents.items(), key=lambda each: each[0].folder):
-        lines.append(f"{_kept(reach, reach.folders[folder])}:")
-        lines += [f"- {_row(document)}" for _, document in documents]
+        lines.append(f"{_kept(reach.folders[folder])}:")
+        lines += [f"- {_row(reach, document)}" for _, document in documents]
     if page.more:
         last = list(page.documents)[-1]
         lines.append(f"[there are more: after {last.folder}:{last.id}]")
@@ -273,7 +273,7 @@ def _search(
     lines = []
     for folder, document, offset in found.items:
         where = f"; from character {offset:,} on" if offset else ""
-        lines.append(f"- {_row(document)}, {_kept(reach, reach.folders[folder])}{where}")
+        lines.append(f"- {_row(reach, document)}, {_kept(reach.folders[folder])}{where}")
     if not found.complete:
         lines.append("[there are more documents than one search reads]")
     return "\n".join(lines) or "no documents found"
@@ -294,21 +294,23 @@ def _position(reach: DocumentReach, after: str | None) -> tuple[int, str] | None
     return known[folder], document_id
 
 
-def _kept(reach: DocumentReach, folder: Folder) -> str:
+def _kept(folder: Folder) -> str:
     """Return the owner of a folder's documents, in words for the agent."""
     if folder.chat_id is not None:
         return "of the active chat"
     if not folder.is_open:
         return "yours, for the people here"
-    return "yours, open" if reach.changes_open else "yours, open, only to be read here"
+    return "yours, open"
 
 
-def _row(document: Document) -> str:
+def _row(reach: DocumentReach, document: Document) -> str:
     """Render a document as one line of a list."""
     known = [document.media_type, f"v{document.version}", f"{len(document.text):,} characters"]
     known.append(f"changed {rfc3339(document.updated_at)}")
     if document.pinned:
         known.append("always on show")
+    if not reach.changes(document):
+        known.append("only to be read here")
     return f"{named(document.name)} ({', '.join(known)})"
 
 
