@@ -127,7 +127,7 @@ def _memory_key(kind: str, **more: Any) -> Key:
         id="{memory}",
         kind=kind,
         text="x",
-        made_by="api",
+        made_by="tool",
         created_at=NOON,
         **more,
     )
@@ -229,7 +229,7 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             plan.Plan.key_of(TENANT, AGENT, None, "{plan}", live=False), plan.Plan
         ),
         "core `Memory`": Row(_memory_key("core"), memory.Memory),
-        "constitutional memory": Row(_memory_key("core", constitutional=True), memory.Memory),
+        "memory of an operator": Row(_memory_key("core", by_operator=True), memory.Memory),
         "journal entry": Row(_memory_key("journal"), memory.Memory),
         "memory that has ended": Row(_memory_key("core", status="superseded"), memory.Memory),
         "`ReflectionRecord`": Row(

@@ -87,7 +87,7 @@ class DocumentHead(Resource):
     pinned: Global
     characters: Annotated[int, Field(description="Number of characters of the text.")]
     source_chat_id: Annotated[
-        str | None, Field(description="The chat in which the document was last written.")
+        str | None, Field(description="The chat in which the document was made.")
     ]
     source_run_id: Annotated[str | None, Field(description="The run that last wrote the document.")]
     created_at: CreatedAt
