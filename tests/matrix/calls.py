@@ -60,6 +60,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "DocumentText": {"text": "All of it"},
     "GoalChange": {"priority": 1},
     "LineChange": {"agent_id": "{agent_id}"},
+    "MemoryChange": {"confirmed": True},
     "MemoryReplacement": {"text": "Something else"},
     "NewAgent": {"name": "Another"},
     "NewChat": {
@@ -84,6 +85,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "RespondNow": {"agent_id": "{agent_id}"},
     "ServiceChange": {"agent_ids": ["{agent_id}"]},
     "SkillBody": {"text": "Something else"},
+    "PlanChange": {"status": "canceled"},
     "TenantOverridesChange": {"reply_debounce_seconds": 3},
     "ThreadChange": {"progress": "Half"},
     "UserChange": {"time_zone": "Europe/Berlin"},

@@ -19,7 +19,7 @@ from skein.memory.api.memories import (
     MemoryResource,
     NewMemory,
 )
-from skein.memory.memories import Memories, MemoryState, Source
+from skein.memory.memories import Memories, MemoryState, RestsOn
 from skein.memory.models.memory import MemoryKind
 from skein.models.common.base import EntityId
 
@@ -29,8 +29,8 @@ OfState = Annotated[
     MemoryState | None,
     Query(alias="state", description="`ended`: removed, superseded or faded."),
 ]
-RestsOn = Annotated[
-    Source | None,
+FromOne = Annotated[
+    RestsOn | None,
     Query(
         description="`one_person`: open memories that one person's messages alone made, and that "
         "no operator has confirmed."
@@ -53,7 +53,7 @@ router.lists(
     about="Lists memories of the open scope unless a user or a chat is given, oldest first.",
     kind=OfKind,
     status=OfState,
-    rests_on=RestsOn,
+    rests_on=FromOne,
 )
 router.gets("Get a memory", about="Active and ended memories are found.")
 router.changes(

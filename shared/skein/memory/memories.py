@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skein.memory.api.memories import MemoryChange  # only the API imports it
 
 MemoryState = Literal["live", "ended"]
-Source = Literal["one_person"]
+RestsOn = Literal["one_person"]
 ENDED = "the memory has ended: restore it first"
 
 
@@ -226,7 +226,7 @@ class Memories(OwnedStore[Memory]):
         *,
         status: str | None = None,
         kind: MemoryKind | None = None,
-        rests_on: Source | None = None,
+        rests_on: RestsOn | None = None,
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
     ) -> Listing[Memory]:

@@ -257,7 +257,7 @@ def check_listed(
         raise Conflict(FULL)
 
 
-class CountShown(Protocol):
+class DocumentCount(Protocol):
     """Counts the documents among given ids that may be shown."""
 
     def __call__(self, ids: tuple[str, ...], /, *, operators: bool) -> int:
@@ -280,7 +280,7 @@ class DocumentEdit(NamedTuple):
     before: Document | None
     after: Document | None
     found: Mapping[Key, Item]
-    shown: CountShown
+    shown: DocumentCount
     hidden: Document | None = None
     renamed: Document | None = None
 
@@ -350,9 +350,9 @@ class DocumentEdit(NamedTuple):
         self, before: tuple[str, ...], after: tuple[str, ...], most: int, what: str
     ) -> None:
         """Check the limit on listed documents; see `check_listed`."""
-        mine = self.after is not None and self.after.by_operator
-        shown = partial(self.shown, operators=mine)
-        check_listed(before, after, most, what, shown, by_operator=mine)
+        by_operator = self.after is not None and self.after.by_operator
+        shown = partial(self.shown, operators=by_operator)
+        check_listed(before, after, most, what, shown, by_operator=by_operator)
 
 
 def chat_key(folder: Folder) -> Key:

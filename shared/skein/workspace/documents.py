@@ -16,7 +16,7 @@ from skein.services.items.store import check_change
 from skein.workspace.document_edits import (
     OPERATOR,
     Author,
-    CountShown,
+    DocumentCount,
     DocumentEdit,
     Revision,
     Stamp,
@@ -248,7 +248,7 @@ class Documents:
     ) -> DocumentEffect:
         """Change one document with an optimistic lock; a repeated effect is a no-op."""
 
-        def shown_in(home: Folder) -> CountShown:
+        def shown_in(home: Folder) -> DocumentCount:
             def count(ids: tuple[str, ...], /, *, operators: bool) -> int:
                 found = self.table.get_many([home.key(each) for each in ids]).values()
                 shown = filter(reach.shows, map(Document.from_item, found))
