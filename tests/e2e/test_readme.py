@@ -1,12 +1,15 @@
 """The commands of the README and of other pages do what the pages say, against a running stack."""
 
 import json
+import re
 import shutil
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from tests.e2e.conftest import StartStack
-from tests.support.scripted_openai import ScriptedOpenAI
+from tests.support.scripted_openai import Answer, ScriptedOpenAI
 from tests.support.shell_pages import matches, run_page
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -19,13 +22,22 @@ def test_commands_of_readme_print_what_it_shows(start: StartStack, model: Script
     assert "What is a good exercise for my back?" in model.prompts()[0][-1]["content"]
 
 
+def tells_the_group(request: Mapping[str, Any]) -> Answer:
+    """Send a message to the group that the prompt lists."""
+    found = re.search(r'"Our run" \(id: (chat_\w+)\)', str(request["messages"]))
+    assert found is not None
+    told = {"chat_id": found[1], "text": "I come ten minutes late."}
+    return Answer("", tool_calls=(("send_message", told),))
+
+
 def test_commands_of_tutorial_print_what_it_shows(start: StartStack, model: ScriptedOpenAI) -> None:
     client = start()
     model.say("Let us start slowly. Your knee stays between us.")
     model.say("At the lake at 9. Ask Maya about last week.")
+    model.then(tells_the_group).say("[silence]").say("[silence]")
     model.say("How was your training, Maya?")
     run_page("docs/tutorial.md", client.url)
-    direct, group, plan = (str(prompt) for prompt in model.prompts())
+    direct, group, *_, plan = (str(prompt) for prompt in model.prompts())
     assert "knee" in direct
     assert "knee" not in group
     assert "lake" in group

@@ -23,6 +23,7 @@ DIFFERENCES = (
     (re.compile(r"\b\d{4}-\d{2}-\d{2}T[\d:.]+Z"), "TIME"),
     (re.compile(r"\b(?:[A-Z][a-z]+day )?\d{4}-\d{2}-\d{2}\b"), "DAY"),
     (re.compile(r"\b\d{2}:\d{2} UTC\b"), "HOUR"),
+    (re.compile(r"(?<=reply )[0-9]{6}\b"), "CODE"),
     (re.compile(r"^\d+ (?=[A-Z]+)", flags=re.MULTILINE), "TOKENS "),
 )
 
