@@ -1,11 +1,19 @@
 """Routes of the caller's own user record."""
 
+from routes.app import Limit, PageCursor
 from routes.audited import Unaudited
 from routes.router import ApiRouter
 from skein.bootstrap import service
-from skein.models.api.choices import OpenChoicePage, OpenChoiceResource
+from skein.models.api.choices import (
+    ConsentPage,
+    ConsentResource,
+    OpenChoicePage,
+    OpenChoiceResource,
+)
 from skein.models.api.directory import Myself, OwnChange
+from skein.services.choices.consents import Consents
 from skein.services.choices.open_choices import OpenChoices
+from skein.services.common.pagination import DEFAULT_PAGE
 from skein.services.directory.users import Users
 from skein.services.quotas.rate_limits import RateLimiter
 
@@ -33,6 +41,19 @@ def list_choices() -> OpenChoicePage:
     listed = service(OpenChoices).of(caller.tenant, caller.user_id)
     items = tuple(OpenChoiceResource.listed(*one) for one in listed)
     return OpenChoicePage(items=items, next_cursor=None)
+
+
+@router.get(
+    "/v1/me/consents",
+    "List the posts of agents' words to which the caller agreed, newest first",
+    audit=Unaudited("the caller reads their own data"),
+)
+def list_consents(limit: Limit = DEFAULT_PAGE, cursor: PageCursor = None) -> ConsentPage:
+    """A consent stays `posting` until its words are posted, within a minute as a rule."""
+    caller = router.caller
+    page = service(Consents).list(caller.tenant, caller.user_id, limit=limit, cursor=cursor)
+    items = tuple(map(ConsentResource.of, page.items))
+    return ConsentPage(items=items, next_cursor=page.next_cursor)
 
 
 @router.patch("/v1/me", "Update the caller's profile", 409)

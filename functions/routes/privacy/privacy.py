@@ -9,6 +9,7 @@ from routes.app import Limit, PageCursor, UserId
 from routes.router import ApiRouter
 from skein.bootstrap import app, service
 from skein.models.api.chats import MessageResource
+from skein.models.api.choices import ConsentResource
 from skein.models.api.directory import UserDetail
 from skein.models.api.usage import PersonUsageResource
 from skein.privacy.api.privacy import (
@@ -59,6 +60,7 @@ def export_user(user_id: UserId, cursor: PageCursor = None) -> ExportResource:
         chats=tuple(PlaceResource.from_parts(own.chat, own.membership) for own in page.chats),
         messages=tuple(MessageResource.of(message, now) for message in page.messages),
         deliveries=tuple(map(DeliveryResource.of, page.deliveries)),
+        consents=tuple(map(ConsentResource.of, page.consents)),
         kept=tuple(KeptResource(**kept._asdict()) for kept in page.kept),
         next_cursor=page.next_cursor,
     )

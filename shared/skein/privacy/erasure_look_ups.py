@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from skein.errors import ConditionFailed
+from skein.models.chats.consent import Consent
 from skein.models.chats.idempotency import OPENED
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.address import Address
@@ -38,8 +39,9 @@ class LookUpEraser:
             choices = PersonChoices.key_of(sweep.tenant, user_id)
             for key in self.table.get_many([merge, allowance, choices]):
                 self._delete(sweep, Delete(key))
-            for item in items_under(self.table, merge.pk, OPENED):
-                self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
+            for prefix in (OPENED, Consent.PREFIX):
+                for item in items_under(self.table, merge.pk, prefix):
+                    self._delete(sweep, Delete(Key(item["pk"], item["sk"])))
         for key in read_items(self.table, list(_names(sweep))):
             self._delete(sweep, Delete(key))
         counters = days_of_user_usage(sweep.tenant, sweep.subject.ids, sweep.now)

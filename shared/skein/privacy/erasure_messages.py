@@ -8,13 +8,15 @@ from typing import TypeGuard, TypeVar
 from skein.errors import ConditionFailed, NotFound
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Message, chat_partition, epoch_raised
+from skein.models.chats.consent import Consent
 from skein.models.chats.idempotency import IdempotencyRecord
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
-from skein.ports import Table
+from skein.ports import Clock, Table
+from skein.privacy.erasure_consents import wordless
 from skein.privacy.erasure_memberships import FORGOTTEN
 from skein.privacy.erasure_run_search import RunSearch
 from skein.privacy.erasure_runs import RunEraser
@@ -24,6 +26,7 @@ from skein.recall.models.block import BLOCK_MESSAGES
 from skein.recall.models.stored import RecallBlock
 from skein.recall.pruning import BlockPruning
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import items_under
 
 PART = 100  # items between two saved positions in a chat
@@ -165,9 +168,16 @@ class DeletedMessageEraser:
     """
 
     def __init__(
-        self, *, table: Table, runs: RunEraser, search: RunSearch, blocks: BlockPruning
+        self,
+        *,
+        table: Table,
+        clock: Clock,
+        runs: RunEraser,
+        search: RunSearch,
+        blocks: BlockPruning,
     ) -> None:
         self._table = table
+        self._clock = clock
         self._runs = runs
         self._search = search
         self._blocks = blocks
@@ -199,6 +209,7 @@ class DeletedMessageEraser:
             ),
         )
         self._forget(sweep, snapshot, message)
+        self._forget_consent(sweep, message)
         number = message.seq // BLOCK_MESSAGES
         keys = [
             RecallBlock.key_of(sweep.tenant, message.chat_id, agent_id, number)
@@ -219,6 +230,12 @@ class DeletedMessageEraser:
                     self._run(sweep, message, run)
 
     def _run(self, sweep: Sweep, message: DeletedMessage, run: Run) -> None:
+        if run.id == message.run_id:
+            self._runs.erase_steps(sweep, run)
+            sent = [each.model_copy(update={"preview": ""}) for each in run.sent]
+            bare = run.model_copy(update={"sent": tuple(sent)}).attributes()["sent"]
+            self._table.write(Update(run.key, set={"sent": bare}, condition=Exists()))
+            return
         shown, asked_at = run.shown, sweep.erasure.requested_at
         before = (run.ended_at or sweep.now) < message.posted_at
         later = run.started_at is not None and run.started_at > asked_at
@@ -226,6 +243,16 @@ class DeletedMessageEraser:
         unseen = in_chat and shown is not None and shown.seq < message.seq
         if not (before or later or unseen):
             self._runs.erase_steps(sweep, run)
+
+    def _forget_consent(self, sweep: Sweep, message: DeletedMessage) -> None:
+        """Remove the words from the consent whose question was deleted.
+
+        The deletion itself has done so; after a restored backup, this does it again.
+        """
+        item = self._table.get(Message.key_of(sweep.tenant, message.chat_id, message.seq))
+        if item is not None and message.run_id is not None:
+            key = Consent.key_of(sweep.tenant, sweep.erasure.user_id, Message.from_item(item).id)
+            optimistic(self._clock, lambda: wordless(self._table, key, sweep.now))
 
     def _forget(self, sweep: Sweep, snapshot: ChatSnapshot, message: DeletedMessage) -> None:
         """Delete agent summaries that the deletion did not reach.

@@ -200,5 +200,6 @@ def _chats_named(arguments: str) -> set[str]:
         given = json.loads(arguments)
     except ValueError:
         return set()
-    values = given.values() if isinstance(given, dict) else ()
+    found = given.values() if isinstance(given, dict) else ()
+    values = [each for value in found for each in (value if isinstance(value, list) else [value])]
     return {value for value in values if isinstance(value, str) and value.startswith("chat_")}

@@ -16,6 +16,7 @@ from skein.errors import NotFound
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import REFLECTED
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.consent import Consent
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import Audience, may_show
@@ -52,7 +53,7 @@ class ExportCursor(Cursor):
     """The position of the last exported item.
 
     Attributes:
-        relation: Index of the list of chats; see `_relations`.
+        relation: Index of the list of chats; see `_relations`. Consents are the list after them.
         row: Sort key of the chat's row in that list.
         key: Sort key of the last item that was read in that chat, or the position among the items
             that were made from it; or the position in the agent's data.
@@ -86,6 +87,7 @@ class Export(NamedTuple):
 
     Attributes:
         usage: What the work for the person has used, by day (UTC); on the first page only.
+        consents: The posts of agents' words to which the person agreed.
     """
 
     user: User
@@ -93,11 +95,12 @@ class Export(NamedTuple):
     chats: list[OwnMembership]
     messages: list[Message]
     deliveries: list[Delivery]
+    consents: list[Consent]
     kept: list[KeptItem]
     next_cursor: str | None
 
 
-Thing = OwnMembership | Message | Delivery | KeptItem | None
+Thing = OwnMembership | Message | Delivery | Consent | KeptItem | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +123,7 @@ class Exports:
         if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
         usage = self._usage(user) if cursor is None else {}
-        page = Export(user, usage, [], [], [], [], None)
+        page = Export(user, usage, [], [], [], [], [], None)
         size = sum(len(used.model_dump_json().encode()) for used in usage.values())
         before = at
         for read, (position, thing) in enumerate(self._things(user, at), 1):
@@ -148,6 +151,7 @@ class Exports:
             for number in range(at.relation, len(relations)):
                 here = at if number == at.relation else ExportCursor(relation=number)
                 yield from self._of_relation(user, relations[number], here)
+            yield from self._consents(user, len(relations), at)
         for agent_id in self._agents(user):
             if at.agent is None or agent_id >= at.agent:
                 behind = (at.key or "") if agent_id == at.agent else ""
@@ -155,6 +159,18 @@ class Exports:
                 for key, kept in chain(self._kept(user, agent_id), mixed):
                     if key > behind:
                         yield ExportCursor(agent=agent_id, key=key), kept
+
+    def _consents(
+        self, user: User, number: int, at: ExportCursor
+    ) -> Iterator[tuple[ExportCursor, Thing]]:
+        """Yield the person's consents, which follow the lists of chats as list `number`."""
+        behind = (at.key or "") if at.relation >= number else ""
+        for position, user_id in enumerate((user.id, *user.former_ids)):
+            pk = User.key_of(user.tenant, user_id).pk
+            for item in items_under(self.table, pk, Consent.PREFIX):
+                key = f"{position:04d} {item['sk']}"
+                if key > behind:
+                    yield ExportCursor(relation=number, key=key), Consent.from_item(item)
 
     def _of_relation(
         self, user: User, relation: str, at: ExportCursor
@@ -313,5 +329,7 @@ def _put(page: Export, thing: Thing) -> None:
         page.messages.append(thing)
     elif isinstance(thing, Delivery):
         page.deliveries.append(thing)
+    elif isinstance(thing, Consent):
+        page.consents.append(thing)
     elif isinstance(thing, KeptItem):
         page.kept.append(thing)

@@ -5,18 +5,20 @@ and stores an erasure. The erasure worker then removes the words from the runs o
 (`erasure_messages.py`). If the process dies after the commit, the tick finds the erasure later.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from skein.errors import Forbidden, NotFound
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.consent import Consent
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Missing, Put, Update, Write
 from skein.ports import Clock, Ids, Table
+from skein.privacy.erasure_consents import wordless
 from skein.privacy.erasure_memberships import FORGOTTEN
 from skein.privacy.erasure_messages import SUMMARY_WORK, covers
 from skein.privacy.erasure_requests import job_of
@@ -42,7 +44,9 @@ class MessageDeletion:
     def delete(self, tenant: str, by: MemberRef, chat_id: str, seq: int) -> None:
         """Delete a person's own message (idempotent); its number stays.
 
-        A queued run that was to answer this message alone is canceled.
+        A queued run that was to answer this message alone is canceled. Words that an agent proposed
+        are deleted wherever the same consent posted them, in the question and in the consent. The
+        message itself is the last, so that a repeated call continues after a crash.
 
         Args:
             by: The person.
@@ -54,45 +58,70 @@ class MessageDeletion:
             RateLimited: The person has made too many changes.
         """
         admit = self.rate_limiter.change_admission(tenant, by.id)
+        snapshot = read_snapshot(self.table, tenant, chat_id).for_member(by)
+        message = self._message(tenant, chat_id, seq)
+        if message is None or message.kind == "erased":
+            raise NotFound("message not found")
+        if snapshot.chat.as_now(message).sender.ref != by:
+            raise Forbidden("only the sender of a message can delete it")
+        if message.kind == "deleted":
+            return
+        admit()
+        for copy in self._copies(message):
+            self._delete(copy, by)
+        self._delete(message, by)
+
+    def _message(self, tenant: str, chat_id: str, seq: int) -> Message | None:
+        item = self.table.get(Message.key_of(tenant, chat_id, seq))
+        return Message.from_item(item) if item else None
+
+    def _delete(self, message: Message, by: MemberRef) -> None:
         erasure_id = f"era_{self.ids.ulid()}"
         erasure = optimistic(
-            self.clock,
-            lambda: self._delete_once(tenant, by, chat_id, seq, erasure_id, admit),
-            finds_own_write=True,
+            self.clock, lambda: self._delete_once(message, by, erasure_id), finds_own_write=True
         )
         if erasure is not None:
             self.dispatch.send([job_of(erasure)])
 
-    def _delete_once(
-        self,
-        tenant: str,
-        by: MemberRef,
-        chat_id: str,
-        seq: int,
-        erasure_id: str,
-        admit: Callable[[], None],
-    ) -> Erasure | None:
-        snapshot = read_snapshot(self.table, tenant, chat_id).for_member(by)
-        chat, now = snapshot.chat, self.clock.now()
-        item = self.table.get(Message.key_of(tenant, chat_id, seq))
-        message = Message.from_item(item) if item else None
-        if message is None or message.kind == "erased":
-            raise NotFound("message not found")
-        if chat.as_now(message).sender.ref != by:
-            raise Forbidden("only the sender of a message can delete it")
-        if message.kind == "deleted":
+    def _delete_once(self, found: Message, by: MemberRef, erasure_id: str) -> Erasure | None:
+        tenant, chat_id, seq = found.tenant, found.chat_id, found.seq
+        snapshot, now = read_snapshot(self.table, tenant, chat_id), self.clock.now()
+        message = self._message(tenant, chat_id, seq)
+        if message is None or message.kind in {"deleted", "erased"}:
             return None
-        admit()
         erasure = Erasure(
             tenant=tenant,
             id=erasure_id,
             user_id=by.id,
             requested_by=by.id,
             requested_at=now,
-            message=DeletedMessage(chat_id=chat_id, seq=seq, posted_at=message.created_at),
+            message=DeletedMessage(
+                chat_id=chat_id, seq=seq, posted_at=message.created_at, run_id=message.run_id
+            ),
         )
         commit_deletion(self.table, snapshot, message, erasure, now)
         return erasure
+
+    def _copies(self, message: Message) -> Iterator[Message]:
+        """Yield the question of a post to which the person agreed, and the posts in other chats.
+
+        The words of the consent are removed first, so that no further post follows.
+        """
+        if message.via is None:
+            return
+        asked = self._message(message.tenant, message.via.chat_id, message.via.choice_seq)
+        if asked is None:
+            return
+        key = Consent.key_of(message.tenant, message.sender.id, asked.id)
+        consent = optimistic(
+            self.clock, lambda: wordless(self.table, key, self.clock.now()), finds_own_write=True
+        )
+        yield asked
+        for post in consent.posts if consent is not None else ():
+            if post.seq is not None and (post.chat_id, post.seq) != (message.chat_id, message.seq):
+                copy = self._message(message.tenant, post.chat_id, post.seq)
+                if copy is not None:
+                    yield copy
 
 
 def commit_deletion(

@@ -333,6 +333,7 @@ class MessageResource(Resource):
 
         A run id contains the id of the run's home, and an agent's stored `client_id` contains the
         run id. Both could reveal a private chat in which the agent was asked to post the message.
+        The `client_id` of words to which the sender agreed names the question.
 
         Args:
             message: The message.
@@ -344,7 +345,9 @@ class MessageResource(Resource):
             "sender": MemberResource.of(message.sender),
             "choice": ChoiceResource.shown(message.choice, now) if message.choice and now else None,
             "via": ViaResource.shown(message.via, message.chat_id) if message.via else None,
-            "client_id": message.id if message.sender.kind == "agent" else message.client_id,
+            "client_id": message.id
+            if message.sender.kind == "agent" or message.via
+            else message.client_id,
             "run_id": message.run_id
             if message.run_id and Run.lives_in(message.run_id, message.chat_id)
             else None,

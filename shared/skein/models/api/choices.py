@@ -5,9 +5,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from skein.models.api.base import MAX_SEQ, IdOfAgent, IdOfChat, Page, Request, Resource
+from skein.models.api.base import MAX_SEQ, CreatedAt, IdOfAgent, IdOfChat, Page, Request, Resource
 from skein.models.chats.chat import MAX_TEXT, Chat, Message, Via
 from skein.models.chats.choice import Choice, ChoicePurpose, ChoiceStatus, Option
+from skein.models.chats.consent import Consent, PostFailure, PostStatus
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.base import Instant
 from skein.models.common.json_types import NUMBER
@@ -125,6 +126,47 @@ class OpenChoiceResource(Resource):
             options=choice.options,
             expires_at=choice.expires_at,
         )
+
+
+class ConsentPostResource(Resource):
+    """One chat of a consent, and whether the words were posted there."""
+
+    chat_id: IdOfChat
+    title: Annotated[str, Field(description="The title as the question showed it.")]
+    status: Annotated[PostStatus, Field(description="Whether the words were posted.")]
+    seq: Annotated[
+        int | None, Field(description="The `seq` of the message with the words; null without one.")
+    ]
+    failure: Annotated[
+        PostFailure | None, Field(description="Why the words were not posted; null if they were.")
+    ]
+
+
+class ConsentResource(Resource):
+    """A person's yes to words that an agent proposed, and what became of them."""
+
+    chat_id: IdOfChat
+    choice_seq: Annotated[int, Field(description="The `seq` of the question in its chat.")]
+    agent_id: IdOfAgent
+    agent_name: Annotated[str, Field(description="The name of the agent at the time.")]
+    text: Annotated[
+        str, Field(description="Exactly the words that are posted; empty once they are deleted.")
+    ]
+    posts: Annotated[
+        tuple[ConsentPostResource, ...], Field(description="The chats that the question named.")
+    ]
+    created_at: CreatedAt
+
+    @classmethod
+    def of(cls, consent: Consent) -> Self:
+        """Build the resource of a consent."""
+        posts = tuple(map(ConsentPostResource.of, consent.posts))
+        shared = {name: getattr(consent, name) for name in cls.model_fields if name != "posts"}
+        return cls(posts=posts, **shared)
+
+
+class ConsentPage(Page[ConsentResource]):
+    """The caller's consents, newest first."""
 
 
 class OpenChoicePage(Page[OpenChoiceResource]):

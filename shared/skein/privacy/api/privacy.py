@@ -6,6 +6,7 @@ from pydantic import Field
 
 from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, IdOfChat, Page, Resource
 from skein.models.api.chats import MessageResource
+from skein.models.api.choices import ConsentResource
 from skein.models.api.directory import UserDetail
 from skein.models.api.usage import PersonUsageResource
 from skein.models.chats.chat import Chat, ChatKind, Visibility
@@ -157,6 +158,10 @@ class ExportResource(Resource):
     ]
     deliveries: Annotated[
         tuple[DeliveryResource, ...], Field(description="SMS and their deliveries.")
+    ]
+    consents: Annotated[
+        tuple[ConsentResource, ...],
+        Field(description="The posts of agents' words to which the person agreed."),
     ]
     kept: Annotated[
         tuple[KeptResource, ...], Field(description="What agents store for this person only.")

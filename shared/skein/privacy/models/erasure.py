@@ -26,11 +26,17 @@ BACKUP_DAYS = 35  # the longest that DynamoDB's point-in-time recovery reaches b
 
 
 class DeletedMessage(Value):
-    """A message that its sender has deleted, and when it was posted."""
+    """A message that a person has deleted.
+
+    Attributes:
+        posted_at: When it was posted.
+        run_id: For a question whether to post words, the run that proposed them.
+    """
 
     chat_id: Identifier
     seq: int
     posted_at: Instant
+    run_id: Annotated[Identifier | None, Field(exclude_if=lambda run_id: run_id is None)] = None
 
 
 class SweepCount(Value):

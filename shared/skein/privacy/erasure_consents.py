@@ -1,0 +1,33 @@
+"""Consent erasure: remove the words of a consent whose posts the person deletes."""
+
+from datetime import datetime
+
+from skein.models.chats.consent import Consent
+from skein.models.common.storage import Key
+from skein.ports import Table
+from skein.services.common.optimistic import revise
+
+
+def wordless(table: Table, key: Key, now: datetime) -> Consent | None:
+    """Remove the words from a consent, and end the posts that have not been made (idempotent).
+
+    Returns:
+        The consent as it is then; None if there is none.
+
+    Raises:
+        ConditionFailed: The consent has changed.
+    """
+    item = table.get(key)
+    consent = Consent.from_item(item) if item is not None else None
+    if consent is None or not consent.text:
+        return consent
+    ended = {"status": "failed", "failure": "deleted"}
+    posts = tuple(
+        post.model_copy(update=ended) if post.status == "posting" else post
+        for post in consent.posts
+    )
+    changes = {"text": "", "posts": posts}
+    due = consent.model_copy(update=changes).due(now)
+    changed, write = revise(consent, changes, also=due)
+    table.write(write)
+    return changed
