@@ -63,7 +63,7 @@ MOST = {
     "recall_worker": 100,
     "reflection_finder": 60,
     "reflection_worker": 80,
-    "run_worker": 236,
+    "run_worker": 240,
     "service_webhook": 70,
     "sms_delivery": 70,
     "sms_status": 75,

@@ -25,7 +25,7 @@ from skein.privacy.erasure_requests import job_of
 from skein.privacy.erasure_sweep import deleted
 from skein.privacy.models.erasure import DeletedMessage, Erasure
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
-from skein.services.common.optimistic import optimistic, revise
+from skein.services.common.optimistic import known_first, optimistic, revise
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.slots import canceled_queued_run, log_canceled, slots_unchanged
@@ -69,34 +69,50 @@ class MessageDeletion:
         admit()
         for copy in self._copies(message):
             self._delete(copy, by)
-        self._delete(message, by)
+        self._delete(message, by, known=(snapshot, message))
 
     def _message(self, tenant: str, chat_id: str, seq: int) -> Message | None:
         item = self.table.get(Message.key_of(tenant, chat_id, seq))
         return Message.from_item(item) if item else None
 
-    def _delete(self, message: Message, by: MemberRef) -> None:
+    def _delete(
+        self,
+        message: Message,
+        by: MemberRef,
+        *,
+        known: tuple[ChatSnapshot, Message | None] | None = None,
+    ) -> None:
         erasure_id = f"era_{self.ids.ulid()}"
+        of = (message.tenant, message.chat_id)
+        reading = known_first(
+            known,
+            lambda: (read_snapshot(self.table, *of), self._message(*of, message.seq)),
+        )
         erasure = optimistic(
-            self.clock, lambda: self._delete_once(message, by, erasure_id), finds_own_write=True
+            self.clock,
+            lambda: self._delete_once(*reading(), by, erasure_id),
+            finds_own_write=True,
         )
         if erasure is not None:
             self.dispatch.send([job_of(erasure)])
 
-    def _delete_once(self, found: Message, by: MemberRef, erasure_id: str) -> Erasure | None:
-        tenant, chat_id, seq = found.tenant, found.chat_id, found.seq
-        snapshot, now = read_snapshot(self.table, tenant, chat_id), self.clock.now()
-        message = self._message(tenant, chat_id, seq)
+    def _delete_once(
+        self, snapshot: ChatSnapshot, message: Message | None, by: MemberRef, erasure_id: str
+    ) -> Erasure | None:
+        now = self.clock.now()
         if message is None or message.kind in {"deleted", "erased"}:
             return None
         erasure = Erasure(
-            tenant=tenant,
+            tenant=message.tenant,
             id=erasure_id,
             user_id=by.id,
             requested_by=by.id,
             requested_at=now,
             message=DeletedMessage(
-                chat_id=chat_id, seq=seq, posted_at=message.created_at, run_id=message.run_id
+                chat_id=message.chat_id,
+                seq=message.seq,
+                posted_at=message.created_at,
+                run_id=message.run_id,
             ),
         )
         commit_deletion(self.table, snapshot, message, erasure, now)
