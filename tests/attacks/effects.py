@@ -96,10 +96,12 @@ class Ledger:
 
     table: WatchedTable
     changes: list[Change] = field(default_factory=list)
+    actors: list[Actor] = field(default_factory=list)
     _known: dict[tuple[str, str], Thing] = field(default_factory=dict)
 
     def note(self, step: int, actor: Actor) -> list[Change]:
         """Ascribe all that was written since the last call to an actor."""
+        self.actors.append(actor)
         keys, self.table.written = list(self.table.written), {}
         keys = [key for key in keys if _kind_of(key) is not None]
         items = [self.table.get(key) for key in keys]

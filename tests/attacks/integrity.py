@@ -42,12 +42,22 @@ def _effects(story: Story, order: str) -> list[str]:
     """
     stage = Stage(words=words(order=order))
     stage.play(story)
+    for actor in stage.ledger.actors:
+        _check_held(actor, stage)
     for change in stage.ledger.changes:
         _check_rights(change, stage.ledger.changes)
         _check_order(change, stage)
     outside = (each for each in stage.ledger.changes if _is_outside(each))
     heard = (each for each in outside if not stage.givers <= each.actor.insiders)
     return [alike(_told(each)) for each in heard]
+
+
+def _check_held(actor: Actor, stage: Stage) -> None:
+    """Look for an activation that was shown an outsider's order, and has no record of that."""
+    outsiders = stage.givers - actor.insiders
+    held = actor.run.held if actor.run is not None else None
+    if actor.ordered and outsiders and held is not None and not held.outsiders:
+        raise Breach(f"{_who(actor)} was shown the order of {_names(outsiders)}, not recorded")
 
 
 def _check_order(change: Change, stage: Stage) -> None:

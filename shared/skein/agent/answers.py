@@ -103,6 +103,7 @@ def ending_of(claim: Claim, step: Step, reading: Reading) -> Ending:
             client_id=f"{claim.run.id}:{step.n}",
             depth=claim.run.chain_depth + 1,
             run_id=claim.run.id,
+            authors=claim.run.words,
             traced_to=claim.run.trigger.user_id,
         )
     )

@@ -19,7 +19,7 @@ from skein.interface.timeline import EntryContext, dated, day_line, timeline_ent
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.summary import PinnedSummary
 from skein.models.common.audience import may_show
-from skein.models.common.provenance import Authors
+from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Key
 from skein.models.runs.run import Run
 from skein.models.runs.step import HISTORY
@@ -98,8 +98,8 @@ class History(SectionItems):
 
 
 def words_of(messages: Iterable[Message]) -> Authors:
-    """Return the people who wrote some messages, by digest."""
-    return Authors.in_digests(message.sender.person_id for message in messages)
+    """Return the people whose words some messages may hold, by digest."""
+    return NO_AUTHORS.joined(*(message.words for message in messages))
 
 
 def first_seq_to_read(run: Run, chat: Chat, settings: Settings) -> int:

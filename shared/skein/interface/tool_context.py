@@ -168,8 +168,7 @@ def own_scope(call: ToolContext) -> str | None:
 
 def authors_of(call: ToolContext) -> Authors:
     """Return the people whose words this activation was shown, tool results included."""
-    held = call.activation.run.held
-    return held.authors if held is not None else MANY
+    return call.activation.run.words
 
 
 def admitted(call: ToolContext, messages: Iterable[Message]) -> list[Message]:

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from skein.models.chats.chat import Message
+from skein.models.common.provenance import NO_AUTHORS, Authors
 
 SMALLEST_PART = 200  # characters; a message under twice this length is not halved
 NEAR_THE_END = 0.9  # a part ends at a space if its last tenth has one
@@ -66,6 +67,11 @@ class Chunk(NamedTuple):
     def senders(self) -> tuple[str | None, ...]:
         """The people who wrote the messages, by id; None for an agent."""
         return tuple(piece.message.sender.person_id for piece in self.pieces)
+
+    @property
+    def words(self) -> Authors:
+        """The people whose words the messages may hold, by digest."""
+        return NO_AUTHORS.joined(*(piece.message.words for piece in self.pieces))
 
     @property
     def tokens(self) -> int:

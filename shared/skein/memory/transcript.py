@@ -136,7 +136,7 @@ class ConsolidationTarget:
             agent_id=self.agent.id,
             scope=scope_of(self.chat),
             audience=audience_of(self.chat, since_seq=chunk.from_seq),
-            authors=Authors.in_digests(chunk.senders),
+            authors=chunk.words.joined(self.chat.title_authors),
             made_from=MadeFrom.messages(self.chat.id, chunk.from_seq, chunk.to_seq, chunk.senders),
             source_chat_id=self.chat.id,
         )

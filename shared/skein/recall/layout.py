@@ -9,6 +9,7 @@ from skein.models.chats.chat import Chat, Message
 from skein.models.chats.names import plain_name
 from skein.models.common.audience import Audience
 from skein.models.common.base import NamedMember
+from skein.models.common.provenance import Authors
 from skein.ports import TokenCounter
 from skein.recall.words import stems_of
 from skein.services.common.quoting import quoted
@@ -38,6 +39,11 @@ class RecalledEntry:
     text: str
     score: float
     audience: Audience
+
+    @property
+    def words(self) -> Authors:
+        """The people whose words the message and the chat's title may hold, by digest."""
+        return self.message.words.joined(self.chat.title_authors)
 
 
 def excerpt(text: str, stems: frozenset[str]) -> str:

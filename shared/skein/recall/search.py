@@ -437,7 +437,7 @@ class _Shown:
         reached = request.reaches(chat, seq, message.created_at)
         if not present or not reached or not self._wanted(message):
             return None
-        titled = chat.titled_for(request.readers)
+        titled = chat.titled_for(request.readers).titled_by(request.insiders)
         return RecalledEntry(titled, message, excerpt(message.text, stems), 0.0, audience)
 
     def _wanted(self, message: Message) -> bool:
@@ -447,7 +447,7 @@ class _Shown:
             return False
         if request.person is not None and not is_of(request.person, sender.id, sender.name):
             return False
-        if not request.insiders.admit(Authors.in_digests([sender.person_id])):
+        if not request.insiders.admit(message.words):
             return False
         at = int(message.created_at.timestamp())
         counts = request.counts(message.chat_id, message.seq, message.expires_at)

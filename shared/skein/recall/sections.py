@@ -49,8 +49,8 @@ class RecalledMessages(SectionItems):
     entries: tuple[RecalledEntry, ...] = ()
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people who wrote the messages."""
-        return [Authors.in_digests(entry.message.sender.person_id for entry in self.entries)]
+        """Return the people whose words the messages and the titles may hold."""
+        return [entry.words for entry in self.entries]
 
 
 @dataclass(frozen=True, slots=True)

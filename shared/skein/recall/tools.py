@@ -6,7 +6,6 @@ from pydantic import Field
 
 from skein.errors import Correctable
 from skein.interface.arguments import Id, Moment, Query
-from skein.interface.history import words_of
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, readers_of
 from skein.models.common.ownership import scopes_at
@@ -58,7 +57,7 @@ def recall(
         )
     )
     for entry in found.entries:
-        call.activation.add_held(entry.audience, words_of([entry.message]))
+        call.activation.add_held(entry.audience, entry.words)
     names = call.names().joined(entry.message.sender for entry in found.entries)
     here = reading.chat.id if reading.chat is not None else None
     lines = recalled_lines(found.entries, here, zone, names.__getitem__)

@@ -53,6 +53,7 @@ class ChatTitles(ChatSummaryTask):
         """Return the title and the span that it was made from."""
         return {
             "title": text,
+            "title_authors": batch.authors,
             "made_title": MadeTitle(from_seq=batch.from_seq, seq=batch.seq),
         }
 

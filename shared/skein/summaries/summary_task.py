@@ -234,7 +234,7 @@ class ChatSummaryTask(SummaryTask):
 def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> Authors:
     """Return the people whose words a new summary holds, by digest."""
     known = earlier.authors if earlier is not None else NO_AUTHORS
-    return known.joined(Authors.in_digests(message.sender.person_id for message in messages))
+    return known.joined(*(message.words for message in messages))
 
 
 def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:

@@ -15,7 +15,7 @@ from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.interface.timeline import ago
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.common.audience import may_show
-from skein.models.common.provenance import Authors
+from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Key
 from skein.models.outbox.jobs import RunJob
 from skein.models.runs.provenance import EntryProvenance
@@ -66,12 +66,12 @@ class BorrowedItems(SectionItems):
         return cls(borrowed.model_copy(update={"messages": kept}))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people who wrote the borrowed messages."""
+        """Return the people whose words the borrowed messages may hold."""
         return [_words_of(self.context.messages if self.context is not None else ())]
 
 
 def _words_of(messages: Iterable[BorrowedMessage]) -> Authors:
-    return Authors.in_digests(message.sender.person_id for message in messages)
+    return NO_AUTHORS.joined(*(message.authors for message in messages))
 
 
 def borrowed_context(given: SectionInput) -> Section | None:

@@ -74,9 +74,11 @@ class OtherSummaries(SectionItems):
         return cls(tuple(chats[:MAX_CONVERSATIONS]), _last_session(read))
 
     def authors(self) -> Iterable[Authors]:
-        """Return the people whose words the summaries hold."""
-        last = [self.last_session.summary] if self.last_session is not None else []
-        return (summary.authors for summary in (*last, *(summary for _, summary in self.chats)))
+        """Return the people whose words the summaries and the titles hold."""
+        shown = [(own.chat, summary) for own, summary in self.chats]
+        if self.last_session is not None:
+            shown.append((self.last_session.chat, self.last_session.summary))
+        return (summary.authors.joined(chat.title_authors) for chat, summary in shown)
 
 
 def _last_session(read: SectionReads) -> LastSession | None:

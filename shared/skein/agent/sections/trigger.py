@@ -77,8 +77,9 @@ class ShownTrigger(SectionItems):
         return cls(home=home, message=message)
 
     def authors(self) -> Iterable[Authors]:
-        """Return the person who wrote the message; the run's plan names its own authors."""
-        return [Authors.in_digests([self.message.sender.person_id] if self.message else [])]
+        """Return those of the message and of the title; the run's plan names its own authors."""
+        message = [self.message.words] if self.message is not None else []
+        return [*message, *([self.home.title_authors] if self.home is not None else [])]
 
 
 def trigger(given: SectionInput) -> Section | None:

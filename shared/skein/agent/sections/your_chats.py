@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skein.interface.names import Names
 from skein.interface.reading import OwnChat, Reading, SectionItems, SectionReads
@@ -61,6 +61,7 @@ class YourChats(SectionItems):
         active, readers = read.active, read.readers
         shown = [own for own in read.others if may_show(destination_of(own.chat), readers)]
         listed = newest_first([*active, *newest_first(shown)[: SHOWN_CHATS - len(active)]])
+        listed = [replace(own, chat=own.chat.titled_by(read.insiders)) for own in listed]
         complete = read.all_others and len(listed) == len(active) + len(shown)
         if complete:
             listed.sort(key=lambda own: (own.chat.created_at, own.chat.id))
@@ -73,8 +74,8 @@ class YourChats(SectionItems):
         return cls(tuple(listed), complete, _live_runs(listed, lone, homes=homes))
 
     def authors(self) -> Iterable[Authors]:
-        """Return nobody: names and titles are no words of a conversation."""
-        return ()
+        """Return the people whose words the titles hold."""
+        return (own.chat.title_authors for own in self.listed)
 
 
 def newest_first(chats: Iterable[OwnChat]) -> list[OwnChat]:

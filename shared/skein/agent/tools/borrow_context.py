@@ -33,7 +33,7 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
         chat, MAX_MESSAGES, here=active, readers=destination_of(active)
     )
     messages = admitted(call, messages)
-    call.activation.add_held(audience, words_of(messages))
+    call.activation.add_held(audience, words_of(messages).joined(chat.title_authors))
     if not messages:
         raise Failed("that chat has no messages that can be shown here")
     borrowed = BorrowedContext(
@@ -48,6 +48,7 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
                 author=m.sender.name,
                 sender=m.sender.ref,
                 text=f"{m.text}{attached(m)}".strip()[:MAX_CHARACTERS],
+                authors=m.words.joined(chat.title_authors),
             )
             for m in messages
         ),

@@ -30,7 +30,8 @@ def enter_chat(
     chat, member = own_chat(call, chat_id)
     shown = _shown(call, chat, member, limit, before=None)
     call.activation.claim = call.activation.claim.with_run(active_chat_id=chat.id)
-    return f"ACTIVE CHAT: {quoted(chat.display_title)}\n{shown}"
+    title = chat.titled_by(call.reading.insiders).display_title
+    return f"ACTIVE CHAT: {quoted(title)}\n{shown}"
 
 
 @tool
@@ -71,7 +72,8 @@ def _shown(
         chat, limit, here=call.reading.chat, readers=call.reading.destination, before=before
     )
     messages = admitted(call, messages)
-    call.activation.add_held(audience, words_of(messages))
+    chat = chat.titled_by(call.reading.insiders)
+    call.activation.add_held(audience, words_of(messages).joined(chat.title_authors))
     names = call.names().joined([*chat.roster, *(each.sender for each in messages)])
     names = names.joined(askers(messages, names.agent, call.reading.destination))
     context = EntryContext(

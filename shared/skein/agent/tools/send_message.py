@@ -131,6 +131,7 @@ def _message(
         reply_to=reply_to,
         depth=run.chain_depth + 1,
         run_id=run.id,
+        authors=run.words,
         traced_to=run.trigger.user_id,
         expects_reply=expects_reply,
         origin=_origin(call, target),

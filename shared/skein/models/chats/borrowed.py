@@ -15,6 +15,8 @@ from skein.models.common.base import (
     Value,
     key_part,
 )
+from skein.models.common.ownership import StoredAuthors
+from skein.models.common.provenance import NO_AUTHORS
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.runs.run import ShownStaging
 
@@ -28,11 +30,13 @@ class BorrowedMessage(Value):
     Attributes:
         author: The sender's name when the context was borrowed.
         text: The text, at most 2,000 characters.
+        authors: The people whose words the message, or the title of its chat, may hold, by digest.
     """
 
     author: str
     sender: MemberRef
     text: Annotated[str, Field(max_length=MAX_CHARACTERS)]
+    authors: StoredAuthors = NO_AUTHORS
 
 
 class BorrowedContext(Stored):

@@ -27,7 +27,8 @@ from skein.models.common.base import (
     stable_hash,
 )
 from skein.models.common.json_types import JsonBool
-from skein.models.common.ownership import private_scope
+from skein.models.common.ownership import StoredAuthors, private_scope
+from skein.models.common.provenance import NO_AUTHORS, Authors, Insiders
 from skein.models.common.reason import Reason, StoredReason
 from skein.models.common.storage import META, Exists, Is, Item, Key, SortKeyPrefix, Update
 from skein.models.config.overrides import Overrides, Retention
@@ -125,6 +126,7 @@ class Chat(ChatFields, Stored):
         made_title: The messages that the light model made the title from; None if people set it.
         title_state: When the light model was last asked for a title, and how often that failed.
         named: Whether a person has set or removed the title, so that none is made.
+        title_authors: The people whose words the title holds, by digest.
         pinned: The chat summary as prompts show it until the history window moves.
         activity_hour: The hour of the newest message. Lists of chats are ordered roughly by it.
         listed_hour: The hour by which the members' lists order the chat; upkeep raises it.
@@ -152,6 +154,7 @@ class Chat(ChatFields, Stored):
         None
     )
     named: Annotated[bool, Field(exclude_if=lambda named: not named)] = False
+    title_authors: StoredAuthors = NO_AUTHORS
     last_seq: int = 0
     last_message: LastMessage | None = None
     roster: tuple[NamedMember, ...] = ()
@@ -229,6 +232,12 @@ class Chat(ChatFields, Stored):
         if self.made_title is None:
             return {}
         return {"title": None, "made_title": None, "title_state": None}
+
+    def titled_by(self, insiders: Insiders) -> "Chat":
+        """Return the chat without a title that an activation may not hold."""
+        if insiders.admit(self.title_authors):
+            return self
+        return self.model_copy(update={"title": None, "title_authors": NO_AUTHORS})
 
     def titled_for(self, readers: Audience, *, known: str | None = None) -> "Chat":
         """Return the chat with a title that may be shown to an audience.
@@ -354,6 +363,7 @@ class Message(Stored):
         client_id: The sender's idempotency key: the same sender and key is the same message.
         depth: The chain depth: 0 for a person's message, one more for each agent in between.
         run_id: For an agent's message, the run that posted it.
+        authors: For an agent's message, the people whose words that run was shown, by digest.
         traced_to: For an agent's message, the person that the run traces back to.
         expects_reply: Whether the sender waits for an answer.
         choice: The question and its answer, for a message of the kind `choice`.
@@ -386,6 +396,7 @@ class Message(Stored):
     media: tuple[Media, ...] = ()
     depth: int = 0
     run_id: Identifier | None = None
+    authors: StoredAuthors = NO_AUTHORS
     traced_to: Identifier | None = None
     expects_reply: bool = False
     choice: Annotated[Choice | None, Field(exclude_if=lambda choice: choice is None)] = None
@@ -423,6 +434,11 @@ class Message(Stored):
         if self.kind == "choice":
             return self.choice is not None and self.choice.purpose == "question"
         return self.kind == "text"
+
+    @property
+    def words(self) -> Authors:
+        """The people whose words the message may hold, by digest."""
+        return Authors.in_digests([self.sender.person_id]).joined(self.authors)
 
     @property
     def not_delivered(self) -> MessageLoss | None:

@@ -9,7 +9,7 @@ from pydantic import Field
 from skein.models.common.audience import NOBODY, OPEN, Audience
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part
 from skein.models.common.ownership import StoredAuthors
-from skein.models.common.provenance import NO_AUTHORS, Authors, Insiders
+from skein.models.common.provenance import MANY, NO_AUTHORS, Authors, Insiders
 from skein.models.common.reason import Reason, RecordedReason, StoredReason, reason_attributes
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import due_pointer
@@ -248,6 +248,11 @@ class Run(Stored):
             agent_id=self.agent_id,
             user_id=self.trigger.user_id,
         )
+
+    @property
+    def words(self) -> Authors:
+        """The people whose words the newest activation was shown; many if that is unknown."""
+        return self.held.authors if self.held is not None else MANY
 
     @property
     def own_chat_id(self) -> str | None:

@@ -16,6 +16,7 @@ from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat
 from skein.models.chats.idempotency import OpeningRecord
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.provenance import Authors
 from skein.models.common.reason import Reason
 from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Missing, Put, Update, Write
 from skein.models.config.overrides import TenantSettings
@@ -134,7 +135,9 @@ class ChatAdministration:
                 return snapshot.chat
             given = change.given
             if "title" in given:
-                given |= {"named": True, "made_title": None, "title_state": None}
+                authors = _authors_of(change.title, by)
+                given |= {"named": True, "title_authors": authors}
+                given |= {"made_title": None, "title_state": None}
             chat, write = revise(snapshot.chat, given)
             now = self.clock.now()
             due_change = consolidation_due(
@@ -436,6 +439,7 @@ def open_chat(
         tenant=tenant,
         id=chat_id,
         title=new.title,
+        title_authors=_authors_of(new.title, by.ref),
         kind=new.kind,
         visibility=new.visibility or ("open" if group else "private"),
         respond=new.respond,
@@ -464,6 +468,11 @@ def open_chat(
                 raise
     table.transact(writes[early:])
     return chat
+
+
+def _authors_of(title: str | None, by: MemberRef) -> Authors:
+    """Return the person whose words a title holds, by digest; nobody without a title."""
+    return Authors.in_digests([by.id] if title is not None else [])
 
 
 def _check_space(chat: Chat, joiner: MemberRef) -> None:

@@ -30,6 +30,7 @@ from skein.models.chats.membership import Membership
 from skein.models.common.address import Route
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
+from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.reason import Reason
 from skein.models.common.storage import (
     Check,
@@ -81,6 +82,7 @@ class NewMessage(Value):
             None reads them, for a person's message in a direct chat.
         depth: The chain depth: 0 from a person, plus 1 for each agent in between.
         run_id: The run that posts an agent's message.
+        authors: The people whose words that run was shown, by digest.
         traced_to: The person whose words led to that run.
         expects_reply: Whether the sender waits for an answer.
         origin: Why an agent posts the message, if the agent was asked in another chat.
@@ -105,6 +107,7 @@ class NewMessage(Value):
     overrides: Overrides | None = None
     depth: int = 0
     run_id: Identifier | None = None
+    authors: Authors = NO_AUTHORS
     traced_to: Identifier | None = None
     expects_reply: bool = False
     origin: Origin | None = None
@@ -506,6 +509,7 @@ def _numbered(
         media=new.media,
         depth=new.depth,
         run_id=new.run_id,
+        authors=new.authors,
         traced_to=new.traced_to,
         expects_reply=new.expects_reply,
         origin=new.origin,

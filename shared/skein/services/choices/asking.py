@@ -19,6 +19,7 @@ from skein.models.chats.choice import (
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.audience import Origin
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
+from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Write
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.person_choices import (
@@ -45,7 +46,7 @@ class NewChoice(Value):
         client_id: The idempotency key of the question.
         addressee: The person who may answer; a member of the chat.
         options: The fixed answers; empty for an answer in words.
-        depth, run_id, traced_to, origin: See `NewMessage`.
+        depth, run_id, authors, traced_to, origin: See `NewMessage`.
         proposal: For a consent, the words and the chats.
         invited_to: For an invitation, the chat to join.
         invited_by: For an invitation, the person who invites.
@@ -61,6 +62,7 @@ class NewChoice(Value):
     purpose: ChoicePurpose = "question"
     depth: int = 0
     run_id: Identifier | None = None
+    authors: Authors = NO_AUTHORS
     traced_to: Identifier | None = None
     origin: Origin | None = None
     proposal: Proposal | None = None
@@ -144,6 +146,7 @@ class Asking:
             client_id=new.client_id,
             depth=new.depth,
             run_id=new.run_id,
+            authors=new.authors,
             traced_to=new.traced_to,
             origin=new.origin,
             choice=Choice(
