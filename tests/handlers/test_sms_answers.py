@@ -377,6 +377,19 @@ def test_six_digits_a_day_after_the_last_question_are_an_ordinary_message(phone:
     assert phone.messages[-2].kind == "text"
 
 
+def test_answer_over_the_limit_counts_and_starts_no_run(phone: Phone) -> None:
+    codes = phone.ask()
+    now = phone.world.clock.now()
+    for _ in range(25):
+        phone.text("Hello?")
+        phone.world.clock.set(now)
+    before = len(phone.runs)
+    phone.text(codes["Yes"])
+    assert phone.asked.answer is not None
+    assert phone.messages[-1].reason == "rate_limited"
+    assert len(phone.runs) == before
+
+
 def test_wrong_number_over_the_limit_gets_one_notice_in_all(phone: Phone) -> None:
     codes = phone.ask()
     for number in range(30):
