@@ -227,3 +227,56 @@ def test_question_is_answered_once_and_posts_the_words_in_the_persons_name(
     expect(post).to_contain_text("You, by Coach")
     expect(post.locator(".text")).to_have_text("Operator is late")
     driver.check_inert()
+
+
+def choice(seq: int, addressee: str, **changes: object) -> dict[str, object]:
+    """A question as the API returns it."""
+    asked = {
+        "question": HOSTILE,
+        "options": [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}],
+        "addressee": addressee,
+        "purpose": "question",
+        "expires_at": NOW,
+        "status": "open",
+        "answer": None,
+    }
+    return {**message(seq), "kind": "choice", "choice": {**asked, **changes}}
+
+
+def test_question_shows_its_state_to_others_and_a_field_for_an_answer_in_words(
+    driver: Driver,
+) -> None:
+    driver.sign_in("#/chats")
+    open_new_chat(driver, "Asked")
+    answer = {"option": "no", "seq": 9, "at": NOW}
+    items = [
+        choice(1, "ben"),
+        choice(2, "ben", status="answered", answer=answer),
+        choice(3, "ben", status="expired"),
+        choice(4, "operator", options=[]),
+    ]
+    page = driver.page
+    page.route(
+        "**/messages?*", lambda route: route.fulfill(json={"items": items, "next_cursor": None})
+    )
+    page.reload()
+    driver.sign_in_again()
+    rows = page.locator(".window .choice")
+    expect(rows.nth(0)).to_contain_text("Only ben can answer, until")
+    expect(rows.nth(1)).to_contain_text("Answered: No")
+    expect(rows.nth(2)).to_contain_text("Expired without an answer")
+    driver.check_looks()
+    driver.check_inert()
+    sent: list[object] = []
+
+    def refuse(route: Route) -> None:
+        sent.append(json.loads(route.request.post_data or "{}")["choice"])
+        error = {"error": {"code": "conflict", "message": "is answered already", "details": {}}}
+        route.fulfill(status=409, json=error)
+
+    page.route("**/v1/chats/*/messages", refuse)
+    rows.nth(3).get_by_label("Your answer").fill("Ten km")
+    rows.nth(3).get_by_role("button", name="Answer").click()
+    expect(rows.nth(3)).to_contain_text("is answered already")
+    assert sent == [{"seq": 4, "text": "Ten km"}]
+    assert page.locator(".window .choice button").count() == 1
