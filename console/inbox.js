@@ -1,10 +1,12 @@
-// What a person is asked in all chats, with buttons to answer. It follows the live channel.
+// What a person is asked in all chats, with buttons to answer, and the posts to which they agreed.
 import { choiceView, postAnswer } from "./choices.js";
 import { el, fill } from "./dom.js";
+import { lazy, paged, when } from "./parts.js";
 import { words } from "./words.js";
 
 const said = words.inbox;
 
+/** The person's open questions; it follows the live channel. */
 export class Inbox {
   #context;
   #api;
@@ -64,4 +66,13 @@ export class Inbox {
         }
       }));
   }
+}
+
+/** The posts of agents' words to which a person agreed, read when the person opens the part. */
+export function consents(api) {
+  return lazy(said.consents, () => paged(api, "/v1/me/consents", (consent) => el("div", { class: "stack" },
+    el("p", { class: "question" }, consent.text || said.deleted),
+    el("p", { class: "hint" }, said.proposedBy(consent.agent_name), " ", when(consent.created_at)),
+    el("ul", {}, consent.posts.map((post) => el("li", {},
+      said.postIn(post.title, said.posts[post.status]), " ", said.failures[post.failure] ?? null)))), said.noConsents));
 }

@@ -710,6 +710,19 @@ export const words = {
   inbox: {
     name: "Questions for you",
     from: (chat) => `In "${chat}"`,
+    consents: "Posts to which you agreed",
+    noConsents: "You have agreed to no post.",
+    proposedBy: (agent) => `Proposed by ${agent}.`,
+    deleted: "The words were deleted.",
+    postIn: (chat, state) => `"${chat}": ${state}.`,
+    posts: { posting: "on its way", posted: "posted", failed: "not posted" },
+    failures: {
+      readers_changed: "Other people can read the chat now.",
+      left: "You have left the chat.",
+      discarded: "The chat was discarded.",
+      too_late: "It was too late.",
+      deleted: "You deleted the words.",
+    },
   },
   conversation: {
     messages: "Messages",

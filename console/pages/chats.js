@@ -2,7 +2,7 @@
 import { withQuery } from "../api.js";
 import { Conversation } from "../conversation.js";
 import { button, el, field, fill, select } from "../dom.js";
-import { Inbox } from "../inbox.js";
+import { Inbox, consents } from "../inbox.js";
 import { Live } from "../live.js";
 import { form } from "../parts.js";
 import { words } from "../words.js";
@@ -26,7 +26,7 @@ async function show(main, [chatId], context) {
     el("div", { class: `split ${chatId ? "has-detail" : ""}` },
       el("section", { class: "master", "aria-label": said.list },
         el("details", { class: "new" }, el("summary", {}, said.start), await newChat(context)),
-        inbox.root, list.root),
+        inbox.root, list.root, consents(api)),
       place));
   if (chatId === undefined) {
     fill(place, el("p", { class: "empty" }, said.choose));

@@ -2,7 +2,7 @@
 import { ApiError } from "../api.js";
 import { Conversation, timeOf } from "../conversation.js";
 import { el, field, fill, select } from "../dom.js";
-import { Inbox } from "../inbox.js";
+import { Inbox, consents } from "../inbox.js";
 import { apiOf, localCall, operatorApi, phoneSms } from "../local.js";
 import { noAgent } from "../parts.js";
 import { segmentsOf } from "../sms.js";
@@ -228,7 +228,7 @@ async function showApp(body, operator, context) {
       if (mine !== turn) return;
       const inbox = new Inbox(context, api, me.id, chat.id);
       conversation = new Conversation(context, api, chat, me.id, inbox);
-      fill(place, el("div", { class: "stack" }, inbox.root, conversation.root));
+      fill(place, el("div", { class: "stack" }, inbox.root, conversation.root, consents(api)));
       await inbox.refresh();
       conversation.text.focus();
       await conversation.start();

@@ -9,6 +9,7 @@ import pytest
 
 from local.template import ROOT
 from local.timing.due_events import KINDS
+from skein.models.chats.consent import PostFailure, PostStatus
 from skein.models.runs.run import AnswerMark, PromptMark, RunStatus
 from skein.models.runs.trigger import TriggerType
 
@@ -157,6 +158,8 @@ def test_each_word_is_used() -> None:
         ("triggers", get_args(TriggerType)),
         ("marks", (*get_args(PromptMark), *get_args(AnswerMark))),
         ("pages.time.kinds", KINDS),
+        ("inbox.posts", get_args(PostStatus)),
+        ("inbox.failures", get_args(PostFailure)),
     ],
 )
 def test_words_name_each_value_of_the_code(group: str, values: Sequence[str]) -> None:

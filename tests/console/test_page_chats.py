@@ -226,6 +226,9 @@ def test_question_is_answered_once_and_posts_the_words_in_the_persons_name(
     post = page.locator(".window .mine").last
     expect(post).to_contain_text("You, by Coach")
     expect(post.locator(".text")).to_have_text("Operator is late")
+    page.get_by_text("Posts to which you agreed").click()
+    expect(page.locator(".master .items").last).to_contain_text("posted.")
+    driver.check_looks()
     driver.check_inert()
 
 
