@@ -65,7 +65,7 @@ def section_input(
         reading=reading,
         manner=manner,
         names=names,
-        context=EntryContext(names=names, destination=OPEN),
+        context=EntryContext(names=names, destination=OPEN, now=NOON),
         tools=tools or {},
         tokens_left=tokens_left,
         counter=tokens(),

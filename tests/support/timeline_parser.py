@@ -16,6 +16,10 @@ TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
 
 PLAIN = r'[^\s\[\](){}":;,|]+(?: [^\s\[\](){}":;,|]+)*'  # without the format's own marks
 CALLED = rf"(?!You(?:: | \(|$)){PLAIN}(?: \(\d+\))?"
+STATUS = (
+    r"(?:open until \d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\-0-9]+|expired"
+    rf"|answered(?: {QUOTED})? in msg:\d+)"
+)
 DAY = re.compile(r"  -- \d{4}-\d\d-\d\d --")
 PERSON = re.compile(
     rf"(?P<name>{CALLED}) \((?P<kind>human|agent)(?P<you>, you)?(?:, id (?P<id>{ID}))?"
@@ -24,7 +28,8 @@ PERSON = re.compile(
 ENTRY = re.compile(
     r"  \[msg:(?P<seq>\d+) (?P<time>\d\d:\d\d)\] "
     rf"(?:(?P<you>You)|(?P<name>{CALLED}))"
-    r"(?: \((?:reply to msg:(?P<reply_to>\d+))?(?:, )?(?P<waited>waited for a reply)?\))?: "
+    r"(?: \((?:reply to msg:(?P<reply_to>\d+))?(?:, )?(?P<waited>waited for a reply)?"
+    rf"(?:, )?(?:question to (?P<addressee>{CALLED}), (?P<status>{STATUS}))?\))?: "
     rf"(?:\[sent because (?P<asker>You|{CALLED}) asked (?P<asked>{QUOTED}) "
     rf"in (?P<place>{QUOTED})\] )?"
     rf"(?P<text>{QUOTED})"
@@ -76,7 +81,8 @@ PROFILE = re.compile(rf"  - (?P<field>{ID}): (?P<value>.+)")
 MEMORY = re.compile(r"  - (?:\[\d{4}-\d\d-\d\d\] )?(?P<text>\S.*)")
 NOTED = r"msg:\d+ \d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\-0-9]+"
 TURN = re.compile(
-    rf"\[(?P<name>{CALLED}) \((?P<kind>human|agent)\)(?:, {NOTED})?(?:, reply to msg:\d+)?\] "
+    rf"\[(?P<name>{CALLED}) \((?P<kind>human|agent)\)(?:, {NOTED})?(?:, reply to msg:\d+)?"
+    rf"(?:, question to (?P<addressee>{CALLED}), (?P<status>{STATUS}))?\] "
     r"(?P<text>.*)",
     re.DOTALL,
 )
@@ -95,6 +101,8 @@ class Said(NamedTuple):
     media: tuple[str, ...]
     seen: bool
     marks: tuple[str, ...]
+    addressee: str | None = None
+    status: str | None = None
 
 
 def plain(label: str) -> str:
@@ -177,6 +185,8 @@ def said(line: str) -> Said:
         media=tuple(plain(each) for each in re.findall(QUOTED, found["media"])),
         seen=found["seen"] == "SEEN",
         marks=tuple(mark for mark in ("trigger", "resume", "timeout") if found[mark]),
+        addressee=found["addressee"],
+        status=found["status"],
     )
 
 

@@ -21,10 +21,12 @@ TOKEN = re.compile(rf"[\[\uff3b\u3010]{_GAP}{_WORD}[\]\uff3d\u3011]", re.IGNOREC
 ROUND_TOKEN = re.compile(rf"[({{<\uff08]{_GAP}{_WORD}[)}}>\uff09]", re.IGNORECASE)
 AROUND = f"{INVISIBLE}{WRAPPERS}{PUNCTUATION}#>|-\u2013\u2014"
 _TIME = r"(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d(?::\d\d)?(?:Z| [A-Z]{2,5}| [+-]\d{2,4})?"
-_DETAIL = rf"(?:msg:\d+|{_TIME}|reply to msg:\d+|waited for a reply)"
+_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
+_STATUS = rf"(?:open until {_TIME}|answered(?: {_QUOTED})? in msg:\d+|expired)"
+_ASKED = rf"question to [^()\[\]\n,:]{{1,200}}(?: \(\d+\))?, {_STATUS}"
+_DETAIL = rf"(?:msg:\d+|{_TIME}|reply to msg:\d+|waited for a reply|{_ASKED})"
 _DETAILS = rf"{_DETAIL}(?:[ ,]{{1,2}}{_DETAIL})*"
 _KIND = r" \((?:human|agent)(?:, ?(?:you|id:? ?[^()\[\]]{1,200}))?\)"
-_QUOTED = r'"(?:[^"\\\n]|\\.)*"'
 _ORIGIN = rf"\[sent because [^\[\]\n]{{1,200}} asked {_QUOTED} in {_QUOTED}\]"
 _FLAGS = re.compile(r"\s*(?:\[(?:SEEN|NEW)\])?\s*(?:\u2190 [A-Z]+(?: \(timeout\))?)?\s*")
 
@@ -103,7 +105,7 @@ def label_forms(names: frozenset[str]) -> tuple[str, ...]:
         rf"|{_DETAILS}[ ,]{{1,2}}{name})\]:?"
     )
     numbers = rf"\[msg:\d+(?:[ ,]{{1,2}}{_DETAIL})*\]"
-    return entry, bracket, numbers, _ORIGIN
+    return entry, bracket, numbers, rf"\[{_ASKED}\]", _ORIGIN
 
 
 def _unquoted(text: str) -> str:

@@ -30,7 +30,7 @@ from skein.services.chat_state.sessions import first_of_session, reset_in
 from skein.services.common.quoting import quoted
 from skein.settings import Settings
 
-SHOWN_KINDS = frozenset({"text", "deleted"})
+SHOWN_KINDS = frozenset({"text", "deleted", "choice"})
 MAX_ASKED = 20  # messages to answer, if they are of an earlier session
 MAX_UNCOUNTED_DAYS = 3  # day lines that a cut can add: of the beginning, the trigger and the end
 
@@ -210,9 +210,12 @@ def entry_context(run: Run, reading: Reading, names: Names, *, numbered: bool) -
         referred.add(run.trigger.seq)
     if here and resumed is not None:
         referred.add(resumed.asked_seq)
+    answers = (one.choice.answer for one in messages if one.choice is not None)
+    referred |= {answer.seq for answer in answers if answer is not None}
     return EntryContext(
         names=names,
         destination=reading.destination,
+        now=reading.now,
         zone=reading.entries_zone,
         seen_seq=member.seen_seq if member else 0,
         trigger_seq=run.trigger.seq if home else None,
@@ -227,6 +230,7 @@ def history_entries(
     """Return the history entries of the prompt.
 
     Keywords, notices and erased messages are left out, unless the effective settings include them.
+    Invitations are always left out: they show a chat that the person has not joined.
     In a timeline, the first entry of each day also costs the line of the day.
     """
     current = current_seq(run, reading.chat)
@@ -237,6 +241,8 @@ def history_entries(
     entries, day = [], ""
     for message in reading.of(History).messages:
         if message.kind not in SHOWN_KINDS and not reading.config.effective.include_system_messages:
+            continue
+        if message.choice is not None and message.choice.purpose == "invitation":
             continue
         overhead = MESSAGE_OVERHEAD_TOKENS
         if not roles:

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from skein.interface.names import Names, shown_origin
 from skein.models.chats.chat import Message
 from skein.models.common.audience import Audience
+from skein.models.common.base import MemberRef
 from skein.models.runs.trigger import Resume
 from skein.services.common.quoting import (
     bracket_lines_behind_bars,
@@ -24,6 +25,7 @@ TRIGGER_LABEL = "\u2190 TRIGGER"
 RESUME_LABEL = "\u2190 RESUME"
 NOT_DELIVERED = {"all": "[not delivered] ", "part": "[delivered only in part] "}
 MESSAGE_DELETED = "[message deleted]"
+GONE = "someone who has left"
 MINUTES_PER_HOUR, HOURS_PER_DAY = 60, 24
 SHOWN_HOURS = 48  # older content shows its age in days
 UTC = ZoneInfo("UTC")
@@ -36,6 +38,7 @@ class EntryContext:
     Attributes:
         names: The names of the members, and the agent that reads the history.
         destination: The readers of the active chat, who decide whether an origin may be shown.
+        now: The time of the reading, at which choices have their status.
         seen_seq: The SEEN watermark of the agent in the chat.
         trigger_seq: The seq of the trigger's message; None if it is not in this chat.
         resumed: How the run's newest wait in this chat ended.
@@ -44,6 +47,7 @@ class EntryContext:
 
     names: Names
     destination: Audience
+    now: datetime
     zone: ZoneInfo = UTC
     seen_seq: int = 0
     trigger_seq: int | None = None
@@ -84,6 +88,7 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     details = [f"reply to msg:{message.reply_to}"] if message.reply_to is not None else []
     if own and message.expects_reply:
         details.append("waited for a reply")
+    details += _choice_of(message, context)
     reply = f" ({', '.join(details)})" if details else ""
     at = message.created_at.astimezone(context.zone)
     seen = "[SEEN]" if own or message.seq <= context.seen_seq else "[NEW]"
@@ -126,11 +131,29 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
     details = [number] if message.seq in context.referred else []
     if message.reply_to is not None and message.reply_to in context.referred:
         details.append(f"reply to msg:{message.reply_to}")
+    details += _choice_of(message, context)
     if own:
         marks = f"[{', '.join(details)}] " if details else ""
         return f"{marks}{_delivery_and_origin(message, context)}{words}"
     kind = "human" if message.sender.kind == "user" else "agent"
     return f"[{', '.join([f'{context.names[message.sender]} ({kind})', *details])}] {words}"
+
+
+def _choice_of(message: Message, context: EntryContext) -> list[str]:
+    """Return the addressee and the status of a question, as details of its entry."""
+    choice = message.choice
+    if choice is None:
+        return []
+    addressee = MemberRef(kind="user", id=choice.addressee)
+    asked = f"question to {context.names.known.get(addressee, GONE)}"
+    if choice.answer is not None:
+        option = choice.option(choice.answer.option or "")
+        label = f" {quoted(option.label)}" if option is not None else ""
+        return [asked, f"answered{label} in msg:{choice.answer.seq}"]
+    if choice.status(context.now) == "expired":
+        return [asked, "expired"]
+    until = choice.expires_at.astimezone(context.zone)
+    return [asked, f"open until {until:%Y-%m-%d %H:%M %Z}"]
 
 
 def origin_of(message: Message, context: EntryContext) -> str:
@@ -159,8 +182,8 @@ def attached(message: Message) -> str:
 
 
 def _kind(message: Message) -> str:
-    """Return the kind of a keyword or notice in brackets; '' for a text."""
-    return "" if message.kind == "text" else f"[{message.kind}] "
+    """Return the kind of a keyword or notice in brackets; '' for a text or a question."""
+    return "" if message.kind in {"text", "choice"} else f"[{message.kind}] "
 
 
 def ago(span: timedelta) -> str:

@@ -294,7 +294,7 @@ def test_roles_history_own_words_without_brackets_stand_as_they_were(said: str) 
         client_id="1",
         created_at=NOON,
     )
-    context = EntryContext(names=Names(COACH.ref, {}), destination=OPEN)
+    context = EntryContext(names=Names(COACH.ref, {}), destination=OPEN, now=NOON)
     shown = turn_text(message, text, context)
     assert shown == "\n".join(text.splitlines())
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from skein.agent.sections.basics import active_chat, conversation, identity, now, today
 from skein.agent.sections.borrowed import BorrowedItems, borrowed_context
 from skein.agent.sections.instructions import instructions
+from skein.agent.sections.open_questions import OpenQuestions, open_questions
 from skein.agent.sections.other_conversations import (
     OtherSummaries,
     last_session,
@@ -58,6 +59,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
     borrowed_context,
     recalled,
     plans,
+    open_questions,
     active_runs,
     trigger,
     now,
@@ -66,7 +68,7 @@ VOLATILE: tuple[Callable[[SectionInput], Section | None], ...] = (
 GIVE_WAY = (
     ("GLOBAL DOCUMENTS", "ACTIVE THREAD"),
     ("YOUR CHATS", "OTHER ACTIVE CONVERSATIONS", "RECALLED"),
-    ("PLANS",),
+    ("PLANS", "OPEN QUESTIONS"),
     ("ACTIVE RUNS",),
     (
         *("GOALS", "PENDING THREADS", "SKILLS", "JOURNAL", "USER PROFILE", "PARTICIPANTS"),
@@ -87,4 +89,5 @@ ITEMS: tuple[type[SectionItems], ...] = (
     YourChats,
     OtherSummaries,
     BorrowedItems,
+    OpenQuestions,
 )

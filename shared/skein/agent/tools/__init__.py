@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import get_args
 
 from skein.agent.sections.your_chats import askable_elsewhere, listed_elsewhere
-from skein.agent.tools import borrow_context, chats, profile, runs
+from skein.agent.tools import borrow_context, chats, choices, profile, runs
 from skein.agent.tools import send_message as messages
 from skein.agent.tools.chats import enter_chat
 from skein.agent.tools.runs import end_run
@@ -26,6 +26,7 @@ from skein.workspace.tools import documents, threads
 MODULES = (
     borrow_context,
     chats,
+    choices,
     documents,
     goals_and_plans,
     memories,

@@ -79,6 +79,7 @@ def _shown(
     context = EntryContext(
         names=names,
         destination=call.reading.destination,
+        now=call.reading.now,
         zone=call.reading.entries_zone,
         seen_seq=member.seen_seq,
     )

@@ -134,7 +134,7 @@ def _message(
         authors=run.words,
         traced_to=run.trigger.user_id,
         expects_reply=expects_reply,
-        origin=_origin(call, target),
+        origin=origin_of(call, target),
     )
 
 
@@ -196,7 +196,7 @@ def _say(call: ToolContext, new: NewMessage) -> str:
         chat_id=posted.chat_id,
         seq=posted.seq,
         preview=posted.text[:PREVIEW_CHARACTERS],
-        audience=_made_for(call).narrowed(heard_by),
+        audience=made_for(call).narrowed(heard_by),
     )
     call.activation.sent.append(sent)
     return f"sent as msg:{posted.seq}"
@@ -206,7 +206,7 @@ def _ask(call: ToolContext, new: NewMessage) -> str:
     asked = call.service(Questions).ask(
         call.activation.claim,
         new,
-        audience=_made_for(call),
+        audience=made_for(call),
         sent=call.activation.sent,
     )
     call.activation.claim = asked.claim
@@ -216,13 +216,13 @@ def _ask(call: ToolContext, new: NewMessage) -> str:
     )
 
 
-def _made_for(call: ToolContext) -> Audience:
+def made_for(call: ToolContext) -> Audience:
     """Return the audience of the held content from which the message is made; else NOBODY."""
     held = call.activation.run.held
     return held.audience if held is not None else NOBODY
 
 
-def _origin(call: ToolContext, target: str) -> Origin | None:
+def origin_of(call: ToolContext, target: str) -> Origin | None:
     """Return the origin of a message, if it goes to another chat than the run's."""
     run, trigger = call.activation.run, call.reading.of(ShownTrigger)
     message, home = trigger.message, trigger.home

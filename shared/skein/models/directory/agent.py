@@ -28,6 +28,7 @@ SystemPrompt = Annotated[str, Field(max_length=50_000)]
 
 ToolName = Literal[
     "send_message",
+    "ask_choice",
     "enter_chat",
     "read_messages",
     "recall",

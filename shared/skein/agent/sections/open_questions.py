@@ -1,0 +1,88 @@
+"""OPEN QUESTIONS: what the agent has asked the person of a direct chat, and is not answered yet.
+
+The list of the person's open choices is read with everything else. Questions that the history
+window does not hold are read by number. Those of other chats are not shown here, and neither are
+those before a reset.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from skein.interface.history import words_of
+from skein.interface.reading import SectionItems, SectionReads, person_at
+from skein.interface.section import Section, SectionInput, listing
+from skein.models.chats.chat import Message
+from skein.models.chats.person_choices import PersonChoices
+from skein.models.common.provenance import Authors
+from skein.models.common.storage import Key
+from skein.services.chat_state.person_choices import found_choices
+from skein.services.common.quoting import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuestions(SectionItems):
+    """The agent's questions in a direct chat that its person can answer, oldest first."""
+
+    messages: tuple[Message, ...] = ()
+
+    @classmethod
+    def keys(cls, read: SectionReads) -> Iterable[Key]:
+        """Return the keys of the person's choices and of questions before the window."""
+        person = person_at(read.chat)
+        if person is None or read.chat is None:
+            return []
+        known = {message.seq for message in read.messages}
+        more = [seq for seq in _asked(read) if seq not in known]
+        keys = [Message.key_of(read.run.tenant, read.chat.id, seq) for seq in more]
+        return [PersonChoices.key_of(read.run.tenant, person.id), *keys]
+
+    @classmethod
+    def found(cls, read: SectionReads) -> "OpenQuestions":
+        """Keep the questions that are open now."""
+        chat, known = read.chat, {message.seq: message for message in read.messages}
+        if chat is None:
+            return cls()
+        for seq in _asked(read):
+            item = read.found.get(Message.key_of(chat.tenant, chat.id, seq))
+            if item is not None:
+                known[seq] = chat.as_now(Message.from_item(item))
+        asked = (known[seq] for seq in _asked(read) if seq in known)
+        return cls(
+            tuple(
+                message
+                for message in asked
+                if message.choice is not None
+                and message.choice.status(read.now) == "open"
+                and not chat.hides(message.seq, message.created_at, here=chat)
+            )
+        )
+
+    def authors(self) -> Iterable[Authors]:
+        """Return the people who wrote the questions, which are the agent's own messages."""
+        return [words_of(self.messages)]
+
+
+def _asked(read: SectionReads) -> list[int]:
+    """Return the numbers of the agent's questions in the chat, as far as the list was read."""
+    person = person_at(read.chat)
+    if person is None or read.chat is None:
+        return []
+    choices = found_choices(read.found, read.run.tenant, person.id, read.now)
+    return [
+        choice.seq
+        for choice in choices.open
+        if choice.seq is not None
+        and (choice.chat_id, choice.agent_id) == (read.chat.id, read.run.agent_id)
+        and choice.purpose != "invitation"
+    ]
+
+
+def open_questions(given: SectionInput) -> Section | None:
+    """Render the open questions; None if there are none."""
+    lines = []
+    for message in given.reading.of(OpenQuestions).messages:
+        if message.choice is not None:
+            until = message.choice.expires_at.astimezone(given.context.zone)
+            text = quoted(message.text)
+            lines.append(f"  - msg:{message.seq} (until {until:%Y-%m-%d %H:%M %Z}): {text}")
+    return listing("OPEN QUESTIONS", lines, given.list_limit, given.counter) if lines else None
