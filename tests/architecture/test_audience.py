@@ -80,6 +80,7 @@ OTHERS = {
     "agent/reading/cache.py": "what was read before, for the sections, which decide",
     "agent/reading/owned_items.py": "what is read of an agent, for the sections, which decide",
     "agent/reading/reader.py": "the messages of the active chat and its person, for their readers",
+    "agent/sections/open_questions.py": "the agent's questions in the active chat",
     "agent/turn_steps.py": "the run's own recorded prompt",
     "agent/replay.py": "a run's recorded prompt, for operators",
     "services/runs/current_work.py": "the agents at work, for operators",

@@ -15,6 +15,7 @@ from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Resume
+from skein.services.chat_state.person_choices import read_choices
 from tests.faults.deployment import Deployment, Phone
 from tests.faults.sweeps import Sweep
 from tests.support.api_client import recorded
@@ -30,7 +31,11 @@ SECRET = "6f2d9c0a1b7e4c35a8d1f0e9b6c3a7d2"
 
 Do = tuple[str, dict[str, Any]]
 Scenes = Mapping[str, Sequence[Sequence[Do]]]
-RESUMED = {"reply": " replied with msg:", "timeout": "The wait ended with a timeout"}  # of TRIGGER
+RESUMED = {
+    "reply": " replied with msg:",  # of TRIGGER
+    "timeout": "The wait ended with a timeout",  # of TRIGGER
+    "choice": 'answered "Yes" in msg:',  # of the question's entry
+}
 
 
 def send(text: str, **others: Any) -> Do:
@@ -222,7 +227,48 @@ class Interrupted(Questions):
         assert self.membership(COACH).seen_seq == asked
 
 
+class Choosing(Team):
+    """The agent asks a person with options, and the answer starts its next run."""
+
+    def play(self) -> None:
+        Phone(self).say("Pull the numbers")
+        self.live()
+        answer = {"choice": {"seq": 2, "option": "1"}, "client_id": "Yes"}
+        Phone(self).post("/v1/chats/chat_1/messages", answer)
+        self.live()
+
+    def the_run(self) -> Run:
+        """The run that asked; its check also needs the messages of the other."""
+        first, second = self.all_runs()
+        assert (second.status, second.trigger.seq) == ("done", 3)
+        return first
+
+    def check(self, *, lost_answers: int = 0) -> None:
+        texts = [message.text.partition(" #")[0] for message in self.messages()]
+        assert texts == self.expected["chat_1"]
+        asked, second = self.the_run(), self.all_runs()[1]
+        assert [sent.seq for sent in asked.sent] == [2]
+        assert [sent.seq for sent in second.sent] == [4]
+        choice = self.messages()[1].choice
+        assert choice is not None
+        assert choice.answer is not None
+        assert (choice.answer.option, choice.answer.seq) == ("1", 3)
+        assert read_choices(self.table, TENANT, HUSAM.id, self.clock.now()).open == ()
+        steps = len(self.stored_steps(asked)) + len(self.stored_steps(second))
+        assert len(self.model.requests) <= steps + lost_answers
+        assert self.at_rest
+
+
 START = "Pull the numbers"
+
+
+def asks_with_options() -> Team:
+    """The agent asks a person with options, and acts on the answer in a run of its own."""
+    question = {"question": "May I publish?", "options": ["Yes", "No"]}
+    return Choosing(
+        {"start": [[("ask_choice", question)], []], "choice": [[send("Published")], []]},
+        {"chat_1": [START, "May I publish?\nYes / No", "Yes", "Published"]},
+    )
 
 
 def asks_here() -> Team:
@@ -373,6 +419,7 @@ STORIES: tuple[Story, ...] = (
     asks_here,
     asks_in_one_breath,
     asks_elsewhere,
+    asks_with_options,
     hears_nothing,
     hears_the_answer_early,
     has_a_plan,

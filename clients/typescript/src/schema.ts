@@ -2344,7 +2344,7 @@ export interface components {
          * @description Why there is no answer, or no SMS with the answer.
          * @enum {string}
          */
-        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
+        Reason: "wrong_signature" | "malformed_request" | "invalid_number" | "unknown_line" | "no_words" | "own_line" | "repeated" | "server_error" | "keyword" | "notice" | "choice" | "wrong_code" | "code_alone" | "choice_over" | "sms_answers_closed" | "rate_limited" | "chain_depth" | "respond_manual" | "not_mentioned" | "agent_paused" | "own_message" | "joined_later" | "not_recorded" | "queued" | "debounce" | "behind_other_run" | "working" | "worker_lost" | "waiting_for_reply" | "paused" | "concurrency_limit" | "model_unavailable" | "model_key_refused" | "model_unknown" | "attempt_failed" | "handed_over" | "readers_changed" | "chose_silence" | "tools_mode_text" | "unspoken_text" | "ended_by_agent" | "steps_used_up" | "answered_elsewhere" | "no_chat" | "attempts_exhausted" | "deferred_too_long" | "model_rejected" | "empty_answer" | "answer_cut_off" | "answer_refused" | "answer_filtered" | "answer_rejected" | "merged" | "token_budget" | "agent_left" | "agent_deleted" | "chat_discarded" | "message_gone" | "disclosure_refused" | "stopped_by_agent" | "message_deleted" | "person_erased" | "person_inactive" | "quiet_hours" | "run_ended" | "run_missing" | "delivery_settled" | "delivery_missing" | "taken_over" | "job_failed" | "group_chat" | "in_app" | "opted_out" | "person_left" | "number_lost" | "nothing_to_send" | "behind_other_delivery" | "not_due" | "outcome_unknown" | "provider_unavailable" | "provider_refused" | "not_confirmed";
         /**
          * RecalledMessage
          * @description A recalled message.
@@ -4948,9 +4948,10 @@ export interface components {
          * @description A tool of agents.
          * @enum {string}
          */
-        ToolName: "send_message" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
+        ToolName: "send_message" | "ask_choice" | "enter_chat" | "read_messages" | "recall" | "borrow_context" | "get_my_runs" | "stop_run" | "set_goal" | "end_goal" | "set_plan" | "cancel_plan" | "save_memory" | "forget_memory" | "search_memories" | "update_profile" | "list_documents" | "read_document" | "write_document" | "append_document" | "edit_document" | "delete_document" | "read_skill" | "create_thread" | "switch_thread" | "update_thread" | "end_thread" | "end_run";
         /**
          * Outsiders
+         * @description Whether private prompts show words of people outside of the chat: `none`, or `quoted` with their source.
          * @enum {string}
          */
         Outsiders: "none" | "quoted";
@@ -4962,7 +4963,7 @@ export interface components {
         WarningCode: "unlisted_model" | "no_tool_called";
         /**
          * AuditScope
-         * @description The scope of the caller's token.
+         * @description The scope that a call needs.
          * @enum {string}
          */
         AuditScope: "chat" | "support" | "privacy" | "owner";

@@ -24,6 +24,8 @@ NOT_FOR_TOOLS = {
     "Backlogs": "operators count the waiting work of their tenant",
     "MessageDeletion": "people delete their own messages",
     "AuditLog": "it records what operators and people do",
+    "Answering": "people answer choices",
+    "OpenChoices": "people list their open choices",
     "AppMessages": "agents post with chats",
     "ChatAdministration": "people and operators change chats",
     "ChatViews": "it shows a person their chats; an agent reads own_chats",

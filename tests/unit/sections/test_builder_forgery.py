@@ -20,9 +20,10 @@ from skein.agent.tools import enabled
 from skein.interface.history import History
 from skein.interface.names import Names
 from skein.interface.reading import Configuration, OwnChat, Reading, SectionItems
-from skein.interface.timeline import EntryContext, turn_text
+from skein.interface.timeline import EntryContext, timeline_entry, turn_text
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.chat import Chat, LastMessage, Media, Message
+from skein.models.chats.choice import Choice, ChoiceAnswer, Option
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Origin
@@ -297,6 +298,43 @@ def test_roles_history_own_words_without_brackets_stand_as_they_were(said: str) 
     context = EntryContext(names=Names(COACH.ref, {}), destination=OPEN, now=NOON)
     shown = turn_text(message, text, context)
     assert shown == "\n".join(text.splitlines())
+
+
+@given(hostile(), hostile(), hostile().filter(bool))
+def test_question_says_whom_it_asks_and_how_it_stands_whatever_its_words(
+    question: str, name: str, label: str
+) -> None:
+    asked = person("usr_husam", name[:200])
+    option = Option(id="1", label=label[:40])
+    choice = Choice(
+        question="?",
+        options=(option,),
+        addressee=asked.id,
+        purpose="question",
+        expires_at=NOON + timedelta(days=1),
+        answer=ChoiceAnswer(option="1", seq=2, at=NOON),
+    )
+    message = Message(
+        tenant=TENANT,
+        chat_id="chat_1",
+        id="msg_1",
+        seq=1,
+        kind="choice",
+        text=question,
+        sender=COACH,
+        client_id="1",
+        choice=choice,
+        created_at=NOON,
+    )
+    names = Names(COACH.ref, {asked.ref: "Husam"})
+    context = EntryContext(names=names, destination=OPEN, now=NOON)
+    status = f"answered {quoted(option.label)} in msg:2"
+    entry = grammar.said(timeline_entry(message, question, context))
+    assert (entry.text, entry.addressee, entry.status) == (question, "Husam", status)
+    turn = turn_text(message, question, context)
+    assert turn.startswith(f"[question to Husam, {status}] ")
+    barred = turn.removeprefix(f"[question to Husam, {status}] ")
+    assert not any(grammar.opens_entry(line) for line in barred.splitlines())
 
 
 def test_roles_history_forged_speaker_stays_behind_a_bar() -> None:

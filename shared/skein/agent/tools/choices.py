@@ -25,16 +25,9 @@ from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.choices.asking import Asking, NewChoice
-from skein.services.delivery.sms_keywords import is_keyword
 from skein.services.runs.disclosure import check_post
 
 MIN_OPTIONS = 2
-
-
-def _label(label: str) -> str:
-    if is_keyword(label):
-        raise PydanticCustomError("keyword", "A keyword of SMS can be no option")
-    return label
 
 
 def _distinct(labels: list[str]) -> list[str]:
@@ -48,7 +41,6 @@ Label = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_LABEL),
     LINE,
-    AfterValidator(_label),
 ]
 Labels = Annotated[
     list[Label],

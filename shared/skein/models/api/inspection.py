@@ -85,6 +85,9 @@ PROVENANCES: dict[str, Provenance] = {
         "Older messages of all the agent's chats that match the new ones, by chat and day.", PRESENT
     ),
     "PLANS": Provenance("The agent's plans, the next one first.", PRESENT),
+    "OPEN QUESTIONS": Provenance(
+        "In a direct chat, the agent's questions that the person can answer now.", READERS
+    ),
     "ACTIVE RUNS": Provenance("The agent's other runs that work or wait.", PRESENT),
     "TRIGGER": Provenance(
         "Why the run exists: who or what, where, whom the message names, which other agents were "
