@@ -229,6 +229,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me/consents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the posts of agents' words to which the caller agreed, newest first
+         * @description A consent stays `posting` until its words are posted, within a minute as a rule.
+         */
+        get: operations["list_consents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/me/messages": {
         parameters: {
             query?: never;
@@ -661,7 +681,11 @@ export interface paths {
         delete: operations["cancel_plan"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Cancel or restore a plan
+         * @description For a restored plan, the delay of `run_after` counts from now on.
+         */
+        patch: operations["change_plan"];
         trace?: never;
     };
     "/v1/lines/{phone}": {
@@ -732,12 +756,16 @@ export interface paths {
         post?: never;
         /**
          * Remove a memory
-         * @description A constitutional memory can be removed, too. A removed memory can be restored.
+         * @description A removed memory can be restored.
          */
         delete: operations["delete_memory"];
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Confirm a memory
+         * @description Agents, consolidation and reflection neither change nor end a confirmed memory.
+         */
+        patch: operations["change_memory"];
         trace?: never;
     };
     "/v1/agents/{agent_id}/memories/{memory_id}/restore": {
@@ -1181,7 +1209,7 @@ export interface paths {
         head?: never;
         /**
          * Update, resume or end a thread
-         * @description An ended thread cannot be changed.
+         * @description An ended thread cannot be changed unless `status` opens it again.
          */
         patch: operations["change_thread"];
         trace?: never;
@@ -1814,6 +1842,55 @@ export interface components {
             status: components["schemas"]["ChoiceStatus"];
             /** @description Null without an answer. */
             answer: components["schemas"]["ChoiceAnswerResource"] | null;
+        };
+        /**
+         * ConsentPage
+         * @description The caller's consents, newest first.
+         */
+        ConsentPage: {
+            /** @description The items of this page. */
+            items: components["schemas"]["ConsentResource"][];
+            /** @description Pass it as `cursor` to get the next page; null on the last page. */
+            next_cursor: string | null;
+        };
+        /**
+         * ConsentPostResource
+         * @description One chat of a consent, and whether the words were posted there.
+         */
+        ConsentPostResource: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The title as the question showed it. */
+            title: string;
+            /** @description Whether the words were posted. */
+            status: components["schemas"]["PostStatus"];
+            /** @description The `seq` of the message with the words; null without one. */
+            seq: number | null;
+            /** @description Why the words were not posted; null if they were. */
+            failure: components["schemas"]["PostFailure"] | null;
+        };
+        /**
+         * ConsentResource
+         * @description A person's yes to words that an agent proposed, and what became of them.
+         */
+        ConsentResource: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The `seq` of the question in its chat. */
+            choice_seq: number;
+            /** @description The id of an agent. */
+            agent_id: string;
+            /** @description The name of the agent at the time. */
+            agent_name: string;
+            /** @description Exactly the words that are posted; empty once they are deleted. */
+            text: string;
+            /** @description The chats that the question named. */
+            posts: components["schemas"]["ConsentPostResource"][];
+            /**
+             * Format: date-time
+             * @description When the item was created.
+             */
+            created_at: string;
         };
         /**
          * DirectoryPage
@@ -3225,7 +3302,7 @@ export interface components {
             global: boolean;
             /** @description Number of characters of the text. */
             characters: number;
-            /** @description The chat in which the document was last written. */
+            /** @description The chat in which the document was made. */
             source_chat_id: string | null;
             /** @description The run that last wrote the document. */
             source_run_id: string | null;
@@ -3267,7 +3344,7 @@ export interface components {
             global: boolean;
             /** @description Number of characters of the text. */
             characters: number;
-            /** @description The chat in which the document was last written. */
+            /** @description The chat in which the document was made. */
             source_chat_id: string | null;
             /** @description The run that last wrote the document. */
             source_run_id: string | null;
@@ -3386,6 +3463,8 @@ export interface components {
             messages: components["schemas"]["MessageResource"][];
             /** @description SMS and their deliveries. */
             deliveries: components["schemas"]["DeliveryResource"][];
+            /** @description The posts of agents' words to which the person agreed. */
+            consents: components["schemas"]["ConsentResource"][];
             /** @description What agents store for this person only. */
             kept: components["schemas"]["KeptResource"][];
             /** @description Pass it as `cursor` to get the next page; null on the last page. */
@@ -3556,8 +3635,16 @@ export interface components {
             discarded_at: string | null;
         };
         /**
+         * MemoryChange
+         * @description The changes to a memory.
+         */
+        MemoryChange: {
+            /** @description Whether only operators may change it; always for operators' own. */
+            confirmed: boolean;
+        };
+        /**
          * MemoryPage
-         * @description A page of memories: active before ended ones; constitutional, core, then journal.
+         * @description A page of memories: active before ended ones; operators' first, then core, then journal.
          */
         MemoryPage: {
             /** @description The items of this page. */
@@ -3582,7 +3669,7 @@ export interface components {
             kind: components["schemas"]["MemoryKind"];
             /** @description The memory in words. */
             text: string;
-            /** @description Neither the agent nor a consolidation can remove it; core memories only. */
+            /** @description Prompts always show it, whatever their budget; core memories only. */
             constitutional: boolean;
             /** @description The id, an opaque text. */
             id: string;
@@ -3604,6 +3691,8 @@ export interface components {
             superseded_by: string | null;
             /** @description The journal entry from which a reflection made it. */
             promoted_from: string | null;
+            /** @description Whether an operator made or confirmed it; only operators change it. */
+            confirmed: boolean;
             /**
              * Format: date-time
              * @description When the memory was removed.
@@ -3781,7 +3870,7 @@ export interface components {
             kind: components["schemas"]["MemoryKind"];
             /** @description The memory in words. */
             text: string;
-            /** @description Neither the agent nor a consolidation can remove it; core memories only. Default: `false`. */
+            /** @description Prompts always show it, whatever their budget; core memories only. Default: `false`. */
             constitutional?: boolean;
         };
         /**
@@ -3978,6 +4067,14 @@ export interface components {
             phone: string | null;
             /** @description The phone number of the line; null without SMS. */
             line: string | null;
+        };
+        /**
+         * PlanChange
+         * @description The change to a plan.
+         */
+        PlanChange: {
+            /** @description Cancel the plan, or make it active again. */
+            status: components["schemas"]["PlanOutcome"];
         };
         /**
          * PlanPage
@@ -4539,8 +4636,8 @@ export interface components {
             concern?: string | null;
             /** @description Whether the thread is the active one. */
             active?: boolean | null;
-            /** @description End the thread; this cannot be undone. */
-            status?: components["schemas"]["EndedThreadStatus"] | null;
+            /** @description End the thread, or open an ended one again. */
+            status?: components["schemas"]["ThreadStatus"] | null;
             /** @description How to tell that the work is done. */
             evidence?: string | null;
             /** @description What the agent learned beyond the work. */
@@ -4872,6 +4969,16 @@ export interface components {
          */
         ChoiceStatus: "open" | "answered" | "expired";
         /**
+         * PostStatus
+         * @enum {string}
+         */
+        PostStatus: "posting" | "posted" | "failed";
+        /**
+         * PostFailure
+         * @enum {string}
+         */
+        PostFailure: "readers_changed" | "left" | "discarded" | "too_late" | "deleted";
+        /**
          * EntryKind
          * @description What an entry of a prompt comes from.
          * @enum {string}
@@ -5022,17 +5129,17 @@ export interface components {
          */
         ThreadKind: "exploratory" | "deliverable";
         /**
+         * PlanOutcome
+         * @description Whether a plan is to be due again, or is canceled.
+         * @enum {string}
+         */
+        PlanOutcome: "active" | "canceled";
+        /**
          * ProfileChangeMadeBy
          * @description What changed the profile: consolidation, or the agent's tool.
          * @enum {string}
          */
         ProfileChangeMadeBy: "consolidation" | "update_profile";
-        /**
-         * EndedThreadStatus
-         * @description How a thread ended: completed, or archived without a result.
-         * @enum {string}
-         */
-        EndedThreadStatus: "completed" | "archived";
         /** ReplayEditSections */
         ReplayEditSections: {
             [key: string]: string;
@@ -5817,6 +5924,50 @@ export interface operations {
                 };
                 content?: never;
             };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    list_consents: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items in the page. */
+                limit?: number;
+                /** @description The `next_cursor` of the previous page. */
+                cursor?: string | null;
+            };
+            header?: {
+                /** @description The `ETag` of the same list; the response is 304 if the list has not changed. */
+                "If-None-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    /** @description The version of this list, for `If-None-Match`. */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsentPage"];
+                };
+            };
+            /** @description The list has not changed since the given `ETag`. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             422: components["responses"]["Unprocessable"];
@@ -7211,6 +7362,50 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    change_plan: {
+        parameters: {
+            query?: {
+                /** @description Items from the direct chats with this user; omitted: open items. */
+                user_id?: string | null;
+                /** @description Items from this private chat (a direct chat: its person's). */
+                chat_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+                /** @description The id of a plan. */
+                plan_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PlanResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     get_line: {
         parameters: {
             query?: never;
@@ -7316,6 +7511,8 @@ export interface operations {
                 kind?: components["schemas"]["MemoryKind"] | null;
                 /** @description `ended`: removed, superseded or faded. */
                 state?: components["schemas"]["MemoryState"] | null;
+                /** @description `one_person`: open memories that one person's messages alone made, and that no operator has confirmed. */
+                rests_on?: "one_person";
                 /** @description Maximum number of items in the page. */
                 limit?: number;
                 /** @description The `next_cursor` of the previous page. */
@@ -7478,6 +7675,50 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    change_memory: {
+        parameters: {
+            query?: {
+                /** @description Items from the direct chats with this user; omitted: open items. */
+                user_id?: string | null;
+                /** @description Items from this private chat (a direct chat: its person's). */
+                chat_id?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description The id of an agent. */
+                agent_id: string;
+                /** @description The id of a memory. */
+                memory_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MemoryChange"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemoryResource"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

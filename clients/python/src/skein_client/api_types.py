@@ -407,6 +407,14 @@ class LineResource(TypedDict):
     settings: dict[str, Any]
 
 
+class MemoryChange(TypedDict):
+    """
+    The changes to a memory.
+    """
+
+    confirmed: bool
+
+
 class MemoryReplacement(TypedDict):
     """
     The words that replace those of a memory.
@@ -902,6 +910,12 @@ ChoicePurpose: TypeAlias = Literal['question', 'consent', 'invitation']
 ChoiceStatus: TypeAlias = Literal['open', 'answered', 'expired']
 
 
+PostStatus: TypeAlias = Literal['posting', 'posted', 'failed']
+
+
+PostFailure: TypeAlias = Literal['readers_changed', 'left', 'discarded', 'too_late', 'deleted']
+
+
 EntryKind: TypeAlias = Literal['message', 'memory', 'document', 'borrowed']
 
 
@@ -977,10 +991,10 @@ MadeBy: TypeAlias = Literal['consolidation', 'tool', 'api', 'reflection']
 ThreadKind: TypeAlias = Literal['exploratory', 'deliverable']
 
 
+PlanOutcome: TypeAlias = Literal['active', 'canceled']
+
+
 ProfileChangeMadeBy: TypeAlias = Literal['consolidation', 'update_profile']
-
-
-EndedThreadStatus: TypeAlias = Literal['completed', 'archived']
 
 
 ReplayEditSections: TypeAlias = dict[str, str]
@@ -1014,6 +1028,32 @@ class ChoiceResource(TypedDict):
     expires_at: str
     status: ChoiceStatus
     answer: ChoiceAnswerResource | None
+
+
+class ConsentPostResource(TypedDict):
+    """
+    One chat of a consent, and whether the words were posted there.
+    """
+
+    chat_id: str
+    title: str
+    status: PostStatus
+    seq: int | None
+    failure: PostFailure | None
+
+
+class ConsentResource(TypedDict):
+    """
+    A person's yes to words that an agent proposed, and what became of them.
+    """
+
+    chat_id: str
+    choice_seq: int
+    agent_id: str
+    agent_name: str
+    text: str
+    posts: list[ConsentPostResource]
+    created_at: str
 
 
 class DirectoryPage(TypedDict):
@@ -1586,6 +1626,7 @@ class MemoryResource(TypedDict):
     made_by: MadeBy
     superseded_by: str | None
     promoted_from: str | None
+    confirmed: bool
     deleted_at: str | None
 
 
@@ -1653,6 +1694,14 @@ class PlaceResource(TypedDict):
     seen_seq: int
     phone: str | None
     line: str | None
+
+
+class PlanChange(TypedDict):
+    """
+    The change to a plan.
+    """
+
+    status: PlanOutcome
 
 
 class PlanResource(TypedDict):
@@ -1757,7 +1806,7 @@ class ThreadChange(TypedDict):
     blocking: NotRequired[str | None]
     concern: NotRequired[str | None]
     active: NotRequired[bool | None]
-    status: NotRequired[EndedThreadStatus | None]
+    status: NotRequired[ThreadStatus | None]
     evidence: NotRequired[str | None]
     learned: NotRequired[str | None]
 
@@ -1857,6 +1906,15 @@ class ChatResource(TypedDict):
     respond: RespondMode
     consolidate: bool | None
     summary: str | None
+
+
+class ConsentPage(TypedDict):
+    """
+    The caller's consents, newest first.
+    """
+
+    items: list[ConsentResource]
+    next_cursor: str | None
 
 
 class FoundMessages(TypedDict):
@@ -2079,7 +2137,7 @@ class ListedChatPage(TypedDict):
 
 class MemoryPage(TypedDict):
     """
-    A page of memories: active before ended ones; constitutional, core, then journal.
+    A page of memories: active before ended ones; operators' first, then core, then journal.
     """
 
     items: list[MemoryResource]
@@ -2215,6 +2273,7 @@ class ExportResource(TypedDict):
     chats: list[PlaceResource]
     messages: list[MessageResource]
     deliveries: list[DeliveryResource]
+    consents: list[ConsentResource]
     kept: list[KeptResource]
     next_cursor: str | None
 

@@ -2,6 +2,7 @@
 
 __all__ = [
     "answering",
+    "asking",
     "codes",
     "consents",
     "ending",
