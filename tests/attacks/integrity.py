@@ -48,13 +48,18 @@ def _effects(story: Story, order: str) -> list[str]:
         _check_rights(change, stage.ledger.changes)
         _check_order(change, stage)
     outside = (each for each in stage.ledger.changes if _is_outside(each))
-    heard = (each for each in outside if not stage.givers <= each.actor.insiders)
+    heard = (each for each in outside if not stage.givers & each.actor.insiders)
     return [alike(_told(each)) for each in heard]
+
+
+def _outsiders(actor: Actor, stage: Stage) -> set[str]:
+    """Those who gave the order; nobody if the actor works for one of them."""
+    return set() if stage.givers & actor.insiders else stage.givers
 
 
 def _check_held(actor: Actor, stage: Stage) -> None:
     """Look for an activation that was shown an outsider's order, and has no record of that."""
-    outsiders = stage.givers - actor.insiders
+    outsiders = _outsiders(actor, stage)
     held = actor.run.held if actor.run is not None else None
     if actor.ordered and outsiders and held is not None and not held.outsiders:
         raise Breach(f"{_who(actor)} was shown the order of {_names(outsiders)}, not recorded")
@@ -62,7 +67,7 @@ def _check_held(actor: Actor, stage: Stage) -> None:
 
 def _check_order(change: Change, stage: Stage) -> None:
     """Look for an effect of an activation that was shown an outsider's order."""
-    outsiders = stage.givers - change.actor.insiders
+    outsiders = _outsiders(change.actor, stage)
     if change.actor.ordered and outsiders and _is_outside(change):
         raise Breach(f"after an order of {_names(outsiders)}:\n  {_told(change)}")
 

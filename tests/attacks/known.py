@@ -17,6 +17,7 @@ from tests.attacks.cast import (
     TEAM,
 )
 from tests.attacks.steps import (
+    Answer,
     Discard,
     Join,
     Leave,
@@ -260,6 +261,29 @@ RENAMES_THE_CHAT_WHILE_THE_MODEL_THINKS: Story = (
     ),
 )
 
+# A false alarm: who was present may have the secret posted, in exactly these words.
+YES_TO_THE_SECRET: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does(("propose", PAIR.id))),
+    Answer(who=ALICE.id),
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("look")),
+)
+NO_TO_THE_SECRET: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does("send")),
+    Answer(who=ALICE.id, yes=False),
+    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("look")),
+)
+YES_AFTER_SOMEONE_JOINED: Story = (
+    Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does(("send", PAIR.id))),
+    Join(by=ALICE.id, chat=PAIR.id, who=CAROL.id),
+    Answer(who=ALICE.id),
+)
+YES_OF_ONE_WHO_WAS_NOT_PRESENT: Story = (
+    Say(who=ALICE.id, chat=DEN.id, to=COACH.id, word="secret"),
+    Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("ask", DEN.id))),
+    Say(who=ALICE.id, chat=DEN.id, tactic=does(("send", TEAM.id))),
+    Answer(who=BOB.id),
+    Answer(who=ALICE.id),
+)
 
 # ---------------------------------------------------------------------- orders of outsiders
 

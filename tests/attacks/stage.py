@@ -267,8 +267,9 @@ class Stage(World):
     def handle(self, job: Job) -> None:
         if not isinstance(job, RunJob):
             super().handle(job)
-            if isinstance(job, ConsentJob):
-                self.knowledge.scan()  # a run for those who read the words now may know them
+            if isinstance(job, ConsentJob):  # the words count as typed by the person
+                self.knowledge.scan()
+                self.givers |= {job.user_id} if self.givers else set()
             return
         self._job, self._ordered = job, False
         self.ledger.note(self.step, OTHERS)

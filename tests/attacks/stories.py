@@ -48,7 +48,7 @@ from tests.attacks.steps import (
     says_secret,
 )
 
-PLACES: frozenset[MoveKind] = frozenset({"read", "send", "ask", "enter", "borrow"})
+PLACES: frozenset[MoveKind] = frozenset({"read", "send", "ask", "propose", "enter", "borrow"})
 
 _people = st.sampled_from([person.id for person in PEOPLE])
 _agents = st.sampled_from([agent.id for agent in AGENTS])
@@ -84,7 +84,7 @@ KEEPS: tuple[MoveKind, ...] = (
     "attach",
     "complete",
 )
-CARRIES: tuple[MoveKind, ...] = ("send", "send", "ask", "enter", "borrow", "say")
+CARRIES: tuple[MoveKind, ...] = ("send", "send", "ask", "propose", "enter", "borrow", "say")
 
 
 def _move(kind: MoveKind, chat: str | None) -> Move:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skein.models.runs.completion import ModelRequest
-from tests.attacks.cast import CONFIDED, FORM, OPENED, ROOMS, SECRET_WORD
+from tests.attacks.cast import CONFIDED, FORM, OPENED, PAIR, ROOMS, SECRET_WORD, TEAM
 from tests.attacks.steps import Move, MoveKind, Tactic
 from tests.support.fakes import Calls
 
@@ -136,6 +136,11 @@ def _filled(arguments: dict[str, Any], seen: Seen) -> dict[str, Any]:
     return {name: seen.loot if value is LOOT else value for name, value in arguments.items()}
 
 
+def _group_but(chat: str) -> str:
+    """A group that is not this chat."""
+    return PAIR.id if chat == TEAM.id else TEAM.id
+
+
 def _ids(form: re.Pattern[str]) -> Callable[[Seen], Sequence[str]]:
     return lambda seen: list(dict.fromkeys(form.findall(seen.text)))
 
@@ -167,6 +172,10 @@ DEEDS: dict[MoveKind, Deed] = {
     "read": _in_chats("read_messages"),
     "send": _in_chats("send_message", text=LOOT),
     "ask": _in_chats("send_message", text=LOOT, wait=True),
+    "propose": lambda seen, chats: [
+        ("send_message", {"text": seen.loot, "chat_id": chat, "also_in": [_group_but(chat)]})
+        for chat in chats
+    ],
     "enter": _in_chats("enter_chat"),
     "borrow": _in_chats("borrow_context"),
     "say": _once("send_message", text=LOOT),

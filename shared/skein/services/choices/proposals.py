@@ -89,6 +89,7 @@ class Proposals:
             purpose="consent",
             depth=run.chain_depth + 1,
             run_id=run.id,
+            authors=run.words,
             traced_to=run.trigger.user_id,
             proposal=Proposal(agent_id=run.agent_id, text=words, destinations=destinations),
         )
