@@ -89,6 +89,7 @@ OTHERS = {
     "agent/training_export.py": "a completed thread, for operators",
     "services/choices/answering.py": "the question, for the person who answers it",
     "services/choices/ending.py": "whether a question is open; no words",
+    "services/choices/invitations.py": "the question of an invitation, to record its answer",
     "services/choices/open_choices.py": "for the person who may answer them",
     "services/replies/ask_and_wait.py": "whether a reply is there; its number alone goes on",
     "live/changes.py": "numbers and ids of what has changed",

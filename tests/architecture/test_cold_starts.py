@@ -58,7 +58,7 @@ MOST = {
     "live_connect": 90,
     "live_disconnect": 90,
     "live_frames": 90,
-    "mobile_api": 108,
+    "mobile_api": 109,
     "push_worker": 90,
     "recall_worker": 100,
     "reflection_finder": 60,

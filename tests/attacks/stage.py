@@ -411,7 +411,7 @@ class Stage(World):
             self._receive(phone, codes[0 if step.yes else -1])
 
     def _join(self, step: Join) -> None:
-        self.app.chat_admin.add_member(TENANT, step.chat, _member(step.by), _ref(step.who))
+        self.add(_ref(step.who), by=_member(step.by), chat_id=step.chat)
 
     def _leave(self, step: Leave) -> None:
         self.app.chat_admin.remove_member(TENANT, step.chat, _ref(step.who), _ref(step.who))

@@ -46,7 +46,6 @@ def test_a_person_from_their_beginning(admin: Client) -> None:
             "phones": ["+15005550101"],
             "time_zone": None,
             "quiet_hours": None,
-            "strangers_may_add": True,
             "profile": {"a": 1},
             "profile_changes": [],
         },

@@ -138,6 +138,7 @@ def test_open_choices_are_listed_for_their_addressee(
         "question": "Shall I book it?",
         "options": [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}],
         "expires_at": "2026-02-19T12:00:00.000Z",
+        "invitation": None,
     }
     assert (second["seq"], second["options"]) == (2, [])
     assert ahmad.get("/v1/me/choices").body["items"] == []

@@ -79,10 +79,18 @@ def test_search_after_leaving_finds_nothing_of_the_chat() -> None:
 
 def test_search_after_joining_finds_earlier_messages_as_the_list_of_messages_shows_them() -> None:
     world = stage()
-    world.app.chat_admin.add_member(TENANT, "chat_2", LENA, HUSAM.ref)
+    world.add(HUSAM, by=LENA, chat_id="chat_2")
     listed = Client(world, sub=HUSAM.id).get("/v1/chats/chat_2/messages")
     assert SECRET in [item["text"] for item in listed.body["items"]]
     assert SECRET in texts(world, HUSAM.id)
+
+
+def test_search_finds_nothing_of_a_chat_before_the_invitation_is_accepted() -> None:
+    world = stage()
+    world.app.chat_admin.remove_member(TENANT, "chat_1", LENA.ref, LENA.ref)
+    world.app.chat_admin.add_member(TENANT, "chat_2", LENA, HUSAM.ref)
+    assert world.stored_chat("chat_2").invitation(HUSAM.id) is not None
+    assert SECRET not in texts(world, HUSAM.id)
 
 
 def test_search_never_finds_a_deleted_message() -> None:

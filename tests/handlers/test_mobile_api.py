@@ -84,9 +84,9 @@ def test_members_are_listed_with_their_read_marks(
     ahmad.post("/v1/chats/chat_1/read", {"seq": 2})
     assert husam.get("/v1/chats/chat_1/members").body == {
         "items": [
-            {"kind": "agent", "id": "agt_a", "name": "Coach", "seen_seq": 0},
-            {"kind": "user", "id": "usr_ahmad", "name": "Ahmad", "seen_seq": 2},
-            {"kind": "user", "id": "usr_husam", "name": "Husam", "seen_seq": 3},
+            {"kind": "agent", "id": "agt_a", "name": "Coach", "state": "member", "seen_seq": 0},
+            {"kind": "user", "id": "usr_ahmad", "name": "Ahmad", "state": "member", "seen_seq": 2},
+            {"kind": "user", "id": "usr_husam", "name": "Husam", "state": "member", "seen_seq": 3},
         ],
         "next_cursor": None,
     }
@@ -187,8 +187,8 @@ def test_a_chat_from_its_beginning_to_its_end(world: World) -> None:
         "last_seq": 0,
         "last_message_at": None,
         "members": [
-            {"kind": "user", "id": "usr_husam", "name": "Husam"},
-            {"kind": "agent", "id": "agt_a", "name": "Coach"},
+            {"kind": "user", "id": "usr_husam", "name": "Husam", "state": "member"},
+            {"kind": "agent", "id": "agt_a", "name": "Coach", "state": "member"},
         ],
         "created_at": "2026-02-18T12:00:00.000Z",
         "discarded_at": None,
@@ -198,6 +198,7 @@ def test_a_chat_from_its_beginning_to_its_end(world: World) -> None:
     world.known(person("usr_ahmad", "Ahmad"))
     added = husam.put(f"{chat}/members/user/usr_ahmad")
     assert (added.status, len(added.body["members"])) == (200, 3)
+    assert Client(world, sub="usr_ahmad").post(f"{chat}/invitation", {"accept": True}).status == 204
     assert husam.delete(f"{chat}/members/agent/agt_a").status == 204
     assert husam.post(f"{chat}/messages", {"text": "Hi", "client_id": "1"}).status == 201
     assert Client(world, sub="usr_ahmad").get(chat).body["unread"] == 1
@@ -266,7 +267,6 @@ def test_me_is_the_record_or_else_the_claims_of_the_token(world: World, husam: C
         "phones": [],
         "time_zone": None,
         "quiet_hours": None,
-        "strangers_may_add": True,
         "profile": {},
         "tenant": TENANT,
         "scopes": ["chat"],

@@ -1,20 +1,18 @@
-"""What people change of their own records, and who may add them to chats."""
+"""What people change of their own records."""
 
 from typing import Any
 
 import pytest
 
-from local.sqlite.calls import Call
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User
 from skein.services.common.optimistic import revise
 from skein.services.directory.profile_changes import may_fill, set_by_agent
-from tests.support.api_client import Answer, Client, operator
+from tests.support.api_client import Client, operator
 from tests.support.builders import NOON, TENANT, World, bot, person
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")
-LENA = person("usr_lena", "Lena")
 SOURCE = ProfileSource(
     made_by="update_profile", agent_id="agt_a", chat_id="chat_1", seqs=(1,), said_at=NOON
 )
@@ -24,7 +22,7 @@ SOURCE = ProfileSource(
 def world() -> World:
     world = World()
     world.agent()
-    world.known(HUSAM, AHMAD, LENA)
+    world.known(HUSAM, AHMAD)
     world.chat(HUSAM, bot())
     return world
 
@@ -49,7 +47,6 @@ def test_patch_me_changes_and_returns_the_own_record(world: World, husam: Client
         "name": "  Sam ",
         "time_zone": "Asia/Amman",
         "quiet_hours": hours,
-        "strangers_may_add": False,
     }
     answer = husam.patch("/v1/me", change)
     assert answer.status == 200
@@ -59,22 +56,20 @@ def test_patch_me_changes_and_returns_the_own_record(world: World, husam: Client
         "phones": [],
         "time_zone": "Asia/Amman",
         "quiet_hours": hours,
-        "strangers_may_add": False,
         "profile": {},
         "tenant": TENANT,
         "scopes": ["chat"],
     }
     assert husam.get("/v1/me").body == answer.body
-    assert operator(world).get("/v1/users/usr_husam").body["strangers_may_add"] is False
 
 
 def test_patch_me_with_null_resets_time_zone_and_quiet_hours_only(husam: Client) -> None:
     hours = {"from": "22:00", "to": "07:00"}
     husam.patch("/v1/me", {"time_zone": "Asia/Amman", "quiet_hours": hours, "name": "Sam"})
-    change = {"time_zone": None, "quiet_hours": None, "name": None, "strangers_may_add": None}
+    change = {"time_zone": None, "quiet_hours": None, "name": None}
     body = husam.patch("/v1/me", change).body
     assert (body["time_zone"], body["quiet_hours"]) == (None, None)
-    assert (body["name"], body["strangers_may_add"]) == ("Sam", True)
+    assert body["name"] == "Sam"
 
 
 def test_patch_me_without_a_record_makes_one(world: World) -> None:
@@ -85,9 +80,9 @@ def test_patch_me_without_a_record_makes_one(world: World) -> None:
 
 
 def test_patch_me_with_the_same_values_writes_nothing(world: World, husam: Client) -> None:
-    husam.patch("/v1/me", {"name": "Sam", "strangers_may_add": False})
+    husam.patch("/v1/me", {"name": "Sam"})
     version = stored(world, HUSAM.id).version
-    husam.patch("/v1/me", {"name": "Sam", "strangers_may_add": False})
+    husam.patch("/v1/me", {"name": "Sam"})
     husam.patch("/v1/me", {})
     assert stored(world, HUSAM.id).version == version
 
@@ -99,7 +94,6 @@ def test_patch_me_with_the_same_values_writes_nothing(world: World, husam: Clien
         {"name": "x" * 201},
         {"time_zone": "Amman"},
         {"quiet_hours": {"from": "25:00", "to": "07:00"}},
-        {"strangers_may_add": 0},
         {"phones": []},
         {"profile": {}},
         {"id": "usr_ahmad"},
@@ -173,107 +167,3 @@ def test_own_change_cannot_be_undone_by_operators(world: World, husam: Client) -
     answer = operator(world).post(f"/v1/users/usr_husam/profile-changes/{made.id}/undo", {})
     assert answer.status == 409
     assert stored(world, HUSAM.id).name == "Sam"
-
-
-# ---------------------------------------------------------------------- strangers
-
-
-def closed_to_strangers(ahmad: Client) -> None:
-    assert ahmad.patch("/v1/me", {"strangers_may_add": False}).status == 200
-
-
-def adding(client: Client, way: str, user_id: str) -> Answer:
-    """The answer to a person who adds another to a chat, in one of three ways."""
-    members = [{"kind": "user", "id": user_id}]
-    if way == "add":
-        return client.put(f"/v1/chats/chat_1/members/user/{user_id}")
-    kind = "direct" if way == "direct" else "group"
-    return client.post("/v1/chats", {"kind": kind, "members": members})
-
-
-WAYS = pytest.mark.parametrize("way", ["add", "group", "direct"])
-
-
-@WAYS
-def test_stranger_gets_the_answer_for_an_unknown_person(
-    world: World, husam: Client, ahmad: Client, way: str
-) -> None:
-    for number in range(150):  # so that the search takes more than one page
-        world.chat(HUSAM, LENA, chat_id=f"chat_more_{number}")
-    closed_to_strangers(ahmad)
-    answers, costs = [], []
-    for user_id in (AHMAD.id, "usr_nobody"):
-        world.table.log = log = list[Call]()
-        answer = adding(husam, way, user_id)
-        answers.append((answer.status, str(answer.raw).replace(user_id, "...")))
-        costs.append([(call.method, call.items) for call in log])
-    assert answers[0] == answers[1]
-    assert answers[0][0] == 404
-    # Of the calls, only the first batch differs, in the record that it finds.
-    assert [method for method, _ in costs[0]] == [method for method, _ in costs[1]]
-    differing = [a for a, b in zip(*costs, strict=True) if a != b]
-    assert [method for method, _ in differing] == ["get_many"]
-
-
-@WAYS
-def test_stranger_adds_a_person_who_did_not_refuse(husam: Client, way: str) -> None:
-    assert adding(husam, way, AHMAD.id).status in {200, 201}
-
-
-@WAYS
-def test_person_of_a_shared_chat_adds_one_who_refuses_strangers(
-    world: World, husam: Client, ahmad: Client, way: str
-) -> None:
-    world.chat(HUSAM, AHMAD, chat_id="chat_2")
-    closed_to_strangers(ahmad)
-    assert adding(husam, way, AHMAD.id).status in {200, 201}
-
-
-@pytest.mark.parametrize("ending", ["discard", "caller leaves", "person leaves"])
-def test_person_of_a_former_shared_chat_is_a_stranger(
-    world: World, husam: Client, ahmad: Client, ending: str
-) -> None:
-    world.chat(HUSAM, AHMAD, LENA, chat_id="chat_2")
-    closed_to_strangers(ahmad)
-    if ending == "discard":
-        husam.delete("/v1/chats/chat_2")
-    elif ending == "caller leaves":
-        husam.delete(f"/v1/chats/chat_2/members/user/{HUSAM.id}")
-    else:
-        ahmad.delete(f"/v1/chats/chat_2/members/user/{AHMAD.id}")
-    assert adding(husam, "add", AHMAD.id).status == 404
-
-
-def test_person_who_has_left_a_chat_is_not_pulled_back_by_a_stranger(
-    husam: Client, ahmad: Client
-) -> None:
-    adding(husam, "add", AHMAD.id)
-    closed_to_strangers(ahmad)
-    ahmad.delete(f"/v1/chats/chat_1/members/user/{AHMAD.id}")
-    assert adding(husam, "add", AHMAD.id).status == 404
-
-
-def test_chat_with_unknown_people_and_refusing_ones_names_both_alike(
-    husam: Client, ahmad: Client
-) -> None:
-    closed_to_strangers(ahmad)
-    ids = ["usr_nobody", LENA.id, AHMAD.id]
-    members = [{"kind": "user", "id": user_id} for user_id in ids]
-    answer = husam.post("/v1/chats", {"kind": "group", "members": members})
-    assert answer.status == 404
-    assert answer.body["error"]["details"] == {"user_ids": ["usr_nobody", AHMAD.id]}
-
-
-def test_person_who_refuses_strangers_opens_chats_themselves(ahmad: Client) -> None:
-    closed_to_strangers(ahmad)
-    members = [{"kind": "user", "id": HUSAM.id}]
-    assert ahmad.post("/v1/chats", {"kind": "group", "members": members}).status == 201
-
-
-def test_index_row_without_a_place_in_the_roster_makes_nobody_known(
-    world: World, husam: Client, ahmad: Client
-) -> None:
-    world.chat(HUSAM, AHMAD, chat_id="chat_2")
-    closed_to_strangers(ahmad)
-    world.chat(HUSAM, chat_id="chat_2")  # the roster decides; Ahmad's row remains
-    assert adding(husam, "add", AHMAD.id).status == 404

@@ -688,7 +688,7 @@ def _readers_changed(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     def joins(_: ModelRequest) -> str:
         someone = next(joining)
         world.known(someone)
-        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, someone.ref)
+        world.add(someone)
         return "Hello!"
 
     world = group(joins, joins, joins, joins)

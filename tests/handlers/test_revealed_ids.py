@@ -42,7 +42,7 @@ def told_in_private(world: World, **arguments: Any) -> None:
 
 
 def ahmad_joins(world: World) -> None:
-    world.app.chat_admin.add_member(TENANT, GROUP, HUSAM, AHMAD.ref)
+    world.add(AHMAD, chat_id=GROUP)
 
 
 def ahmad(world: World) -> Client:

@@ -525,3 +525,24 @@ def test_codes_are_in_the_sms_only(phone: Phone, caplog: pytest.LogCaptureFixtur
 
 def _has(item: Any, secrets: list[str]) -> bool:
     return any(code in json.dumps(item, default=str) for code in secrets)
+
+
+def test_invitation_by_sms_is_one_question_and_a_yes_joins(phone: Phone) -> None:
+    world, invited = phone.world, phone.user_id
+    ann = person("usr_ann", "Ann")
+    world.known(ann)
+    world.chat(ann, bot(), chat_id="chat_team", title="Team", respond="mention")
+    team = Client(world, sub=ann.id, claims={"name": ann.name})
+
+    added = team.put(f"/v1/chats/chat_team/members/user/{invited}")
+    assert (added.status, added.body["members"][-1]["state"]) == (200, "invited")
+    world.drain()
+
+    [question] = [body for body in world.sms.bodies if "reply" in body]
+    assert 'Ann invites you to "Team" (Ann and Coach). Join?' in question
+    runs = len(phone.runs)
+    phone.text(dict(REPLY.findall(question))["Yes"])
+
+    assert world.stored_chat("chat_team").person_ids == (ann.id, invited)
+    assert len(phone.runs) == runs
+    assert phone.choices.open == ()

@@ -137,7 +137,8 @@ def test_new_member_of_private_chat_does_not_get_the_earlier_summary() -> None:
     world.model.summaries.extend([_record("The secret is 7.")] * 2)
     _talk(world, 10)
     assert husam.get("/v1/chats/chat_1").body["summary"] == "The secret is 7."
-    assert husam.put("/v1/chats/chat_1/members/user/usr_ahmad").body["summary"] is None
+    husam.put("/v1/chats/chat_1/members/user/usr_ahmad")
+    assert ahmad.post("/v1/chats/chat_1/invitation", {"accept": True}).status == 204
     for client in (husam, ahmad):
         assert client.get("/v1/chats/chat_1").body["summary"] is None
     world.clock.advance(COOLDOWN)

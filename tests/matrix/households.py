@@ -240,7 +240,7 @@ class _Furnisher:
         chat_admin.discard(TENANT, chat("discarded"), ann.ref)
         # What Ben can see of it anyway, and so may be told.
         chat_admin.change(TENANT, chat("joined"), ann.ref, ChatChange(title="On trees"))
-        chat_admin.add_member(TENANT, chat("joined"), ann, ben.ref)
+        self.world.add(ben, by=ann, chat_id=chat("joined"))
         for name in ("team", "anns", "pair", "designers"):
             place = self.places[name]
             agent = self.designer if name == "designers" else coach

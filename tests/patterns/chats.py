@@ -4,13 +4,14 @@ from contextlib import suppress
 
 import pytest
 
-from skein.errors import NotFound, RateLimited
+from skein.errors import RateLimited
 from skein.inbound.api import NewService
 from skein.inbound.webhook_signature import sign
 from skein.models.api.chats import ChatChange, NewChat
 from skein.models.api.directory import AgentChange, NewUser, OwnChange, UserChange
 from skein.models.delivery.sms import InboundSms
 from skein.services.chats.post_message import NewMessage
+from skein.services.choices.open_choices import OpenChoices
 from skein.workspace.models.document import DocumentReach, Folder
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, direct, group
@@ -246,21 +247,39 @@ def _let_in(meter: Meter) -> None:
         world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANALYST.ref)
 
 
-@patterns.named("add a person whom strangers may not add")
+@patterns.named("add a person who shares a chat with the caller")
 def _let_in_an_acquaintance(meter: Meter) -> None:
     world = group()
     world.chat(HUSAM, AHMAD, chat_id="chat_2")
-    world.app.users.change_own(TENANT, AHMAD, OwnChange(strangers_may_add=False))
+    world.known(AHMAD)
     with meter(world):
         world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
 
 
-@patterns.named("refuse to add a person whom the caller does not know")
-def _refuse_a_stranger(meter: Meter) -> None:
+@patterns.named("invite a person who shares no chat with the caller")
+def _invite_a_stranger(meter: Meter) -> None:
     world = group()
-    world.app.users.change_own(TENANT, AHMAD, OwnChange(strangers_may_add=False))
-    with meter(world), pytest.raises(NotFound):
-        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.known(AHMAD)
+    with meter(world):
+        world.app.invitations.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+
+
+@patterns.named("accept an invitation")
+def _accept(meter: Meter) -> None:
+    world = group()
+    world.known(AHMAD)
+    world.app.invitations.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    with meter(world):
+        world.app.invitations.answer(TENANT, "chat_1", AHMAD.ref, accept=True)
+
+
+@patterns.named("list the invitations of a person")
+def _list_invitations(meter: Meter) -> None:
+    world = group()
+    world.known(AHMAD)
+    world.app.invitations.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    with meter(world):
+        world.app.get(OpenChoices).of(TENANT, AHMAD.id)
 
 
 @patterns.named("change one's own record")

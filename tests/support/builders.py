@@ -204,6 +204,16 @@ class World:
 
     # ------------------------------------------------------------------ doing things
 
+    def add(
+        self, who: MemberRef, *, by: NamedMember | None = None, chat_id: str = "chat_1"
+    ) -> Chat:
+        """Add a member, who accepts if that takes an invitation; Husam adds unless `by` does."""
+        member = MemberRef(kind=who.kind, id=who.id)
+        chat = self.app.chat_admin.add_member(TENANT, chat_id, by or person(), member)
+        if not chat.has(member):
+            self.app.invitations.answer(TENANT, chat_id, member, accept=True)
+        return self.stored_chat(chat_id)
+
     def post(
         self, text: str, sender: MemberRef, *, client_id: str | None = None, **fields: Any
     ) -> PostedMessage:

@@ -13,6 +13,7 @@ from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Audience, Origin
 from skein.models.common.base import MemberRef
 from skein.models.common.ownership import Owner
+from skein.models.common.provenance import Authors
 from skein.models.common.storage import Put, Update
 from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run, run_id_in
@@ -98,6 +99,7 @@ class Scene:
                 from_seq=1,
                 seq=chat.last_seq,
                 audience=chat.readers,
+                authors=Authors.in_digests(chat.person_ids),
                 at=self.world.clock.now(),
             )
             self.mark(chat_id, summary=note.model_dump(mode="json"))

@@ -39,6 +39,7 @@ from skein.services.chats.app_messages import AppMessages
 from skein.services.chats.post_message import Chats
 from skein.services.chats.views import ChatViews
 from skein.services.choices.consents import Consents
+from skein.services.choices.invitations import Invitations
 from skein.services.config.pauses import TenantPauses
 from skein.services.config.stack_settings import StackSettingsService
 from skein.services.config.tenant_settings import TenantSettingsService
@@ -90,6 +91,7 @@ class AllServices(App):
     erasures: Erasures
     feed: Feed
     goals: Goals
+    invitations: Invitations
     leases: NoticedLeases
     lines: Lines
     live_connections: LiveConnections

@@ -13,15 +13,18 @@ from skein.models.api.chats import (
     ChatChange,
     ChatPage,
     ChatResource,
+    InvitationAnswer,
     LastMessageResource,
     MemberPage,
     NewChat,
     OwnChatResource,
     ReadingMember,
 )
+from skein.models.chats.choice import Invited
 from skein.models.common.base import MemberKind, MemberRef
 from skein.services.chats.administration import ChatAdministration
 from skein.services.chats.views import ChatViews, OwnChat
+from skein.services.choices.invitations import Invitations
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter("chats", "chat")
@@ -34,9 +37,10 @@ Kind = Annotated[MemberKind, Path(description="Whether the member is a user or a
 def create_chat(new: NewChat) -> tuple[ChatResource, int]:
     """The caller is the first member. All other members must exist.
 
-    Repeating a `client_id` returns the existing chat in its current state.
+    People who share no chat with the caller are invited, and join when they accept. Repeating a
+    `client_id` returns the existing chat in its current state.
     """
-    opened = service(ChatAdministration).create(router.caller.tenant, router.caller.person, new)
+    opened = service(Invitations).create(router.caller.tenant, router.caller.person, new)
     return ChatResource.of(opened.chat), 201 if opened.created else 200
 
 
@@ -85,27 +89,49 @@ def list_members(
     page = service(ChatViews).members(
         caller.tenant, caller.user_id, chat_id, limit=limit, cursor=cursor
     )
-    items = tuple(map(ReadingMember.of_membership, page.items))
+    items = tuple(
+        ReadingMember.of_invited(each)
+        if isinstance(each, Invited)
+        else ReadingMember.of_membership(each)
+        for each in page.items
+    )
     return MemberPage(items=items, next_cursor=page.next_cursor)
 
 
 @members.put("/v1/chats/<chat_id>/members/<kind>/<member_id>", "Add a member", 409)
 def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource:
-    """Earlier messages count as seen. Members of direct chats cannot be added."""
+    """Earlier messages count as seen. A person who shares no chat with the caller is invited.
+
+    Members of direct chats cannot be added.
+    """
     caller = router.caller
     member = MemberRef(kind=kind, id=member_id)
     return ChatResource.of(
-        service(ChatAdministration).add_member(caller.tenant, chat_id, caller.person, member)
+        service(Invitations).add_member(caller.tenant, chat_id, caller.person, member)
     )
 
 
 @members.delete("/v1/chats/<chat_id>/members/<kind>/<member_id>", "Remove a member", 409)
 def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:
-    """A caller may remove themselves. The queued run of a removed agent is canceled."""
+    """A caller may remove themselves, and withdraw an invitation.
+
+    The queued run of a removed agent is canceled.
+    """
     member = MemberRef(kind=kind, id=member_id)
     service(ChatAdministration).remove_member(
         router.caller.tenant, chat_id, router.caller.person.ref, member
     )
+    return no_content()
+
+
+@members.post("/v1/chats/<chat_id>/invitation", "Answer an invitation to a chat", 409)
+def answer_invitation(chat_id: ChatId, answer: InvitationAnswer) -> Response[None]:
+    """Only the invited person can answer. Nothing of the chat is readable before they accept.
+
+    409: the invitation has expired, or the chat is discarded.
+    """
+    caller = router.caller
+    service(Invitations).answer(caller.tenant, chat_id, caller.person.ref, accept=answer.accept)
     return no_content()
 
 

@@ -7,7 +7,12 @@ from aws_lambda_powertools.event_handler.openapi.params import Query
 from routes.app import After, Before, ChatId, Limit, PageCursor
 from routes.router import ApiRouter
 from skein.bootstrap import app, service
-from skein.models.api.chats import ListedChatPage, MemberResource, MessageResource, TranscriptPage
+from skein.models.api.chats import (
+    ChatMemberResource,
+    ListedChatPage,
+    MessageResource,
+    TranscriptPage,
+)
 from skein.privacy.models.audit import MAX_REASON, MIN_REASON
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -65,5 +70,5 @@ def read_transcript(
         title=chat.title,
         kind=chat.kind,
         visibility=chat.visibility,
-        members=tuple(map(MemberResource.of, chat.roster)),
+        members=ChatMemberResource.all_of(chat),
     )

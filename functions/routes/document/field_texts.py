@@ -32,6 +32,7 @@ ENUMS = {
     "MadeBy": "What made a memory: consolidation of a chat, the agent with a tool, an operator "
     "(`api`), or a reflection.",
     "MemberKind": "Whether a member is a person (`user`) or an agent.",
+    "MemberState": "Whether a person or an agent is a member, or a person is invited.",
     "MemoryKind": "Core memories stay; journal entries fade.",
     "MemoryState": "`live` memories are active; `ended` ones were removed, were replaced or faded.",
     "MessageKind": "The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger "

@@ -4,13 +4,9 @@ from routes.app import Limit, PageCursor
 from routes.audited import Unaudited
 from routes.router import ApiRouter
 from skein.bootstrap import service
-from skein.models.api.choices import (
-    ConsentPage,
-    ConsentResource,
-    OpenChoicePage,
-    OpenChoiceResource,
-)
+from skein.models.api.choices import ConsentPage, ConsentResource
 from skein.models.api.directory import Myself, OwnChange
+from skein.models.api.open_choices import OpenChoicePage, OpenChoiceResource
 from skein.services.choices.consents import Consents
 from skein.services.choices.open_choices import OpenChoices
 from skein.services.common.pagination import DEFAULT_PAGE
@@ -36,7 +32,7 @@ def get_me() -> Myself:
     audit=Unaudited("the caller reads their own data"),
 )
 def list_choices() -> OpenChoicePage:
-    """The questions that the caller can answer now, in all chats; there are few."""
+    """The questions and invitations that the caller can answer now, in all chats; there are few."""
     caller = router.caller
     listed = service(OpenChoices).of(caller.tenant, caller.user_id)
     items = tuple(OpenChoiceResource.listed(*one) for one in listed)

@@ -91,6 +91,7 @@ class Pushes:
             snapshot = read_snapshot(self.table, job.tenant, job.chat_id)
         except NotFound:
             return
+        snapshot = snapshot._replace(chat=snapshot.chat.at(self.clock.now()))
         listeners = self.listeners(snapshot)
         if not listeners:
             return

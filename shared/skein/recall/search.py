@@ -431,6 +431,8 @@ class _Shown:
         chat = self._chat(chat_id)
         if item is None or chat is None or chat.discarded_at is not None:
             return None
+        if chat.awaits(request.readers, request.now):
+            return None
         message = chat.as_now(Message.from_item(item))
         audience = request.audience_of(chat, seq)
         present = request.present_for(chat, seq, self.items) and may_show(audience, request.readers)

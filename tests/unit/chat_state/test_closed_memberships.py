@@ -36,7 +36,7 @@ def test_post_after_many_joins_and_leaves_reads_as_much_as_before(joins: int) ->
     world.chat(HUSAM, respond="manual")
     before = cost_of_post(world)
     for who in people:
-        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, who.ref)
+        world.add(who)
         world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, who.ref)
     items, size = cost_of_post(world)
     assert items == before[0]
@@ -56,7 +56,7 @@ def test_leave_and_return_keep_the_attributes_of_the_membership() -> None:
     assert left is not None
     assert (left["left_seq"], left["kept"]) == (0, "kept")
     assert world.table.get(Membership.key_of(TENANT, "chat_1", AHMAD)) is None
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     back = world.table.get(Membership.key_of(TENANT, "chat_1", AHMAD))
     assert back is not None
     assert "left_seq" not in back
@@ -131,7 +131,7 @@ def test_changes_of_members_are_limited_for_each_person_and_refill() -> None:
     world = World(Settings(user_chat_changes_per_hour=4))
     world.known(AHMAD)
     world.chat(HUSAM, respond="manual")
-    world.chat(AHMAD, chat_id="chat_2")
+    world.chat(HUSAM, AHMAD, chat_id="chat_2")
     chat_admin = world.app.chat_admin
     for _ in range(2):
         chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)

@@ -177,7 +177,7 @@ def test_summary_before_join_is_hidden_from_new_member_of_private_chat() -> None
         _pass(world, 1)
     assert "fact-000" in _sections(world)[SUMMARY]
     world.known(AHMAD)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     world.post("Hello Ahmad", HUSAM)
     world.drain()
     assert SUMMARY not in _sections(world)

@@ -81,6 +81,7 @@ def test_given_options_of_a_chat_override_the_defaults() -> None:
 def test_people_are_called_by_their_records() -> None:
     world = World()
     world.known(person("usr_ahmad", "Ahmad"))
+    world.chat(HUSAM, person("usr_ahmad", "Ahmad"), chat_id="chat_shared")
     first = create(world, group(asked("user", "usr_ahmad")))
     assert [member.name for member in first.roster] == ["Husam", "Ahmad"]
 
@@ -147,7 +148,9 @@ def test_a_direct_chat_has_exactly_two_members(others: int) -> None:
 
 def test_a_chat_may_have_100_members() -> None:
     world = World()
-    world.known(*(person(f"usr_{n}") for n in range(99)))
+    people = [person(f"usr_{n}") for n in range(99)]
+    world.known(*people)
+    world.chat(HUSAM, *people, chat_id="chat_shared")
     chat = create(world, group(*(asked("user", f"usr_{n}") for n in range(99))))
     assert len(chat.roster) == 100
     page = world.table.query(Query.under(chat_partition(TENANT, chat.id), "MEMBER#"))

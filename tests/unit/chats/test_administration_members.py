@@ -22,7 +22,7 @@ def test_messages_before_join_count_as_seen() -> None:
     world.chat(HUSAM)
     world.post("One", HUSAM)
     world.post("Two", HUSAM)
-    chat = world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    chat = world.add(AHMAD)
     membership = world.membership(AHMAD)
     assert (membership.joined_seq, membership.seen_seq) == (2, 2)
     assert [member.id for member in chat.roster] == [HUSAM.id, AHMAD.id]
@@ -57,7 +57,7 @@ def test_add_unknown_person_is_refused() -> None:
     world = World()
     world.chat(HUSAM)
     with pytest.raises(NotFound) as refused:
-        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+        world.add(AHMAD)
     assert refused.value.details == {"user_ids": [AHMAD.id]}
     with pytest.raises(NotFound):
         world.app.users.get(TENANT, AHMAD.id)

@@ -13,6 +13,7 @@ from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.choices import COACH, HUSAM, YES_NO, answer, ask, choices_of, direct_world
 
+AHMAD = person("usr_ahmad", "Ahmad")
 DAY = timedelta(days=1)
 
 
@@ -77,10 +78,12 @@ def test_an_expired_choice_does_not_count() -> None:
 
 def test_invitations_have_a_limit_of_their_own() -> None:
     world = direct_world()
+    for n in range(MAX_INVITATIONS + 1):
+        world.chat(AHMAD, chat_id=f"chat_{n + 2}")
     for n in range(MAX_INVITATIONS):
-        ask(world, client_id=f"ask-{n}", purpose="invitation", invited_to="chat_2")
+        world.app.chat_admin.add_member(TENANT, f"chat_{n + 2}", AHMAD, HUSAM.ref)
     with pytest.raises(RateLimited):
-        ask(world, client_id="ask-over", purpose="invitation", invited_to="chat_2")
+        world.app.chat_admin.add_member(TENANT, f"chat_{MAX_INVITATIONS + 2}", AHMAD, HUSAM.ref)
     assert ask(world).created
 
 

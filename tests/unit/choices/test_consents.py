@@ -9,7 +9,6 @@ from skein.models.chats.chat import Message
 from skein.models.chats.choice import Choice, Destination, Option, Proposal
 from skein.models.chats.consent import Consent
 from skein.models.common.audience import OPEN, Audience
-from skein.models.common.base import MemberRef
 from skein.models.common.storage import Delete, Missing, Put
 from tests.support.builders import NOON, TENANT, World, bot, person
 
@@ -253,7 +252,7 @@ def notices(world: World) -> list[str]:
 
 
 def add(world: World, member: Any, chat_id: str = "chat_team") -> None:
-    world.app.chat_admin.add_member(TENANT, chat_id, ALICE, MemberRef(kind="user", id=member.id))
+    world.add(member, by=ALICE, chat_id=chat_id)
 
 
 def remove(world: World, member: Any, chat_id: str = "chat_team") -> None:

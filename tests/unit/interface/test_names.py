@@ -54,7 +54,7 @@ def _leave(world: World, member: NamedMember) -> None:
 
 
 def _join(world: World, member: NamedMember) -> None:
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, member.ref)
+    world.add(member)
 
 
 def _rename(world: World, member: NamedMember, name: str) -> None:

@@ -186,7 +186,7 @@ def test_person_who_joins_receives_nothing_and_the_dropped_answer_is_retracted(
         passes(world, 0.3)
         if said.endswith("Monday, ") and not joined:
             joined.append(said)
-            world.app.chat_admin.add_member(TENANT, "chat_1", DANA, LENA.ref)
+            world.add(LENA, by=DANA)
 
     world.model.between = between
     ask(world)

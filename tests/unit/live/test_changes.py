@@ -56,7 +56,7 @@ def test_answered_question_is_pushed_as_changed(world: World) -> None:
 
 def test_new_title_and_new_member_are_pushed(world: World) -> None:
     world.app.chat_admin.change(TENANT, "chat_1", DANA.ref, ChatChange(title="Plans"))
-    world.app.chat_admin.add_member(TENANT, "chat_1", DANA, LENA.ref)
+    world.add(LENA, by=DANA)
     world.drain()
     assert frames(world, "Tom", "chat")[-1]["chat"]["title"] == "Plans"
     [frame] = frames(world, "Lena", "chat")

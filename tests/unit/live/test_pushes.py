@@ -98,7 +98,7 @@ def test_member_who_joins_during_a_push_receives_nothing_from_before(
 
     def join_first(connection_id: str, text: str) -> None:
         monkeypatch.undo()
-        world.app.chat_admin.add_member(TENANT, "chat_1", DANA, LENA.ref)
+        world.add(LENA, by=DANA)
         push(world, new(1))  # SQS may deliver a job twice
         send(connection_id, text)
 
@@ -109,7 +109,7 @@ def test_member_who_joins_during_a_push_receives_nothing_from_before(
 
 def test_member_who_joins_receives_nothing_from_before(world: World) -> None:
     world.post("Before", DANA)
-    world.app.chat_admin.add_member(TENANT, "chat_1", DANA, LENA.ref)
+    world.add(LENA, by=DANA)
     world.post("After", DANA)
     push(world, new(1), new(2), LiveEvent(type="read", member=TOM.ref))
     assert texts(world, "lena") == ["After"]

@@ -64,11 +64,11 @@ def test_chunks_end_at_a_join_and_have_their_own_audience() -> None:
     world.model.memories.extend([core("Before Ann"), core("With Ann"), core("With Bob")])
     world.post("One", HUSAM)
     world.known(ANN)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANN.ref)
+    world.add(ANN)
     world.post("Two", HUSAM)
     world.post("Three", ANN)
     world.known(BOB)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, BOB.ref)
+    world.add(BOB)
     world.post("Four", BOB)
     quiet(world)
     assert audiences(world) == {
@@ -88,7 +88,7 @@ def test_core_memories_in_a_question_are_for_all_who_heard_the_chunk() -> None:
     world.post("One", HUSAM)
     quiet(world)
     world.known(ANN)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANN.ref)
+    world.add(ANN)
     world.post("Two", HUSAM)
     quiet(world)
     assert "Before Ann" not in asked(world)
@@ -111,7 +111,7 @@ def test_chunk_without_remaining_audience_is_skipped_without_model_call() -> Non
     world.post("One", HUSAM)
     world.post("Two", ANN)
     world.known(BOB)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, BOB.ref)
+    world.add(BOB)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, ANN.ref)
     world.app.chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, HUSAM.ref)
     world.post("Three", BOB)
@@ -128,7 +128,7 @@ def test_member_who_joins_during_the_model_call_is_not_in_the_audience() -> None
 
     def meanwhile(_: ModelRequest) -> str:
         world.known(ANN)
-        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, ANN.ref)
+        world.add(ANN)
         return core("Before Ann")
 
     world.model.memories.append(meanwhile)

@@ -244,7 +244,7 @@ def test_while_they_are_erased_nobody_can_bring_them_into_a_chat(planted: World)
     with pytest.raises(NotFound):
         planted.app.users.get(TENANT, ZOE.id)
     with pytest.raises(Conflict):
-        planted.app.chat_admin.add_member(TENANT, ELSEWHERE, BEN, MemberRef(kind="user", id=ZOE.id))
+        planted.add(MemberRef(kind="user", id=ZOE.id), by=BEN, chat_id=ELSEWHERE)
     with pytest.raises(NotFound):
         planted.app.phone_links.link(TENANT, ZOE.id, "+15005550188")
 

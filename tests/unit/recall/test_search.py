@@ -116,7 +116,7 @@ def test_recall_in_a_private_group_starts_after_the_last_joining() -> None:
     world = chatting(HUSAM, COACH, visibility="private")
     assert texts_of(recalled(world, "deposit"))[0] == DEPOSIT
     world.known(LENA)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, LENA.ref)
+    world.add(LENA)
     assert texts_of(recalled(world, "deposit")) == []
     world.post("The deposit was paid back", HUSAM)
     indexed(world, "chat_1")
@@ -131,7 +131,7 @@ def test_scores_after_a_joining_do_not_depend_on_what_was_said_before() -> None:
         world.chat(HUSAM, COACH, visibility="private", respond="manual")
         world.post(secret, HUSAM)
         world.known(LENA)
-        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, LENA.ref)
+        world.add(LENA)
         talk(world, "chat_1", 0)
         world.post(DEPOSIT, HUSAM)
         indexed(world, "chat_1")

@@ -194,7 +194,7 @@ def _told_in_den() -> World:
     world.chat(HUSAM, COACH, chat_id="chat_den", title="Den", respond="mention", **PRIVATE)
     _ask(world, "chat_husam", says("The numbers are late", chat_id="chat_den"), END)
     world.known(SARAH)
-    world.app.chat_admin.add_member(TENANT, "chat_den", HUSAM, SARAH.ref)
+    world.add(SARAH, chat_id="chat_den")
     return world
 
 
@@ -364,7 +364,7 @@ def _joined_late() -> World:
     world.chat(HUSAM, COACH, chat_id="chat_pair", respond="mention", **PRIVATE)
     world.post("Before", HUSAM, chat_id="chat_pair")
     world.known(SARAH)
-    world.app.chat_admin.add_member(TENANT, "chat_pair", HUSAM, SARAH.ref)
+    world.add(SARAH, chat_id="chat_pair")
     for n in range(100):
         world.post(f"After {n}", HUSAM, chat_id="chat_pair")
     return world
@@ -446,7 +446,7 @@ def test_a_private_plans_instruction_is_not_shown_to_someone_who_joins_where_it_
     _planned(world, HUSAMS, set_by=HUSAM.id)
     settle(world)
     world.known(SARAH)
-    world.app.chat_admin.add_member(TENANT, "chat_one", HUSAM, SARAH.ref)
+    world.add(SARAH, chat_id="chat_one")
     world.post("I do", SARAH, chat_id="chat_one")
     settle(world)
     assert '"I do"' in world.model.prompt

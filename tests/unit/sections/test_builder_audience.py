@@ -200,7 +200,7 @@ def _pair() -> House:
     alone = Place("pair", (HUSAM,))
     house = House((alone, Place("ahmad", (AHMAD,), direct=True)))
     house.world.known(AHMAD)
-    house.world.app.chat_admin.add_member(TENANT, alone.id, HUSAM, AHMAD.ref)
+    house.world.add(AHMAD, chat_id=alone.id)
     return house
 
 
@@ -250,17 +250,17 @@ def test_chat_records_late_members_and_drops_former_ones() -> None:
     world.chat(HUSAM)
     chat_admin = world.app.chat_admin
     world.known(SARAH)
-    chat_admin.add_member(TENANT, "chat_1", HUSAM, SARAH.ref)
+    world.add(SARAH)
     assert world.stored_chat().joined_late == {}
     world.post("One", HUSAM)
     world.known(AHMAD)
-    chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     assert world.stored_chat().joined_late == {"user#usr_ahmad": 1}
     chat_admin.remove_member(TENANT, "chat_1", HUSAM.ref, AHMAD.ref)
     assert world.stored_chat().joined_late == {}
     world.post("Two", HUSAM)
     world.known(AHMAD)
-    chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     assert world.stored_chat().joined_late == {"user#usr_ahmad": 2}
 
 
@@ -273,7 +273,7 @@ def test_member_who_joins_during_the_reading_is_no_reader() -> None:
     house.say(house.places[0], "@Coach, remember")
     rival(world).before = (
         "GOAL#",
-        lambda: world.app.chat_admin.add_member(TENANT, "chat_pair", HUSAM, AHMAD.ref),
+        lambda: world.add(AHMAD, chat_id="chat_pair"),
     )
     world.take(job_of(world.runs("chat_pair")[-1]))
     partition = owned_partition(TENANT, COACH.id, "chat:chat_pair")

@@ -290,7 +290,7 @@ def test_second_reader_cannot_carry_a_secret_to_chats_without_its_owner(
 def test_origin_of_a_message_is_not_shown_in_its_chat(spied: Spied) -> None:
     """The greeting was asked for in Ann's chat, in words that Ben, who joins later, never sees."""
     ann, ben = _owner(spied.world, PHONE), _owner(spied.world, BENS_PHONE)
-    spied.world.app.chat_admin.add_member(TENANT, RELAY, ann, ben.ref)
+    spied.world.add(ben, by=ann, chat_id=RELAY)
     found = spied.ask(RELAY, ben)
     assert "Ann says hello" in found
     assert "sent because" not in found
@@ -315,7 +315,7 @@ def test_late_member_sees_nothing_from_before_the_join(chat_id: str) -> None:
     spied = _plant(world, "chat_source", ask)
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
-    world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
+    world.add(BEN, by=ANN, chat_id="chat_source")
     found = spied.ask(chat_id, BEN)
     assert _leaks(found) == []
 
@@ -325,7 +325,7 @@ def test_items_made_after_join_contain_nothing_from_before() -> None:
     _plant(world, "chat_source", ask)
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
-    world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
+    world.add(BEN, by=ANN, chat_id="chat_source")
     assert Client(world, sub=BEN.id).get("/v1/chats/chat_source").body["summary"] is None
     for n in range(3):
         world.post(f"Welcome {n}", ANN, chat_id="chat_source")
@@ -355,7 +355,7 @@ def test_late_member_cannot_learn_earlier_document_names() -> None:
         ask("@Coach, write")
         settle(world)
     world.known(BEN)
-    world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
+    world.add(BEN, by=ANN, chat_id="chat_source")
     tried: list[list[tuple[str, str]]] = []
     for name in (WORD, "kiwi"):
         doings = (
@@ -390,5 +390,5 @@ def test_returning_member_sees_nothing_from_the_time_between() -> None:
     spied = _plant(world, "chat_source", ask)
     world.table.write(Update(Chat.key_of(TENANT, "chat_source"), set={"title": "WebhookService"}))
     world.known(BEN)
-    world.app.chat_admin.add_member(TENANT, "chat_source", ANN, BEN.ref)
+    world.add(BEN, by=ANN, chat_id="chat_source")
     assert _leaks(spied.ask("chat_ben", BEN)) == []

@@ -128,7 +128,7 @@ def test_it_is_the_last_message_that_counts_and_not_any_other_touch() -> None:
     world = _world()
     old = _elsewhere(world, 1, ago=timedelta(hours=7))
     world.known(SARAH)
-    world.app.chat_admin.add_member(TENANT, old.id, HUSAM, SARAH.ref)
+    world.add(SARAH, chat_id=old.id)
     world.table.write(Update(old.key, set={"activity_hour": "2026-02-18T12:00:00.000Z"}))
     assert _listed(world) == []
 

@@ -229,7 +229,7 @@ def test_agent_summary_of_a_private_chat_restarts_when_a_member_joins() -> None:
     world.model.summaries.append(_lines("The secret is 7.", "Nobody else knows."))
     _talk(world, "The secret is 7", "Tell nobody")
     world.known(AHMAD)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     world.clock.advance(COOLDOWN)
     _talk(world, "Welcome Ahmad", "Hello all")
     asked = _agent_summaries_asked(world)[-1]

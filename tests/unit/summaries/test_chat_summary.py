@@ -163,7 +163,7 @@ def test_messages_after_the_read_belong_to_the_next_summary(agent_id: str | None
     """Somebody leaves and something is said; who was there for that is not known to this one."""
     world = _world(visibility="private")
     world.known(AHMAD)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     for n in range(10):
         world.post(f"fact-{n}", HUSAM)
     ask, gone = world.table.query, list[str]()
@@ -258,7 +258,7 @@ def test_a_discarded_chat_is_summarised_no_more() -> None:
 def test_an_agent_that_comes_back_has_its_note_and_no_cooldown_to_wait_for() -> None:
     world = _world()
     world.known(AHMAD)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     world.post("Hello", HUSAM)
     world.post("There", HUSAM)
     world.drain()

@@ -168,7 +168,7 @@ def test_change_during_the_question_decides_about_the_title(meanwhile: str) -> N
         if meanwhile == "named":
             admin.change(TENANT, "chat_1", HUSAM.ref, ChatChange(title="Mine"))
         elif meanwhile == "joined":
-            admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+            world.add(AHMAD)
         elif meanwhile == "deleted":
             world.app.message_deletion.delete(TENANT, HUSAM.ref, "chat_1", 1)
         else:
@@ -187,7 +187,7 @@ def test_change_during_the_question_decides_about_the_title(meanwhile: str) -> N
 def test_person_who_joins_a_private_chat_sees_a_title_of_later_messages_only() -> None:
     world = world_of("About secrets", "About weather", **PRIVATE)
     say(world, 3, "secret")
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     ahmad = Client(world, sub=AHMAD.id, claims={"name": "Ahmad"})
     assert ahmad.get("/v1/chats/chat_1").body["title"] is None
     say(world, 3, "weather")
@@ -198,14 +198,14 @@ def test_person_who_joins_a_private_chat_sees_a_title_of_later_messages_only() -
 
 def test_title_that_a_person_set_stays_when_a_person_joins() -> None:
     world = world_of(title="Mine", **PRIVATE)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     assert chat_of(world).title == "Mine"
 
 
 def test_title_of_an_open_chat_stays_when_a_person_joins() -> None:
     world = world_of("Facts")
     say(world, 3)
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     assert chat_of(world).title == "Facts"
 
 
@@ -222,7 +222,7 @@ def test_deleted_message_takes_the_title_with_it() -> None:
 
 def test_erased_person_takes_the_title_with_them() -> None:
     world = world_of("About secrets")
-    world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+    world.add(AHMAD)
     say(world, 3, "secret")
     world.app.erasures.request(TENANT, HUSAM.id, by="usr_op")
     play(world)

@@ -344,7 +344,7 @@ def test_borrowed_context_checks_readers_again_when_shown(joins: bool) -> None:
     assert _staged(world) is not None
     if joins:
         world.known(AHMAD)
-        world.app.chat_admin.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+        world.add(AHMAD)
     _ask(world, "And?")
     assert ("My secret" in world.model.prompt) is not joins
     assert (_staged(world) is None) is not joins

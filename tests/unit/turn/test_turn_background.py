@@ -123,7 +123,7 @@ def test_plan_from_before_someone_joined_has_no_chat() -> None:
     world.chat(DANA, COACH, chat_id="chat_pair", respond="manual", visibility="private")
     world.post("Between us", DANA, chat_id="chat_pair")
     plan(world, "chat_pair", scope="chat:chat_pair")
-    world.app.chat_admin.add_member(TENANT, "chat_pair", DANA, AHMAD.ref)
+    world.add(AHMAD, by=DANA, chat_id="chat_pair")
     run = due(world)
     assert (run.own_chat_id, run.reason) == (None, Reason.NO_CHAT)
     assert "Between us" not in shown(world.model.requests[-1])
@@ -369,7 +369,7 @@ def test_run_of_plan_is_canceled_if_someone_joins_who_may_not_see_its_instructio
     plan(world, "chat_2", scope="chat:chat_2")
 
     def joins(_: ModelRequest) -> Calls:
-        world.app.chat_admin.add_member(TENANT, "chat_2", DANA, AHMAD.ref)
+        world.add(AHMAD, by=DANA, chat_id="chat_2")
         return says("Time to stretch!")
 
     actor(world)

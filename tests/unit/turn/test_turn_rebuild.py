@@ -50,7 +50,7 @@ def _private(*script: Any, **agent: Any) -> World:
 
 def _lets_in(world: World, *people: Any) -> None:
     for one in people:
-        world.app.chat_admin.add_member(TENANT, "chat_1", ALICE, one.ref)
+        world.add(one, by=ALICE)
 
 
 def _prompts(world: World) -> list[str]:
@@ -99,7 +99,7 @@ def test_an_activation_when_someone_left_meanwhile_is_kept() -> None:
 
 def test_an_activation_of_an_open_chat_when_someone_joined_meanwhile_is_kept() -> None:
     def joins(_: ModelRequest) -> Any:
-        world.app.chat_admin.add_member(TENANT, "chat_1", ALICE, BOB.ref)
+        world.add(BOB, by=ALICE)
         return "Hello."
 
     world = stage(joins, reply_mode="text")

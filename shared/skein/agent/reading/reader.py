@@ -208,10 +208,11 @@ class Reader:
         read = replace(
             read,
             found=found,
-            others=_own_chats(found, keys.chats),
+            others=_own_chats(read, found, keys.chats),
             all_others=first.all_rows and keys.all_chats,
         )
-        more = [key for key in _keys_of_sections(read) if key not in keys.named]
+        known = {*keys.named, *keys.chats}
+        more = [key for key in _keys_of_sections(read) if key not in known]
         if more:
             read = replace(read, found=found | self.table.get_many(more))
         return self._made(replace(read, now=self.clock.now()), recalling, began)
@@ -304,10 +305,13 @@ def _keys_of_sections(read: SectionReads) -> Iterable[Key]:
     return dict.fromkeys(key for kind in ITEMS for key in kind.keys(read))
 
 
-def _own_chats(found: Mapping[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
+def _own_chats(read: SectionReads, found: Mapping[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
     """Return the undiscarded chats in which the agent is an active member.
 
+    A chat to which a reader is invited is left out until the reader has accepted.
+
     Args:
+        read: What was read before.
         found: The items that were read.
         keys: The key of a chat, the key of the agent's membership, and so on in pairs.
     """
@@ -317,7 +321,8 @@ def _own_chats(found: Mapping[Key, Item], keys: Sequence[Key]) -> list[OwnChat]:
             continue
         chat = Chat.from_item(found[chat_key])
         member = Membership.from_item(found[member_key])
-        if member.active and chat.discarded_at is None:
+        hidden = chat.discarded_at is not None or chat.awaits(read.readers, read.now)
+        if member.active and not hidden:
             chats.append(OwnChat(chat, member))
     return chats
 

@@ -1,8 +1,8 @@
 """BORROWED CONTEXT: messages of another chat that the agent asked to see, shown once.
 
-- Read: what is staged for the active chat, by key.
+- Read: what is staged for the active chat, by key; in private, also the open chat that it is from.
 - Kept: context that may be shown, and that no later reset hides in either chat; of insiders alone
-  where the prompt holds their words alone.
+  where the prompt holds their words alone. No reader may be invited to the other chat.
 - Order: oldest first. If there is no room for all messages, the oldest are left out.
 """
 
@@ -14,6 +14,7 @@ from skein.interface.reading import SectionItems, SectionReads
 from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.interface.timeline import ago
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
+from skein.models.chats.chat import Chat
 from skein.models.common.audience import may_show
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Key
@@ -41,9 +42,19 @@ class BorrowedItems(SectionItems):
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
-        """Return the key of what is staged for the active chat."""
+        """Return the key of what is staged for the active chat.
+
+        In private, the open chat that it is from is read, too: a reader may be invited to it now.
+        """
         run, chat = read.run, read.chat
-        return [BorrowedContext.key_of(run.tenant, chat.id, run.agent_id)] if chat else ()
+        if chat is None:
+            return ()
+        staged = BorrowedContext.key_of(run.tenant, chat.id, run.agent_id)
+        item = read.found.get(staged)
+        borrowed = BorrowedContext.from_item(item) if item is not None else None
+        if borrowed is None or read.readers.open or not borrowed.audience.open:
+            return [staged]
+        return [staged, Chat.key_of(run.tenant, borrowed.source_chat_id)]
 
     @classmethod
     def found(cls, read: SectionReads) -> "BorrowedItems":
@@ -51,10 +62,12 @@ class BorrowedItems(SectionItems):
 
         A reset counts both in the chat that borrowed and in the chat that the messages are from.
         """
-        item = next((read.found[key] for key in cls.keys(read) if key in read.found), None)
-        if item is None:
+        items = [read.found[key] for key in cls.keys(read) if key in read.found]
+        if not items:
             return cls()
-        borrowed = BorrowedContext.from_item(item)
+        borrowed = BorrowedContext.from_item(items[0])
+        if any(Chat.from_item(item).awaits(read.readers, read.now) for item in items[1:]):
+            return cls()
         involved = {borrowed.chat_id, borrowed.source_chat_id}
         chats = (own.chat for own in (*read.active, *read.others))
         sessions = [chat.session for chat in chats if chat.id in involved]

@@ -1,17 +1,19 @@
 """LAST CONVERSATION and OTHER ACTIVE CONVERSATIONS: summaries of the agent's other chats.
 
 - Read: the same chats as for YOUR CHATS. Their summaries are stored with them.
-- Kept: summaries that may be shown and that began after the last reset of their chat. Their chats
-  had a message in the last six hours, or are one of the three newest of a direct chat's person.
-- Order: most recently active first, at most 10. In a direct chat, the summary of the person's last
-  session in another chat has a section of its own.
+- Kept: summaries that may be shown and that began after the last reset of their chat; of words of
+  insiders alone where the prompt holds their words alone. Their chats had a message in the last six
+  hours, or are one of the three newest of a direct chat's person.
+- Order: most recently active first, at most 10. In a private prompt, chats of outsiders come last,
+  and they are few (`for_readers`). In a direct chat, the summary of the person's last session in
+  another chat has a section of its own.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from itertools import chain
 
-from skein.agent.sections.your_chats import name_of, newest_first
+from skein.agent.sections.your_chats import ACTIVE_FOR, for_readers, name_of, newest_first
 from skein.interface.reading import OwnChat, SectionItems, SectionReads, person_at
 from skein.interface.section import Section, SectionInput, around, listing
 from skein.interface.timeline import ago
@@ -23,7 +25,6 @@ from skein.prompts import render
 from skein.services.chat_state.sessions import reset_in
 from skein.services.common.quoting import quoted
 
-ACTIVE_FOR = timedelta(hours=6)
 MAX_CONVERSATIONS = 10
 MAX_OF_PERSON = 3  # newest other chats of a direct chat's person, shown at any age
 BORROW = "borrow_context"
@@ -59,12 +60,10 @@ class OtherSummaries(SectionItems):
     def found(cls, read: SectionReads) -> "OtherSummaries":
         """Keep the chats with a summary that may be shown, and are new enough."""
         person, chats, of_person = person_at(read.chat), [], 0
-        for own in newest_first(read.others):
-            summary, last = own.member.summary, own.chat.last_message_at
+        summarized = (own for own in read.others if _shown_summary(read, own) is not None)
+        for own in chain(*for_readers(read, summarized)):
+            summary, last = _shown_summary(read, own), own.chat.last_message_at
             if summary is None or last is None:
-                continue
-            shown = may_show(summary.audience, read.readers)
-            if not shown or summary.from_seq < reset_in(own.chat):
                 continue
             theirs = person is not None and own.has(person)
             of_person += theirs
@@ -79,6 +78,17 @@ class OtherSummaries(SectionItems):
         if self.last_session is not None:
             shown.append((self.last_session.chat, self.last_session.summary))
         return (summary.authors.joined(chat.title_authors) for chat, summary in shown)
+
+
+def _shown_summary(read: SectionReads, own: OwnChat) -> Summary | None:
+    """Return a chat's agent summary, if it may be shown and is newer than the last reset."""
+    summary = own.member.summary
+    return summary if summary is not None and _may_show(read, own.chat, summary) else None
+
+
+def _may_show(read: SectionReads, chat: Chat, summary: Summary) -> bool:
+    shown = may_show(summary.audience, read.readers) and read.insiders.admit(summary.authors)
+    return shown and summary.from_seq >= reset_in(chat)
 
 
 def _last_session(read: SectionReads) -> LastSession | None:
@@ -99,9 +109,9 @@ def _last_session(read: SectionReads) -> LastSession | None:
         since = session.started_at if session.reset else session.before_at
         if since is not None and at <= since:
             return None
-    if summary is None or summary.from_seq < reset_in(chat):
+    if summary is None or not _may_show(read, chat, summary):
         return None
-    return LastSession(chat, summary) if may_show(summary.audience, read.readers) else None
+    return LastSession(chat, summary)
 
 
 def last_session(given: SectionInput) -> Section | None:

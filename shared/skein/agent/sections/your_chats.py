@@ -2,13 +2,17 @@
 
 - Read: as many of the agent's most recently active chats as fit into the batch, each with the
   agent's membership, and the marks of its runs without a chat.
-- Kept: the active chat and the most recently active others that may be shown, 20 in all.
+- Kept: the active chat and the most recently active others that may be shown, 20 in all. A private
+  prompt shows few chats of outsiders, who are no readers of the prompt (`for_readers`).
 - Order: newest first. If all chats are shown, they are in the order of creation, which new messages
-  do not change; the section then stands before the history.
+  do not change; the section then stands before the history. In a private prompt, chats of outsiders
+  follow after the others.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from skein.interface.names import Names
 from skein.interface.reading import OwnChat, Reading, SectionItems, SectionReads
@@ -22,6 +26,8 @@ from skein.services.chat_state.audience import destination_of
 from skein.services.common.quoting import quoted, quoted_id
 
 SHOWN_CHATS = 20
+ACTIVE_FOR = timedelta(hours=6)
+MAX_OF_OUTSIDER = 3  # chats of one outsider in one section of a private prompt
 NAMED_MEMBERS = 20  # members of a chat that are named; the others are counted
 CHAT_ID = "chat_id"
 
@@ -60,9 +66,11 @@ class YourChats(SectionItems):
         """Keep the active chat and the newest others that may be shown, with their live runs."""
         active, readers = read.active, read.readers
         shown = [own for own in read.others if may_show(destination_of(own.chat), readers)]
-        listed = newest_first([*active, *newest_first(shown)[: SHOWN_CHATS - len(active)]])
+        known, unknown = for_readers(read, shown)
+        listed = newest_first([*active, *known[: SHOWN_CHATS - len(active)]])
+        complete = read.all_others and not unknown and len(listed) == len(active) + len(known)
+        listed += unknown[: SHOWN_CHATS - len(listed)]
         listed = [replace(own, chat=own.chat.titled_by(read.insiders)) for own in listed]
-        complete = read.all_others and len(listed) == len(active) + len(shown)
         if complete:
             listed.sort(key=lambda own: (own.chat.created_at, own.chat.id))
         lone = [
@@ -76,6 +84,37 @@ class YourChats(SectionItems):
     def authors(self) -> Iterable[Authors]:
         """Return the people whose words the titles hold."""
         return (own.chat.title_authors for own in self.listed)
+
+
+def for_readers(
+    read: SectionReads, chats: Iterable[OwnChat]
+) -> tuple[list[OwnChat], list[OwnChat]]:
+    """Return the chats that a prompt may name, newest first: the readers' own, and those of others.
+
+    For a prompt of an open chat, all chats count as the readers' own. A private prompt has open
+    chats of outsiders only if they had a message in the last six hours, and at most three of one
+    outsider; it has none if it holds words of insiders alone. So nobody fills the prompts of people
+    who are in no chat with them.
+
+    Args:
+        chats: Chats that may be shown to the readers.
+    """
+    newest = newest_first(chats)
+    if read.readers.open:
+        return newest, []
+    known, unknown, shown = [], [], Counter[str]()
+    for own in newest:
+        people = own.chat.person_ids
+        if own.chat.visibility == "private" or read.readers.counts(people):
+            known.append(own)
+        elif (
+            not read.insiders.alone
+            and own.last_active_at >= read.now - ACTIVE_FOR
+            and all(shown[person] < MAX_OF_OUTSIDER for person in people)
+        ):
+            unknown.append(own)
+            shown.update(people)
+    return known, unknown
 
 
 def newest_first(chats: Iterable[OwnChat]) -> list[OwnChat]:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from skein.errors import NotFound
 from skein.interface.arguments import Count, Id, MessageNumber
 from skein.interface.history import words_of
 from skein.interface.names import askers, legend, participants_of
@@ -12,7 +13,7 @@ from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext, admitted
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
-from skein.services.chats.own_chats import OwnChats
+from skein.services.chats.own_chats import NOT_YOURS, OwnChats
 from skein.services.common.quoting import quoted
 
 MAX_MESSAGES = 50
@@ -52,12 +53,15 @@ def own_chat(call: ToolContext, chat_id: str) -> tuple[Chat, Membership]:
     """Return one of the agent's chats with the agent's membership.
 
     Raises:
-        NotFound: The agent is not a member of such a chat.
+        NotFound: The agent is not a member of such a chat, or a reader of the prompt is invited to
+            the chat and has not accepted.
         Conflict: The chat was discarded.
     """
-    return call.service(OwnChats).get(
-        call.activation.run.tenant, call.activation.claim.agent, chat_id
-    )
+    tenant, agent = call.activation.run.tenant, call.activation.claim.agent
+    chat, member = call.service(OwnChats).get(tenant, agent, chat_id)
+    if chat.awaits(call.reading.destination, call.clock.now()):
+        raise NotFound(NOT_YOURS)
+    return chat, member
 
 
 def _shown(

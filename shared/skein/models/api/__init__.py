@@ -6,6 +6,7 @@ __all__ = [
     "choices",
     "directory",
     "inspection",
+    "open_choices",
     "pauses",
     "reasons",
     "runs",

@@ -1,7 +1,7 @@
 """Requests and resources of the HTTP API: chats and messages."""
 
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     ConfigDict,
@@ -33,11 +33,14 @@ from skein.models.chats.chat import (
     MessageKind,
     Visibility,
 )
+from skein.models.chats.choice import Invited
 from skein.models.chats.membership import Membership
 from skein.models.common.audience import may_show
 from skein.models.common.base import EntityId, Instant, MemberKind, MemberRef
-from skein.models.common.json_types import NUMBER, JsonTrue
+from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
 from skein.models.runs.run import Run
+
+MemberState = Literal["member", "invited"]
 
 
 class MemberRequest(Request):
@@ -150,6 +153,14 @@ class ReadReceipt(Request):
     ]
 
 
+class InvitationAnswer(Request):
+    """The answer to an invitation."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"accept": True}})
+
+    accept: Annotated[JsonBool, Field(description="Whether to join the chat.")]
+
+
 class RespondNow(Request):
     """The agents that respond now: one agent, or all agents in turn."""
 
@@ -176,6 +187,22 @@ class MemberResource(Resource):
     name: Annotated[str, Field(description="The name.")]
 
 
+class ChatMemberResource(MemberResource):
+    """A member of a chat, or a person who is invited to it."""
+
+    state: Annotated[
+        MemberState,
+        Field(description="`invited` until the person has accepted; nothing is readable before."),
+    ]
+
+    @classmethod
+    def all_of(cls, chat: Chat) -> tuple[Self, ...]:
+        """Build the resources of a chat's members, and then of its invited people."""
+        members = (cls(**member.model_dump(), state="member") for member in chat.roster)
+        invited = (cls(**each.member.model_dump(), state="invited") for each in chat.invited)
+        return (*members, *invited)
+
+
 class ChatHeadResource(Resource):
     """A chat without title and words."""
 
@@ -197,7 +224,10 @@ class ChatHeadResource(Resource):
 class RosterResource(ChatHeadResource):
     """A chat with its members and times."""
 
-    members: Annotated[tuple[MemberResource, ...], Field(description="The members of the chat.")]
+    members: Annotated[
+        tuple[ChatMemberResource, ...],
+        Field(description="The members of the chat, and the people who are invited."),
+    ]
     created_at: CreatedAt
     discarded_at: Annotated[
         Instant | None, Field(description="When the chat was discarded; null if it was not.")
@@ -221,7 +251,7 @@ class ChatResource(ChatFields, RosterResource):
             chat.summary if chat.summary and may_show(chat.summary.audience, chat.readers) else None
         )
         made = {
-            "members": tuple(MemberResource.of(member) for member in chat.roster),
+            "members": ChatMemberResource.all_of(chat),
             "summary": summary.text if summary else None,
         }
         shared = {
@@ -281,7 +311,7 @@ class ListedChatResource(RosterResource):
     def of(cls, chat: Chat) -> Self:
         """Build the resource of a chat."""
         own = {name: getattr(chat, name) for name in cls.model_fields if name != "members"}
-        return cls(members=tuple(map(MemberResource.of, chat.roster)), **own)
+        return cls(members=ChatMemberResource.all_of(chat), **own)
 
 
 class ListedChatPage(Page[ListedChatResource]):
@@ -404,11 +434,14 @@ class TranscriptPage(MessagePage):
             description="Whether content may be shown to everyone in the tenant (`open`) or not."
         ),
     ]
-    members: Annotated[tuple[MemberResource, ...], Field(description="The members of the chat.")]
+    members: Annotated[
+        tuple[ChatMemberResource, ...],
+        Field(description="The members of the chat, and the people who are invited."),
+    ]
 
 
-class ReadingMember(MemberResource):
-    """A member of a chat with the read mark."""
+class ReadingMember(ChatMemberResource):
+    """A member of a chat with the read mark, or an invited person."""
 
     seen_seq: Annotated[
         int,
@@ -421,7 +454,13 @@ class ReadingMember(MemberResource):
     @classmethod
     def of_membership(cls, membership: Membership) -> Self:
         """Build the resource of a membership."""
-        return cls(**membership.member.model_dump(), seen_seq=membership.seen_seq)
+        named = membership.member.model_dump()
+        return cls(**named, seen_seq=membership.seen_seq, state="member")
+
+    @classmethod
+    def of_invited(cls, invited: Invited) -> Self:
+        """Build the resource of an invited person, who has read nothing."""
+        return cls(**invited.member.model_dump(), seen_seq=0, state="invited")
 
 
 class MemberPage(Page[ReadingMember]):

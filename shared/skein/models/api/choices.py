@@ -6,10 +6,9 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from skein.models.api.base import MAX_SEQ, CreatedAt, IdOfAgent, IdOfChat, Page, Request, Resource
-from skein.models.chats.chat import MAX_TEXT, Chat, Message, Via
+from skein.models.chats.chat import MAX_TEXT, Via
 from skein.models.chats.choice import Choice, ChoicePurpose, ChoiceStatus, Option
 from skein.models.chats.consent import Consent, PostFailure, PostStatus
-from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.base import Instant
 from skein.models.common.json_types import NUMBER
 
@@ -94,40 +93,6 @@ class ViaResource(Resource):
         )
 
 
-class OpenChoiceResource(Resource):
-    """A choice that the caller can answer."""
-
-    chat_id: IdOfChat
-    chat_title: Annotated[str, Field(description="The title of the chat, or its members.")]
-    seq: Annotated[int, Field(description="The `seq` of the question in its chat.")]
-    agent_id: Annotated[str | None, Field(description="The agent that asks; null for Skein.")]
-    purpose: Purpose
-    question: Question
-    options: Options
-    expires_at: ExpiresAt
-
-    @classmethod
-    def listed(cls, listed: OpenChoice, chat: Chat, message: Message, choice: Choice) -> Self:
-        """Build the resource of an open choice.
-
-        Args:
-            listed: The choice in the list of the person.
-            chat: The chat of the question.
-            message: The question's message.
-            choice: The choice of that message.
-        """
-        return cls(
-            chat_id=chat.id,
-            chat_title=chat.display_title,
-            seq=message.seq,
-            agent_id=listed.agent_id,
-            purpose=choice.purpose,
-            question=choice.question,
-            options=choice.options,
-            expires_at=choice.expires_at,
-        )
-
-
 class ConsentPostResource(Resource):
     """One chat of a consent, and whether the words were posted there."""
 
@@ -167,7 +132,3 @@ class ConsentResource(Resource):
 
 class ConsentPage(Page[ConsentResource]):
     """The caller's consents, newest first."""
-
-
-class OpenChoicePage(Page[OpenChoiceResource]):
-    """The caller's open choices, oldest first, on one page."""

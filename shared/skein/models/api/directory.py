@@ -36,7 +36,7 @@ from skein.models.directory.agent import (
 )
 from skein.models.directory.phone_number import e164
 from skein.models.directory.profile_change import ProfileChangeMadeBy
-from skein.models.directory.user import MAX_ADDRESSES, OwnFields, User, UserFields
+from skein.models.directory.user import MAX_ADDRESSES, User, UserFields
 
 Phone = Annotated[str, StringConstraints(min_length=1, max_length=32), AfterValidator(e164)]
 ToolNames = Annotated[
@@ -228,10 +228,10 @@ class UserChange(UserFields, ChangeRequest):
     ] = None
 
 
-class OwnChange(OwnFields, ChangeRequest):
+class OwnChange(UserFields, ChangeRequest):
     """Changes to the caller's own record. Omitted fields stay; null removes a field.
 
-    Null leaves `name` and `strangers_may_add` unchanged.
+    Null leaves `name` unchanged.
     """
 
     model_config = ConfigDict(
@@ -241,7 +241,7 @@ class OwnChange(OwnFields, ChangeRequest):
     name: OptionalName = None
 
 
-class UserResource(OwnFields, NamedModel, Resource):
+class UserResource(UserFields, NamedModel, Resource):
     """A user."""
 
     id: Id

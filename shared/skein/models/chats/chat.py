@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, Field
 
 from skein.errors import Unprocessable
-from skein.models.chats.choice import Choice
+from skein.models.chats.choice import Choice, Invited
 from skein.models.chats.names import FormerName, former_before, former_with, plain_name
 from skein.models.chats.session import Session
 from skein.models.chats.summary import MadeTitle, PinnedSummary, Summary, SummaryState
@@ -117,6 +117,7 @@ class Chat(ChatFields, Stored):
         line: The line on which the chat began, for its settings; None for a chat of the app.
             Answers go over the line in `Membership.route`, which follows the person's last message.
         roster: The current members, in order of joining.
+        invited: The people who were invited, also after their invitations have expired.
         former_names: Names that keep their numbers after members left or were renamed.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
             the beginning have no entry.
@@ -158,6 +159,7 @@ class Chat(ChatFields, Stored):
     last_seq: int = 0
     last_message: LastMessage | None = None
     roster: tuple[NamedMember, ...] = ()
+    invited: Annotated[tuple[Invited, ...], Field(exclude_if=lambda people: not people)] = ()
     former_names: Annotated[tuple[FormerName, ...], Field(exclude_if=lambda names: not names)] = ()
     joined_late: dict[str, int] = Field(default_factory=dict)
     formerly: dict[str, Identifier] = Field(default_factory=dict, exclude_if=lambda ids: not ids)
@@ -295,6 +297,25 @@ class Chat(ChatFields, Stored):
     def person_ids(self) -> tuple[str, ...]:
         """The ids of the people in the chat, in the order of the roster."""
         return tuple(member.id for member in self.roster if member.kind == "user")
+
+    def at(self, now: datetime) -> "Chat":
+        """Return the chat without invitations that have expired."""
+        return self.model_copy(update={"invited": tuple(i for i in self.invited if i.open(now))})
+
+    def invitation(self, user_id: str) -> Invited | None:
+        """Return a person's invitation, open or expired; None if there is none."""
+        return next((each for each in self.invited if each.member.id == user_id), None)
+
+    def without_invitation(self, user_id: str) -> tuple[Invited, ...]:
+        """Return the invitations of all others."""
+        return tuple(each for each in self.invited if each.member.id != user_id)
+
+    def awaits(self, readers: Audience, now: datetime) -> bool:
+        """Return whether one of these people is invited and has not accepted.
+
+        Such a chat is hidden from their private prompts, because others put them there.
+        """
+        return readers.counts(each.member.id for each in self.invited if each.open(now))
 
     def has(self, ref: MemberRef) -> bool:
         """Return whether a person or an agent is a member of the chat."""

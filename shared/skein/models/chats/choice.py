@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from skein.models.common.audience import Audience
-from skein.models.common.base import Identifier, Instant, Value
+from skein.models.common.base import Identifier, Instant, NamedMember, Value
 
 ChoicePurpose = Literal["question", "consent", "invitation"]
 """Who asks and why: an agent (`question`), or Skein, whether words may be posted elsewhere
@@ -43,7 +43,7 @@ class ChoiceAnswer(Value):
 
     Attributes:
         option: The id of the option; None for words.
-        seq: The message that answered.
+        seq: The message that answered; the question itself, if the person answered elsewhere.
     """
 
     option: str | None = None
@@ -109,3 +109,23 @@ class Choice(Value):
     def option(self, option_id: str) -> Option | None:
         """Return the option with an id; None if there is none."""
         return next((option for option in self.options if option.id == option_id), None)
+
+
+class Invited(Value):
+    """A person who may join a chat, and is no member before.
+
+    Attributes:
+        member: The person.
+        by: The member who invites.
+        at: When.
+        expires_at: When the person can accept no more.
+    """
+
+    member: NamedMember
+    by: NamedMember
+    at: Instant
+    expires_at: Instant
+
+    def open(self, now: datetime) -> bool:
+        """Return whether the person can still accept."""
+        return now < self.expires_at

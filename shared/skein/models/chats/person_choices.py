@@ -77,6 +77,8 @@ class PersonChoices(Stored):
     Attributes:
         open: The choices, oldest first. Readers skip those that have expired; the next write drops
             them.
+        invited_in: Every chat whose `invited` may name the person, also after the invitation has
+            expired; an erasure looks there.
         over: Codes of choices that ended within the last day, at most 100.
         day: The UTC day of the two counts below.
         consents: How often the person was asked for a consent on `day`.
@@ -89,6 +91,7 @@ class PersonChoices(Stored):
     tenant: Tenant
     user_id: Identifier
     open: tuple[OpenChoice, ...] = ()
+    invited_in: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     over: tuple[OverCode, ...] = ()
     day: date | None = None
     consents: int = 0

@@ -15,7 +15,6 @@ from skein.models.common.base import (
     Tenant,
     key_part,
 )
-from skein.models.common.json_types import JsonBool
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
 from skein.models.common.time_zone import TimeZone
@@ -41,19 +40,7 @@ class UserFields(BaseModel):
     ] = None
 
 
-class OwnFields(UserFields):
-    """The fields of a user that the users themselves set."""
-
-    strangers_may_add: Annotated[
-        JsonBool,
-        Field(
-            description="Whether people who share no chat with the user may add them to one. If "
-            "false, the user counts as unknown for these people."
-        ),
-    ] = True
-
-
-class User(OwnFields, NamedModel, Stored):
+class User(UserFields, NamedModel, Stored):
     """A person with a record.
 
     Attributes:

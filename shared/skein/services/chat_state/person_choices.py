@@ -73,7 +73,7 @@ def check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> No
         RateLimited: The person has as many open choices as allowed, was asked for enough consents
             today, or has refused this agent twice today.
     """
-    invitations = [choice for choice in choices.open if choice.purpose == INVITATION]
+    invitations = [choice for choice in _others(choices, asked) if choice.purpose == INVITATION]
     others = [choice for choice in choices.open if choice.purpose != INVITATION]
     same, limit = (
         (invitations, MAX_INVITATIONS) if asked.purpose == INVITATION else (others, MAX_OPEN)
@@ -98,9 +98,19 @@ def check_limits(choices: PersonChoices, asked: OpenChoice, now: datetime) -> No
 
 
 def with_asked(choices: PersonChoices, asked: OpenChoice) -> PersonChoices:
-    """Return the choices with one more open choice."""
+    """Return the choices with one more open choice.
+
+    The question of an invitation takes the place of the invitation.
+    """
     consents = choices.consents + (asked.purpose == "consent")
-    return choices.model_copy(update={"open": (*choices.open, asked), "consents": consents})
+    invited_in = dict.fromkeys([*choices.invited_in, *filter(None, [asked.invited_to])])
+    return choices.model_copy(
+        update={
+            "open": (*_others(choices, asked), asked),
+            "consents": consents,
+            "invited_in": tuple(invited_in),
+        }
+    )
 
 
 def with_ended(
@@ -116,13 +126,25 @@ def with_ended(
     refusals = dict(choices.refusals)
     if refused and ended.agent_id is not None:
         refusals[ended.agent_id] = refusals.get(ended.agent_id, 0) + 1
-    return choices.model_copy(
+    left = without_chat(choices, ended.invited_to) if ended.invited_to else choices
+    return left.model_copy(
         update={
             "open": tuple(choice for choice in choices.open if choice != ended),
             "over": (*choices.over, *ended.over_codes(now + CODE_KEPT))[-MAX_OVER:],
             "refusals": refusals,
         }
     )
+
+
+def without_chat(choices: PersonChoices, chat_id: str) -> PersonChoices:
+    """Return the choices of a person whom a chat no longer names as invited."""
+    left = tuple(each for each in choices.invited_in if each != chat_id)
+    return choices.model_copy(update={"invited_in": left})
+
+
+def invitation_to(choices: PersonChoices, chat_id: str) -> OpenChoice | None:
+    """Return the open invitation to a chat; None if there is none."""
+    return next((choice for choice in choices.open if choice.invited_to == chat_id), None)
 
 
 def open_choice(choices: PersonChoices, chat_id: str, seq: int) -> OpenChoice | None:
@@ -135,6 +157,13 @@ def stored_choices(choices: PersonChoices) -> Put:
     """Return the write that stores changed choices, if nobody changed them since they were read."""
     raised = choices.model_copy(update={"version": choices.version + 1})
     return Put(raised.key, raised.attributes(), at_version(choices.version))
+
+
+def _others(choices: PersonChoices, asked: OpenChoice) -> list[OpenChoice]:
+    """Return the open choices besides the invitation to the chat that is asked about."""
+    if asked.invited_to is None:
+        return list(choices.open)
+    return [choice for choice in choices.open if choice.invited_to != asked.invited_to]
 
 
 def _refusal(message: str, wait: timedelta) -> RateLimited:

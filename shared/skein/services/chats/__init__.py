@@ -4,6 +4,7 @@ __all__ = [
     "administration",
     "app_messages",
     "consolidation_schedule",
+    "invitations",
     "message_reasons",
     "own_chats",
     "post_message",

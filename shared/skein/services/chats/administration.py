@@ -8,6 +8,7 @@ message or with another change.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed, Conflict, Unprocessable
@@ -18,18 +19,20 @@ from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.provenance import Authors
 from skein.models.common.reason import Reason
-from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Missing, Put, Update, Write
+from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Missing, Put, Update, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import Job, RecallJob
 from skein.models.runs.run import Run
 from skein.ports import Clock, Ids, Table
-from skein.services.chat_state.closed_memberships import closing, item_at, membership_keys, opening
-from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chat_state.closed_memberships import closing, item_at
+from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot
 from skein.services.chats.consolidation_schedule import consolidation_due
+from skein.services.chats.invitations import ended_choice, invite, withdrawn
+from skein.services.chats.joining import has_been_in, joined
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.config.retention import retention_of
-from skein.services.directory.display_names import NoSuchAgent, named_members
+from skein.services.directory.display_names import NoSuchAgent, named_members, strangers_among
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.chain import next_in_chain
@@ -79,14 +82,15 @@ class ChatAdministration:
     def create(self, tenant: str, by: NamedMember, new: NewChat) -> OpenedChat:
         """Create a chat whose first member is `by`.
 
-        The call is idempotent if `new` has a `client_id`. By default, a group is `open` and a
-        direct chat is `private`.
+        People who share no chat with `by` are invited. The call is idempotent if `new` has a
+        `client_id`. By default, a group is `open` and a direct chat is `private`.
 
         Raises:
             Unprocessable: An agent does not exist, there are too many members, or a direct chat
                 does not have exactly two.
             NotFound: One of the people does not exist.
-            RateLimited: `by` has created or changed too many chats.
+            RateLimited: `by` has created or changed too many chats, or one of the people has three
+                open invitations.
             Conflict: One of the people is being erased, or `by` has left the chat that they created
                 under this `client_id`.
         """
@@ -97,7 +101,7 @@ class ChatAdministration:
         def attempt() -> OpenedChat:
             earlier = opened_before(table, tenant, by.ref, own) if own else EarlierChat(None, None)
             if earlier.chat is not None:
-                return OpenedChat(earlier.chat, created=False)
+                return OpenedChat(earlier.chat.at(self.clock.now()), created=False)
             chat_id, record = earlier.chat_id or fresh_id, None
             if own and earlier.chat_id is None:
                 record = OpeningRecord(tenant=tenant, user_id=by.id, client_id=own, chat_id=chat_id)
@@ -111,6 +115,7 @@ class ChatAdministration:
                 refs=refs,
                 record=record,
                 admit=admit,
+                settings=self.settings,
                 now=now,
             )
             return OpenedChat(chat, created=True)
@@ -132,7 +137,7 @@ class ChatAdministration:
             snapshot = self._snapshot(tenant, chat_id, by)
             _check_open(snapshot.chat)
             if not change.given:
-                return snapshot.chat
+                return snapshot.chat.at(self.clock.now())
             given = change.given
             if "title" in given:
                 authors = _authors_of(change.title, by)
@@ -148,7 +153,7 @@ class ChatAdministration:
             else:
                 due = replace(write, set={**write.set, **due_change.change})
                 self.table.transact([due, due_change.write])
-            return chat
+            return chat.at(now)
 
         return optimistic(self.clock, attempt)
 
@@ -156,18 +161,25 @@ class ChatAdministration:
         """Discard a chat: cancel its queued runs and accept no more messages (idempotent).
 
         Members can still read the chat, but lists omit it. A run of another chat that waits for a
-        reply here resumes without one.
+        reply here resumes without one. Its invitations end.
 
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
         """
-        jobs = optimistic(self.clock, lambda: self._discard_once(tenant, chat_id, by))
+        jobs, invited = optimistic(self.clock, lambda: self._discard_once(tenant, chat_id, by))
         self.dispatch.send(jobs)
+        for user_id in invited:
+            withdraw = partial(self._withdraw, tenant, chat_id, user_id)
+            optimistic(self.clock, withdraw, finds_own_write=True)
 
-    def _discard_once(self, tenant: str, chat_id: str, by: MemberRef) -> list[Job]:
+    def _discard_once(
+        self, tenant: str, chat_id: str, by: MemberRef
+    ) -> tuple[list[Job], list[str]]:
+        """Discard a chat; return the jobs to send, and the people whose invitations are to end."""
         snapshot = self._snapshot(tenant, chat_id, by)
+        invited = [each.member.id for each in snapshot.chat.invited]
         if snapshot.chat.discarded_at is not None:
-            return []
+            return [], invited
         now = self.clock.now()
         _, write = revise(snapshot.chat, {"discarded_at": now}, also=NOT_DUE)
         writes: list[Write] = [write]
@@ -193,7 +205,7 @@ class ChatAdministration:
         for agent in snapshot.agents:
             if agent.queued_run is not None:
                 log_canceled(agent.queued_run.run_id, Reason.CHAT_DISCARDED)
-        return jobs
+        return jobs, invited
 
     def _released(
         self, membership: Membership, now: datetime
@@ -211,10 +223,13 @@ class ChatAdministration:
     def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
         """Add a member, for whom earlier messages count as seen (idempotent).
 
+        A person who shares no chat with `by` is invited instead.
+
         Raises:
             NotFound: The chat, the agent or the person does not exist, or `by` is not a member.
             Conflict: The chat is discarded, direct or full, or the person is being erased.
-            RateLimited: `by` has created or changed too many chats.
+            RateLimited: `by` has created or changed too many chats, or the person has three open
+                invitations.
         """
         admit = self.rate_limiter.change_admission(tenant, by.id)
         return optimistic(self.clock, lambda: self._add_once(tenant, chat_id, by, member, admit))
@@ -227,64 +242,39 @@ class ChatAdministration:
         member: MemberRef,
         admit: Callable[[], None],
     ) -> Chat:
-        snapshot = read_snapshot(self.table, tenant, chat_id, closed=True).for_member(by.ref)
-        _check_changeable(snapshot.chat)
-        if snapshot.member(member) is not None:
-            return snapshot.chat
-        _check_space(snapshot.chat, member)
         now = self.clock.now()
+        snapshot = read_snapshot(self.table, tenant, chat_id, closed=True).for_member(by.ref)
+        chat = snapshot.chat.at(now)
+        _check_changeable(chat)
+        if chat.has(member) or (member.kind == "user" and chat.invitation(member.id)):
+            return chat
+        _check_space(chat, member)
         (named,) = named_members(self.table, tenant, [member], caller=by, now=now)
+        if strangers_among(self.table, tenant, by, [named]):
+            settings = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
+            hours = self.settings.overridden(settings).choice_hours
+            new = invite(self.table, tenant, chat_id, by, [named], hours=hours, now=now)
+            chat, write = revise(chat, {"invited": (*chat.invited, *new.invited)})
+            writes = [write, *new.writes]
+        else:
+            chat, writes = joined(self.table, snapshot, named)
         admit()
-        left = [membership.member for membership in snapshot.members if not membership.active]
-        change = snapshot.chat.with_member(named, left)
-        if snapshot.chat.last_seq:
-            late = snapshot.chat.joined_late | {str(named.ref): snapshot.chat.last_seq}
-            change["joined_late"] = late
-        if named.kind == "user" and snapshot.chat.visibility == "private":
-            change |= snapshot.chat.without_made_title()
-        chat, write = revise(snapshot.chat, change)
-        self.table.transact([write, *self._opened(snapshot, named)])
+        self.table.transact(writes)
         return chat
-
-    def _opened(self, snapshot: ChatSnapshot, member: NamedMember) -> list[Write]:
-        """Return the writes of a new membership, or of a closed one that is reopened.
-
-        A reopened membership keeps the other attributes of its item.
-        """
-        seq = snapshot.chat.last_seq
-        membership = Membership(
-            tenant=snapshot.chat.tenant,
-            chat_id=snapshot.chat.id,
-            member=member,
-            joined_seq=seq,
-            seen_seq=seq,
-        )
-        earlier = self._stored_membership(snapshot, member.ref)
-        if earlier is None:
-            return [Put(membership.key, membership.to_item(snapshot.chat), Missing())]
-        return opening(earlier, snapshot.chat, membership.attributes() | {"route": None})
-
-    def _stored_membership(self, snapshot: ChatSnapshot, ref: MemberRef) -> Item | None:
-        """Read a closed membership's item, under either of its keys."""
-        keys = membership_keys(snapshot.chat.tenant, snapshot.chat.id, ref)
-        found = self.table.get_many(keys)
-        return next((found[key] for key in keys if key in found), None)
-
-    def _has_been_in(self, snapshot: ChatSnapshot, ref: MemberRef) -> bool:
-        return self._stored_membership(snapshot, ref) is not None
 
     def remove_member(self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef) -> None:
         """Remove a member, and cancel an agent's queued run (idempotent).
 
-        A member can also leave. Leaving does not count against the rate limit, so it is always
-        possible.
+        A member can also withdraw an invitation, and leave. Leaving does not count against the
+        rate limit, so it is always possible.
 
         If the member is an agent, its run of another chat that waits for a reply here resumes
         without one. The agents that follow the canceled run in its chain still respond.
 
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
-            Conflict: The chat is discarded or direct.
+            Conflict: The chat is discarded or direct; an invitation to a direct chat can be
+                withdrawn.
             RateLimited: `by` has created or changed too many chats.
         """
         admit = self.rate_limiter.change_admission(tenant, by.id)
@@ -300,9 +290,16 @@ class ChatAdministration:
         admit: Callable[[], None],
     ) -> list[Job]:
         snapshot = read_snapshot(self.table, tenant, chat_id)
-        if by == member and snapshot.member(by) is None and self._has_been_in(snapshot, by):
+        chat = snapshot.chat
+        if by == member and not chat.has(by) and has_been_in(self.table, chat, by):
             return []
-        _check_changeable(snapshot.for_member(by).chat)
+        snapshot.for_member(by)
+        if not chat.has(member) and member.kind == "user" and chat.invitation(member.id):
+            _check_open(chat)
+            admit()
+            self._withdraw(tenant, chat_id, member.id)
+            return []
+        _check_changeable(chat)
         if snapshot.member(member) is None:
             return []
         if member != by:
@@ -339,6 +336,13 @@ class ChatAdministration:
         if membership.queued_run is not None:
             log_canceled(membership.queued_run.run_id, Reason.AGENT_LEFT)
         return jobs
+
+    def _withdraw(self, tenant: str, chat_id: str, user_id: str) -> None:
+        """End an invitation, if there still is one."""
+        chat = read_chat(self.table, tenant, chat_id)
+        if chat.invitation(user_id) is not None:
+            ended = ended_choice(self.table, tenant, chat_id, user_id, self.clock.now())
+            self.table.transact([withdrawn(chat, user_id), ended])
 
     def _following(self, membership: Membership, now: datetime) -> EnqueuedRun | None:
         """Queue a run of the next agent in the chain of a canceled run.
@@ -408,9 +412,10 @@ def open_chat(
     refs: Sequence[MemberRef],
     record: OpeningRecord | None,
     admit: Callable[[], None],
+    settings: Settings,
     now: datetime,
 ) -> Chat:
-    """Create a chat with its members.
+    """Create a chat with its members, and invite people who share no chat with its creator.
 
     Args:
         chat_id: A unique id for the chat.
@@ -420,20 +425,26 @@ def open_chat(
         record: The idempotency record of the `client_id`; None if there is no `client_id`, or if
             the record exists already.
         admit: Charges the rate limit; called after all members were found.
+        settings: The settings of the stack.
 
     Raises:
         Unprocessable: An agent does not exist.
         NotFound: One of the people does not exist.
         Conflict: One of the people is being erased.
+        RateLimited: One of the people has three open invitations.
         ConditionFailed: Another call created the chat, its idempotency record or the creator's user
             record.
     """
     try:
-        roster = named_members(table, tenant, refs, caller=by, now=now)
+        members = named_members(table, tenant, refs, caller=by, now=now)
     except NoSuchAgent as error:
         raise Unprocessable(error.message, details=error.details) from error
-    admit()
+    strangers = strangers_among(table, tenant, by, members)
+    roster = tuple(member for member in members if member not in strangers)
     tenant_settings = TenantSettings.from_optional(table.get(TenantSettings.key_of(tenant)))
+    hours = settings.overridden(tenant_settings).choice_hours
+    invitations = invite(table, tenant, chat_id, by, strangers, hours=hours, now=now)
+    admit()
     group = new.kind == "group"
     chat = Chat(
         tenant=tenant,
@@ -445,6 +456,7 @@ def open_chat(
         respond=new.respond,
         consolidate=new.consolidate,
         roster=roster,
+        invited=invitations.invited,
         activity_hour=now.replace(minute=0, second=0, microsecond=0),
         retention=retention_of(tenant_settings),
         created_at=now,
@@ -454,6 +466,7 @@ def open_chat(
     writes.extend(
         Put(membership.key, membership.to_item(chat), Missing()) for membership in memberships
     )
+    writes.extend(invitations.writes)
     writes.append(Put(chat.key, chat.to_item(), Missing()))
     # A full chat with its members and its record exceeds one transaction by two items. The first
     # transaction writes the record and the creator's membership, which are invisible until the
@@ -476,7 +489,7 @@ def _authors_of(title: str | None, by: MemberRef) -> Authors:
 
 
 def _check_space(chat: Chat, joiner: MemberRef) -> None:
-    if len(chat.roster) >= MAX_MEMBERS:
+    if len(chat.roster) + len(chat.invited) >= MAX_MEMBERS:
         raise Conflict(f"the chat is full: it has {MAX_MEMBERS} members")
     agents = sum(member.kind == "agent" for member in chat.roster)
     if joiner.kind == "agent" and agents >= MAX_AGENTS:

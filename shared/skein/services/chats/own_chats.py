@@ -14,6 +14,7 @@ from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.runs.claim import Claim
 
+NOT_YOURS = "chat not found: you are not a member of a chat with this id"
 ROWS_READ = 50  # per query, at least: some rows are keywords and notices
 
 
@@ -41,10 +42,10 @@ class OwnChats:
         try:
             snapshot = self.snapshot(tenant, chat_id)
         except NotFound:
-            raise NotFound("chat not found: you are not a member of a chat with this id") from None
+            raise NotFound(NOT_YOURS) from None
         member = snapshot.member(agent)
         if member is None:
-            raise NotFound("chat not found: you are not a member of a chat with this id")
+            raise NotFound(NOT_YOURS)
         if snapshot.chat.discarded_at is not None:
             raise Conflict("this chat is discarded")
         return snapshot.chat, member

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from skein.errors import NotFound
 from skein.models.chats.chat import CHAT_SHARDS, Chat, Message, chat_partition, chats_relation
+from skein.models.chats.choice import Invited
 from skein.models.chats.membership import Membership, member_relation, related_chat
 from skein.models.common.base import Instant, MemberRef
 from skein.models.common.storage import Absent, Below, Is, Item, Key, Query, Update, all_of, any_of
@@ -199,7 +200,8 @@ class ChatViews:
         keys = {Key(row["pk"], row["sk"]): str(row["gsi1sk"]) for row in rows[:limit]}
         found = self.table.get_many(list(keys)) if keys else {}
         there = [key for key in keys if key in found]
-        page = fitting(Chat.from_item(found[key]) for key in there)
+        now = self.clock.now()
+        page = fitting(Chat.from_item(found[key]).at(now) for key in there)
         if len(page) < len(there):
             last: str | None = keys[there[len(page) - 1]]
         else:
@@ -214,11 +216,15 @@ class ChatViews:
         }
         found = self.table.get_many([*memberships, *memberships.values()]) if memberships else {}
         own = [
-            OwnChat(Chat.from_item(found[chat_key]), Membership.from_item(found[membership_key]))
+            self._own(found[chat_key], found[membership_key])
             for chat_key, membership_key in memberships.items()
             if chat_key in found and membership_key in found
         ]
         return [seen for seen in own if seen.membership.active and seen.chat.discarded_at is None]
+
+    def _own(self, chat: Item, membership: Item) -> OwnChat:
+        now = self.clock.now()
+        return OwnChat(Chat.from_item(chat).at(now), Membership.from_item(membership))
 
     def chat(self, tenant: str, user_id: str, chat_id: str) -> OwnChat:
         """Get one chat of a person, even if the chat is discarded.
@@ -232,7 +238,7 @@ class ChatViews:
         found = self.table.get_many([chat_key, membership_key])
         if chat_key not in found or membership_key not in found:
             raise NotFound("chat not found")
-        own = OwnChat(Chat.from_item(found[chat_key]), Membership.from_item(found[membership_key]))
+        own = self._own(found[chat_key], found[membership_key])
         if not own.membership.active:
             raise NotFound("chat not found")
         return own
@@ -245,8 +251,10 @@ class ChatViews:
         *,
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
-    ) -> Listing[Membership]:
-        """List a page of a chat's members, named as in the roster, agents before people.
+    ) -> Listing[Membership | Invited]:
+        """List a page of a chat's members and invited people, agents before people.
+
+        Members are named as in the roster.
 
         Args:
             user_id: The person who reads.
@@ -259,11 +267,13 @@ class ChatViews:
         reader = MemberRef(kind="user", id=user_id)
         snapshot = read_snapshot(self.table, tenant, chat_id).for_member(reader)
         names = {member.ref: member for member in snapshot.chat.roster}
-        members = [
+        members: list[Membership | Invited] = [
             membership.model_copy(update={"member": names[membership.member.ref]})
             for membership in snapshot.members
             if membership.active and membership.member.ref in names
         ]
+        members += snapshot.chat.at(self.clock.now()).invited
+        members.sort(key=lambda each: str(each.member))
         left = [each for each in members if after is None or str(each.member) > after]
         page = tuple(left[:limit])
         last = str(page[-1].member) if len(left) > limit else None
@@ -323,7 +333,7 @@ class ChatViews:
         check_reading(TenantSettings.from_optional(found.get(settings_key)))
         if chat_key not in found:
             raise NotFound("chat not found")
-        chat = Chat.from_item(found[chat_key])
+        chat = Chat.from_item(found[chat_key]).at(self.clock.now())
         return chat, self._page(chat, at, limit)
 
     def _page(self, chat: Chat, at: MessagesCursor, limit: int) -> Listing[Message]:

@@ -6,6 +6,7 @@ __all__ = [
     "codes",
     "consents",
     "ending",
+    "invitations",
     "open_choices",
     "proposals",
 ]

@@ -36,6 +36,7 @@ from skein.services.chat_state.person_choices import (
 )
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.app_messages import AppMessages
+from skein.services.chats.invitations import answered
 from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, PostedMessage
 from skein.services.choices.codes import with_right_code
 from skein.services.common.optimistic import known_first, optimistic
@@ -232,19 +233,30 @@ class Answering:
         ]
         return writes, self._consequence(RecordedAnswer(asked, with_answer, snapshot))
 
-    def _consequence(self, answered: RecordedAnswer) -> Consequence:
+    def _consequence(self, recorded: RecordedAnswer) -> Consequence:
         """Return the consequence of an answer by the choice's purpose.
 
         The answer to an agent's question triggers the agent, as a message. A person's yes to a post
         is stored as a consent, which a job carries out.
         """
-        choice = answered.choice
-        if choice.proposal is None or choice.answer is None or choice.answer.option != YES:
+        choice, given = recorded.choice, recorded.choice.answer
+        if given is None:
             return Consequence()
-        at = choice.answer.at
-        consent = Consent.of(answered.question, user_id=choice.addressee, at=at)
+        if choice.invited_to is not None:
+            return Consequence(self._joins(recorded, choice.invited_to, given))
+        if choice.proposal is None or given.option != YES:
+            return Consequence()
+        at = given.at
+        consent = Consent.of(recorded.question, user_id=choice.addressee, at=at)
         stored = Put(consent.key, consent.to_item(at + OUTBOX_GRACE), Missing())
         return Consequence([stored], [consent.job])
+
+    def _joins(self, recorded: RecordedAnswer, chat_id: str, answer: ChoiceAnswer) -> list[Write]:
+        """Return the writes by which the person joins a chat, or declines the invitation."""
+        tenant, person = recorded.question.tenant, recorded.choice.addressee
+        person = recorded.snapshot.chat.formerly.get(person, person)
+        accept = answer.option == YES
+        return answered(self.table, tenant, chat_id, person, accept=accept, now=answer.at) or []
 
 
 def _message(given: GivenAnswer, choice: Choice, agent: MemberRef) -> NewMessage:

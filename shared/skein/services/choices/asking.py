@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from skein.errors import ConditionFailed, ExtraWriteFailed, RateLimited, Unprocessable
+from skein.errors import ConditionFailed, Conflict, ExtraWriteFailed, RateLimited, Unprocessable
 from skein.models.chats.choice import (
     MAX_OPTIONS,
     MAX_QUESTION,
@@ -18,12 +18,13 @@ from skein.models.chats.choice import (
 )
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.audience import Origin
-from skein.models.common.base import Identifier, MemberRef, Tenant, Value
+from skein.models.common.base import Identifier, Instant, MemberRef, Tenant, Value
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Write
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.person_choices import (
     check_limits,
+    invitation_to,
     read_choices,
     stored_choices,
     with_asked,
@@ -48,6 +49,7 @@ class NewChoice(Value):
         options: The fixed answers; empty for an answer in words.
         depth, run_id, authors, traced_to, origin: See `NewMessage`.
         proposal: For a consent, the words and the chats.
+        expires_at: When it expires; None expires it after the chat's `choice_hours`.
         invited_to: For an invitation, the chat to join.
         invited_by: For an invitation, the person who invites.
     """
@@ -66,6 +68,7 @@ class NewChoice(Value):
     traced_to: Identifier | None = None
     origin: Origin | None = None
     proposal: Proposal | None = None
+    expires_at: Instant | None = None
     invited_to: Identifier | None = None
     invited_by: Identifier | None = None
 
@@ -99,6 +102,7 @@ class Asking:
             RateLimited: The person has too many open choices, was asked too often today, or has
                 refused the agent too often.
             Unprocessable: The addressee is not a member of the chat, or a label is a keyword.
+            Conflict: The invitation that the question is about is over.
             ExtraWriteFailed: The condition of the caller's first write does not hold.
             Rejected: As in `Chats.post_message`.
         """
@@ -136,7 +140,7 @@ class Asking:
             return PostedMessage(earlier, created=False)
 
     def _message(self, new: NewChoice, snapshot: ChatSnapshot) -> NewMessage:
-        hours = effective_in(snapshot.chat, self.settings).choice_hours
+        hours = timedelta(hours=effective_in(snapshot.chat, self.settings).choice_hours)
         return NewMessage(
             tenant=new.tenant,
             chat_id=new.chat_id,
@@ -154,7 +158,7 @@ class Asking:
                 options=new.options,
                 addressee=new.addressee,
                 purpose=new.purpose,
-                expires_at=self.clock.now() + timedelta(hours=hours),
+                expires_at=new.expires_at or self.clock.now() + hours,
                 proposal=new.proposal,
                 invited_to=new.invited_to,
             ),
@@ -185,6 +189,8 @@ class Asking:
             invited_to=new.invited_to,
             invited_by=new.invited_by,
         )
+        if new.invited_to is not None and invitation_to(choices, new.invited_to) is None:
+            raise Conflict("the invitation is over")
         check_limits(choices, asked, now)
         return (stored_choices(with_asked(choices, asked)),)
 

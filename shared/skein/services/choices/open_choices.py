@@ -4,22 +4,30 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skein.models.chats.chat import Chat, Message
-from skein.models.chats.choice import Choice
+from skein.models.chats.choice import Choice, Invited
 from skein.models.chats.membership import Membership
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.base import MemberRef
 from skein.models.common.storage import Item, Key
 from skein.ports import Clock, Table
-from skein.services.chat_state.person_choices import read_choices
+from skein.services.chat_state.person_choices import INVITATION, read_choices
+from skein.services.choices.wording import YES_NO, question_to_join
 
 
 class ListedChoice(NamedTuple):
-    """An open choice with its chat and its question."""
+    """An open choice with its chat and its question.
+
+    Attributes:
+        chat: The chat of the question; for an invitation, the chat to join.
+        message: The question's message; None for an invitation.
+        invited: The invitation; None for a question.
+    """
 
     listed: OpenChoice
     chat: Chat
-    message: Message
+    message: Message | None
     choice: Choice
+    invited: Invited | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +49,38 @@ class OpenChoices:
         found = self.table.get_many(list(wanted)) if wanted else {}
         made = (
             _listed(listed, [found.get(key) for key in of_one])
+            if listed.invited_to is None
+            else self._invitation(listed, found.get(of_one[0]), user_id)
             for listed, of_one in zip(choices.open, keys, strict=True)
         )
         return [one for one in made if one is not None and one.choice.status(now) == "open"]
 
+    def _invitation(
+        self, listed: OpenChoice, item: Item | None, user_id: str
+    ) -> ListedChoice | None:
+        """Return an invitation with the chat to join; None if the chat is no longer open to it."""
+        chat = Chat.from_item(item).at(self.clock.now()) if item is not None else None
+        invited = chat.invitation(user_id) if chat is not None else None
+        if chat is None or invited is None or chat.discarded_at is not None:
+            return None
+        choice = Choice(
+            question=question_to_join(chat, invited),
+            options=YES_NO,
+            addressee=user_id,
+            purpose=INVITATION,
+            expires_at=invited.expires_at,
+            invited_to=chat.id,
+        )
+        return ListedChoice(listed, chat, None, choice, invited)
+
 
 def _keys_of(tenant: str, user_id: str, listed: OpenChoice) -> list[Key]:
-    """Return the keys of an open choice's chat, membership and question."""
+    """Return the keys of an open choice's chat, membership and question.
+
+    Of an invitation, only the chat to join counts.
+    """
+    if listed.invited_to is not None:
+        return [Chat.key_of(tenant, listed.invited_to)]
     person = MemberRef(kind="user", id=user_id)
     return [
         Chat.key_of(tenant, listed.chat_id),

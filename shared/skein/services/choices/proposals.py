@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from skein.errors import Conflict, Forbidden, Unprocessable
 from skein.models.chats.chat import Chat
-from skein.models.chats.choice import MAX_DESTINATIONS, NO, YES, Option, Proposal
+from skein.models.chats.choice import MAX_DESTINATIONS, Proposal
 from skein.models.common.audience import NOBODY, may_show
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
@@ -19,11 +19,10 @@ from skein.ports import Table
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.choices.asking import Asking, NewChoice
-from skein.services.choices.wording import destination_in, question_of, words_to_post
+from skein.services.choices.wording import YES_NO, destination_in, question_of, words_to_post
 from skein.services.runs.claim import Claim
 from skein.services.runs.disclosure import PRIVATE_ELSEWHERE, NotWritable, check_post, may_write
 
-OPTIONS = (Option(id=YES, label="Yes"), Option(id=NO, label="No"))
 NOT_A_MEMBER = "refused: the person who asked is not a member of that chat"
 UNKNOWN_HERE = "refused: people who can read this chat may not know of that one"
 
@@ -85,7 +84,7 @@ class Proposals:
             client_id=client_id,
             addressee=asked,
             question=question_of(words, chats, asked),
-            options=OPTIONS,
+            options=YES_NO,
             purpose="consent",
             depth=run.chain_depth + 1,
             run_id=run.id,

@@ -1,4 +1,4 @@
-"""The words of proposals: what a person reads before they agree is exactly what is posted.
+"""The words of proposals and invitations: what a person reads is exactly what they agree to.
 
 Invisible characters are removed, and links are written out, so that no client shows less than it
 posts. The question names the readers, numbered if their names look alike.
@@ -10,7 +10,15 @@ from collections.abc import Sequence
 
 from skein.errors import Unprocessable
 from skein.models.chats.chat import Chat
-from skein.models.chats.choice import MAX_PROPOSED, MAX_QUESTION, Destination
+from skein.models.chats.choice import (
+    MAX_PROPOSED,
+    MAX_QUESTION,
+    NO,
+    YES,
+    Destination,
+    Invited,
+    Option,
+)
 from skein.models.chats.names import numbered, numbers_of
 from skein.services.common.quoting import on_one_line
 from skein.services.common.text_cuts import cut_text
@@ -20,6 +28,7 @@ MAX_NAMED = 10  # readers of a chat; of more, the others are counted
 MAX_TITLE = 60  # characters of a chat's title
 EVERYBODY = "everybody in your organization"
 NOBODY_ELSE = "only you"
+YES_NO = (Option(id=YES, label="Yes"), Option(id=NO, label="No"))
 
 # Printable characters of Unicode that show nothing (Default_Ignorable_Code_Point), and a blank.
 BLANKS = re.compile(
@@ -74,6 +83,20 @@ def question_of(words: str, chats: Sequence[Chat], asked: str) -> str:
     return question
 
 
+def question_to_join(chat: Chat, invited: Invited) -> str:
+    """Return the question to an invited person: `Ann invites you to "Team" (Ann and Ben). Join?`.
+
+    Args:
+        chat: The chat to join.
+    """
+    left = () if chat.has(invited.by.ref) else (invited.by,)
+    numbers = numbers_of((*chat.roster, *left), chat.former_names)
+    names = [numbered(*numbers[member.ref]) for member in chat.roster]
+    what = f'"{destination_in(chat).title}"' if chat.title else "a chat"
+    by = numbered(*numbers[invited.by.ref])
+    return f"{by} invites you to {what} ({_counted(names)}). Join?"
+
+
 def _visible(text: str) -> str:
     """Return a text without invisible characters, and with plain spaces and line ends."""
     lines = LINE_END.sub("\n", text).split("\n")
@@ -93,9 +116,14 @@ def _readers(chat: Chat, asked: str) -> str:
     numbers = numbers_of(chat.roster, chat.former_names)
     people = [each.ref for each in chat.roster if each.kind == "user" and each.id != asked]
     names = [numbered(*numbers[person]) for person in people]
+    return _counted(names) if names else NOBODY_ELSE
+
+
+def _counted(names: Sequence[str]) -> str:
+    """Join names; of more than ten, the others are counted."""
     if len(names) > MAX_NAMED:
         names = [*names[:MAX_NAMED], f"{len(names) - MAX_NAMED} others"]
-    return _enumerated(names) if names else NOBODY_ELSE
+    return _enumerated(names)
 
 
 def _enumerated(parts: Sequence[str]) -> str:

@@ -36,8 +36,7 @@ def named_members(
     """Read the members' names in one batch, in the given order.
 
     If the signed-in person is among the members and has no record, this function creates the record
-    with the name from the sign-in. All other members must exist. A person who may not be added by
-    strangers counts as unknown if the signed-in person shares no chat with them.
+    with the name from the sign-in. All other members must exist.
 
     Args:
         members: Up to 100 members.
@@ -46,8 +45,7 @@ def named_members(
 
     Raises:
         NoSuchAgent: An agent does not exist or was deleted; `details` has the ids.
-        NotFound: A person does not exist, or may not be added by this caller; `details` has the
-            ids.
+        NotFound: A person does not exist; `details` has the ids.
         Conflict: One of the people is being erased.
         ConditionFailed: Another request created the signed-in person's record; try again.
     """
@@ -61,15 +59,13 @@ def named_members(
     ]
     if unknown:
         raise NoSuchAgent("agent not found", details={"agent_ids": unknown})
-    people = {each for each in members if each.kind == "user" and each.id != caller.id}
-    unknown_people = {each for each in people if keys[each] not in found}
-    refusing = {each for each in people - unknown_people if _refuses_strangers(found[keys[each]])}
-    # Unknown people are looked for as well, so that the time tells nothing about a person.
-    met = people_in_shared_chats(table, tenant, caller.ref, unknown_people | refusing)
-    hidden = unknown_people | (refusing - met)
-    if hidden:
-        ids = [member.id for member in members if member in hidden]
-        raise NotFound("user not found", details={"user_ids": ids})
+    unknown = [
+        member.id
+        for member in members
+        if member.kind == "user" and member.id != caller.id and keys[member] not in found
+    ]
+    if unknown:
+        raise NotFound("user not found", details={"user_ids": unknown})
     named: list[NamedMember] = []
     for member in members:
         item = found.get(keys[member])
@@ -86,8 +82,13 @@ def named_members(
     return tuple(named)
 
 
-def _refuses_strangers(item: Item) -> bool:
-    return not User.from_item(item).strangers_may_add
+def strangers_among(
+    table: Table, tenant: str, person: NamedMember, members: Sequence[NamedMember]
+) -> list[NamedMember]:
+    """Return the people among `members` who share no chat with a person, in the given order."""
+    others = {each.ref for each in members if each.kind == "user" and each.id != person.id}
+    strangers = others - people_in_shared_chats(table, tenant, person.ref, others)
+    return [member for member in members if member.ref in strangers]
 
 
 def people_in_shared_chats(

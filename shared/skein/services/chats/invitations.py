@@ -1,0 +1,154 @@
+"""Invite people to a chat, and end invitations.
+
+A person is invited instead of added if they share no chat with the person who adds them. The chat
+names who is invited, and each invited person's `PersonChoices` has an open choice. Both change in
+one transaction. A membership exists only after the person has accepted.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from skein.errors import Conflict, NotFound
+from skein.models.chats.chat import Chat
+from skein.models.chats.choice import Invited
+from skein.models.chats.person_choices import OpenChoice, PersonChoices
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.storage import Item, Write
+from skein.models.directory.user import User
+from skein.ports import Table
+from skein.services.chat_state.person_choices import (
+    INVITATION,
+    check_limits,
+    found_choices,
+    invitation_to,
+    read_choices,
+    stored_choices,
+    with_asked,
+    with_ended,
+    without_chat,
+)
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chats.joining import joined
+from skein.services.common.optimistic import revise
+
+
+class NewInvitations(NamedTuple):
+    """Invitations to a chat, and the writes on the choices of the invited people."""
+
+    invited: tuple[Invited, ...]
+    writes: list[Write]
+
+
+def invite(
+    table: Table,
+    tenant: str,
+    chat_id: str,
+    by: NamedMember,
+    people: Sequence[NamedMember],
+    *,
+    hours: int,
+    now: datetime,
+) -> NewInvitations:
+    """Invite people to a chat; the caller stores the invitations with the chat.
+
+    Args:
+        by: The member who invites.
+        people: Up to 100 people who have no open invitation to this chat.
+        hours: After how many hours the invitations expire.
+
+    Raises:
+        RateLimited: One of the people has three open invitations.
+        ConditionFailed: Another writer has changed a chat or a person's choices; try again.
+    """
+    keys = [PersonChoices.key_of(tenant, person.id) for person in people]
+    found = table.get_many(keys) if keys else {}
+    expires_at = now + timedelta(hours=hours)
+    invited, writes = [], list[Write]()
+    for person in people:
+        choices = found_choices(found, tenant, person.id, now)
+        asked = OpenChoice(
+            chat_id=chat_id,
+            purpose=INVITATION,
+            expires_at=expires_at,
+            invited_to=chat_id,
+            invited_by=by.id,
+        )
+        check_limits(choices, asked, now)
+        choices = _without_lapsed(table, choices, chat_id)
+        writes.append(stored_choices(with_asked(choices, asked)))
+        invited.append(Invited(member=person, by=by, at=now, expires_at=expires_at))
+    return NewInvitations(tuple(invited), writes)
+
+
+def withdrawn(chat: Chat, user_id: str) -> Write:
+    """Return the write that removes a person's invitation from a chat."""
+    return revise(chat, {"invited": chat.without_invitation(user_id)})[1]
+
+
+def answered(
+    table: Table, tenant: str, chat_id: str, user_id: str, *, accept: bool, now: datetime
+) -> list[Write] | None:
+    """Return the writes on a chat by which an invited person joins or declines.
+
+    The caller ends the person's choice in the same transaction.
+
+    Returns:
+        The writes; None if the person who accepts is a member already.
+
+    Raises:
+        NotFound: The chat does not exist, or the person is not invited to it.
+        Conflict: The invitation has expired, the chat is discarded, the person is being erased, or
+            they are a member and decline.
+    """
+    snapshot = read_snapshot(table, tenant, chat_id, closed=True)
+    chat, invitation = snapshot.chat, snapshot.chat.invitation(user_id)
+    if chat.has(MemberRef(kind="user", id=user_id)):
+        if accept:
+            return None
+        raise Conflict("the person is a member of this chat")
+    if invitation is None:
+        raise NotFound("chat not found")
+    if chat.discarded_at is not None or not invitation.open(now):
+        raise Conflict("the invitation is over")
+    if not accept:
+        return [withdrawn(chat, user_id)]
+    item = table.get(User.key_of(tenant, user_id))
+    user = User.from_item(item) if item is not None else None
+    if user is None or user.erasure_id is not None:
+        raise Conflict("this user is being erased")
+    return joined(table, snapshot, user.as_member)[1]
+
+
+def ended_choice(table: Table, tenant: str, chat_id: str, user_id: str, now: datetime) -> Write:
+    """Return the write that ends a person's open choice about an invitation."""
+    choices = read_choices(table, tenant, user_id, now)
+    listed = invitation_to(choices, chat_id)
+    choices = with_ended(choices, listed, now) if listed else without_chat(choices, chat_id)
+    return stored_choices(choices)
+
+
+def _without_lapsed(table: Table, choices: PersonChoices, chat_id: str) -> PersonChoices:
+    """Forget one expired invitation of a person, so that there are never more than a few.
+
+    The person's choices name every chat that may still name the person. So the chat forgets the
+    person in the same transaction.
+
+    Args:
+        choices: The person's choices as of now.
+        chat_id: The chat to which the person is invited, which is left alone.
+
+    Raises:
+        ConditionFailed: Another writer has changed the chat or the choices.
+    """
+    awaited = {choice.invited_to for choice in choices.open}
+    lapsed = [each for each in choices.invited_in if each not in {*awaited, chat_id}]
+    if not lapsed:
+        return choices
+    forgotten = without_chat(choices, lapsed[0])
+    stored = stored_choices(forgotten)
+    item: Item | None = table.get(Chat.key_of(choices.tenant, lapsed[0]))
+    chat = Chat.from_item(item) if item is not None else None
+    named = chat is not None and chat.invitation(choices.user_id) is not None
+    table.transact([stored, *([withdrawn(chat, choices.user_id)] if chat and named else [])])
+    return forgotten.model_copy(update={"version": forgotten.version + 1})

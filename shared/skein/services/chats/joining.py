@@ -1,0 +1,61 @@
+"""Join a chat: the roster, and a new membership or a closed one that is reopened."""
+
+from skein.models.chats.chat import Chat
+from skein.models.chats.membership import Membership
+from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.storage import Item, Missing, Put, Write
+from skein.ports import Table
+from skein.services.chat_state.closed_memberships import membership_keys, opening
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.common.optimistic import revise
+
+
+def joined(table: Table, snapshot: ChatSnapshot, member: NamedMember) -> tuple[Chat, list[Write]]:
+    """Return a chat with a new member, and the writes; earlier messages count as seen.
+
+    If the member was invited, the chat's invitation ends. The caller ends the person's choice.
+
+    Args:
+        snapshot: The chat, with its closed memberships.
+    """
+    chat = snapshot.chat
+    left = [membership.member for membership in snapshot.members if not membership.active]
+    change = chat.with_member(member, left)
+    if any(each.member.ref == member.ref for each in chat.invited):
+        change["invited"] = chat.without_invitation(member.id)
+    if chat.last_seq:
+        change["joined_late"] = chat.joined_late | {str(member.ref): chat.last_seq}
+    if member.kind == "user" and chat.visibility == "private":
+        change |= chat.without_made_title()
+    revised, write = revise(chat, change)
+    return revised, [write, *_opened(table, chat, member)]
+
+
+def has_been_in(table: Table, chat: Chat, ref: MemberRef) -> bool:
+    """Return whether somebody is or was a member of a chat."""
+    return _stored_membership(table, chat, ref) is not None
+
+
+def _opened(table: Table, chat: Chat, member: NamedMember) -> list[Write]:
+    """Return the writes of a new membership, or of a closed one that is reopened.
+
+    A reopened membership keeps the other attributes of its item.
+    """
+    membership = Membership(
+        tenant=chat.tenant,
+        chat_id=chat.id,
+        member=member,
+        joined_seq=chat.last_seq,
+        seen_seq=chat.last_seq,
+    )
+    earlier = _stored_membership(table, chat, member.ref)
+    if earlier is None:
+        return [Put(membership.key, membership.to_item(chat), Missing())]
+    return opening(earlier, chat, membership.attributes() | {"route": None})
+
+
+def _stored_membership(table: Table, chat: Chat, ref: MemberRef) -> Item | None:
+    """Read a membership's item, under either of its keys."""
+    keys = membership_keys(chat.tenant, chat.id, ref)
+    found = table.get_many(keys)
+    return next((found[key] for key in keys if key in found), None)
