@@ -45,6 +45,7 @@ QUERIES: dict[str, str] = {
     "phone": "own_phone",
     "q": "word",
     "reason": "=A complaint of a member",
+    "rests_on": "=one_person",
     "state": "=live",
     "status": "=active",
     "tokens": "=1000",

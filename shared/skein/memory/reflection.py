@@ -268,7 +268,7 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
             agent_id=job.agent_id,
             scopes=scopes_at(job.scope),
             readers=entry.audience,
-            actor=Actor(chat_id=entry.home, authors=authors),
+            actor=Actor(chat_id=entry.home, authors=authors, outsiders=not authors.none),
         )
 
     def _core_of(self, memory: Memory, memory_id: str, authors: Authors) -> Memory:
@@ -343,7 +343,7 @@ def promoted_in(answer: ModelAnswer, fading: Sequence[Memory]) -> Sequence[Memor
 def _may_hold(entries: Sequence[Memory], memory: Memory) -> bool:
     """Tell whether the question about some entries shows a core memory; see `Actor`."""
     first = entries[0]
-    return not first.audience.open or memory.authors.all_in(first.authors)
+    return not first.audience.open or first.authors.joined(memory.authors) == first.authors
 
 
 def _rights_on(memory: Memory) -> str:

@@ -167,9 +167,10 @@ class Threads(OwnedStore[Thread]):
     ) -> Thread | None:
         """Make an open thread the active one; None makes no thread active.
 
-        Only the last scope is written. A thread of another scope, or one that people may be shown
-        who are not here, stays unchanged: its `chat_ids` do not get this chat, and its export does
-        not get the run.
+        Only the last scope is written. Words of outsiders make no open thread active for others,
+        because the open scope belongs to all open chats. A thread that may not be changed from here
+        stays unchanged: its `chat_ids` do not get this chat. The export of a thread of another
+        scope, or one that people may be shown who are not here, does not get the run.
 
         Args:
             reach: The partitions in which to look for the thread; the last scope is the
@@ -193,14 +194,16 @@ class Threads(OwnedStore[Thread]):
             thread = found.get(thread_id)
             check_open(thread)
             active = ActiveThread(thread_id=thread.id)
-            writes: list[Write] = [Put(_active_key(reach), active.attributes())]
+            writes: list[Write] = []
+            if here is not None or reach.readers is None or not reach.actor.outsiders:
+                writes.append(Put(_active_key(reach), active.attributes()))
             if thread.scope == here and reach.covers(thread):
                 if author.source_run_id is not None and author.activation is not None:
                     worked = (author.source_run_id, author.activation, author.audience)
                     writes.append(run_link(thread, *worked, self.clock))
-                before, thread = thread, thread.in_chat(author.source_chat_id)
-                if thread != before:
-                    thread = thread.model_copy(update={"version": before.version + 1})
+                before, named = thread, thread.in_chat(author.source_chat_id)
+                if named != before and reach.changes(before):
+                    thread = named.model_copy(update={"version": before.version + 1})
                     writes += found.writes(before, thread)
             writes += found.record(thread, here, self.clock.now())
             transact_guarded(self.table, writes, author.guard)

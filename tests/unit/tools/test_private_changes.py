@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skein.memory.models.memory import Memory
+from skein.memory.models.memory import MadeBy, Memory
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import OwnedItem, Owner, Reach
 from skein.models.common.storage import Query
@@ -67,10 +67,17 @@ def given(world: World, owner: Owner) -> None:
     app = world.app
     app.goals.set(owner, "Ship it", goal_id="goal_1")
     app.plans.set(owner, "Report", "Report", run_after="2 days")
-    app.memories.add(owner, "Tea at four", "core", made_by="tool", memory_id="mem_1")
+    made_by: MadeBy = "api" if owner.by_operator else "tool"
+    app.memories.add(owner, "Tea at four", "core", made_by=made_by, memory_id="mem_1")
     folder = Folder(tenant=TENANT, agent_id=COACH.id, scope=owner.scope)
     reach = DocumentReach(folders=(folder,))
-    app.documents.write(reach, "log", "ours", new_in=folder, author=Author(audience=owner.audience))
+    author = Author(
+        audience=owner.audience,
+        authors=owner.authors,
+        source_chat_id=owner.source_chat_id,
+        by_operator=owner.by_operator,
+    )
+    app.documents.write(reach, "log", "ours", new_in=folder, author=author)
     app.threads.create(owner, {"concern": "The launch"}, thread_id="thr_1")
 
 

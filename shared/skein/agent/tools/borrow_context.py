@@ -18,6 +18,7 @@ from skein.models.common.ownership import effect_id
 from skein.services.chat_state.audience import destination_of
 from skein.services.chats.own_chats import OwnChats
 from skein.services.common.quoting import quoted
+from skein.services.runs.disclosure import check_effect
 
 
 @tool
@@ -27,6 +28,7 @@ def borrow_context(call: ToolContext, chat_id: Id) -> str:
     here = call.target(None)
     if chat_id == here:
         raise Correctable("this is the active chat; read_messages shows its messages")
+    check_effect(run, here)
     chat, _ = own_chat(call, chat_id)
     active = _active_chat(call, here)
     messages, audience = call.service(OwnChats).newest_messages(

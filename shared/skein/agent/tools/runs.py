@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import WithJsonSchema
 
-from skein.errors import Conflict, Correctable, Failed, NotFound
+from skein.errors import Conflict, Correctable, Failed, Forbidden, NotFound
 from skein.interface.arguments import Count, Id
 from skein.interface.tool import tool
 from skein.interface.tool_context import ToolContext
@@ -14,7 +14,7 @@ from skein.models.common.reason import Reason
 from skein.models.runs.run import Run, RunStatus
 from skein.services.common.quoting import quoted
 from skein.services.runs.completion import RunCompletion
-from skein.services.runs.disclosure import may_affect
+from skein.services.runs.disclosure import check_effect, may_affect
 from skein.services.runs.queries import OwnRuns
 
 # The model is shown an example in place of the six values, which take 30 tokens.
@@ -63,11 +63,12 @@ def stop_run(call: ToolContext, run_id: Id) -> str:
         )
         if not may_affect(run, other.audience):
             raise Failed("a private run may stop only runs for the same people")
+        check_effect(run, other.own_chat_id)
         if (other.status, other.error) != ("canceled", why):  # else an earlier attempt stopped it
             call.service(RunCompletion).cancel(
                 other, reason=Reason.STOPPED_BY_AGENT, error=why, guard=call.activation.claim.guard
             )
-    except (NotFound, Conflict) as error:
+    except (NotFound, Conflict, Forbidden) as error:
         raise Failed(str(error)) from None
     return "stopped"
 

@@ -119,14 +119,16 @@ class Actor(Value):
     def changes_open(self, thing: "DerivedItem") -> bool:
         """Tell whether this actor may change or end an open item, which no operator made.
 
-        In the item's own chat, the words of its members may. From elsewhere, and for words of
-        outsiders, all authors of the words must be authors of the item, too.
+        In the item's own chat, the words of its members may. Elsewhere, all authors of the words
+        must be authors of the item, too, and for words of outsiders both must hold. A run without a
+        chat that was shown nobody's words may change what such a run made.
         """
         here = thing.home is not None and thing.home == self.chat_id
-        if here and not self.outsiders:
-            return True
-        foreign = thing.home is not None and not here
-        return self.authors.all_in(thing.authors) and not (self.outsiders and foreign)
+        authored = self.authors.only(thing.authors.ids)
+        if self.outsiders:
+            return here and authored
+        nobodys = self.authors.none and thing.authors.none and thing.home is None
+        return here or authored or nobodys
 
 
 class Readers(Value):

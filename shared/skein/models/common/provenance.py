@@ -65,10 +65,6 @@ class Authors(Value):
         """Tell whether all of the people, at least one, are known to be in `ids`."""
         return bool(self.ids) and not self.many and set(self.ids) <= set(ids)
 
-    def all_in(self, others: "Authors") -> bool:
-        """Tell whether all of the people, if any, are known to be among `others`."""
-        return not self.many and set(self.ids) <= set(others.ids)
-
     def may_include(self, ids: Iterable[str]) -> bool:
         """Tell whether one of `ids` may be among the people."""
         return self.many or self.includes(ids)

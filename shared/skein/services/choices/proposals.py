@@ -1,7 +1,8 @@
 """Proposals: ask a person whether an agent's words may be posted elsewhere in their name.
 
-A run that holds private content posts nothing to people who may not see it. It may ask the person
-who wrote the message that it answers. Code writes the question; the model chooses only the words.
+A run that holds private content posts nothing to people who may not see it, and one that holds
+words of outsiders nothing in other chats. It may ask the person who wrote the message that it
+answers. Code writes the question; the model chooses only the words.
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,13 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.wording import YES_NO, destination_in, question_of, words_to_post
 from skein.services.runs.claim import Claim
-from skein.services.runs.disclosure import PRIVATE_ELSEWHERE, NotWritable, check_post, may_write
+from skein.services.runs.disclosure import (
+    OUTSIDERS_SPOKE,
+    PRIVATE_ELSEWHERE,
+    NotWritable,
+    check_post,
+    may_write,
+)
 
 NOT_A_MEMBER = "refused: the person who asked is not a member of that chat"
 UNKNOWN_HERE = "refused: people who can read this chat may not know of that one"
@@ -61,7 +68,9 @@ class Proposals:
         run = claim.run
         asked = person_to_ask(run)
         if asked is None or run.chat_id is None:
-            raise Forbidden(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
+            is_open = run.held is not None and run.held.audience.open
+            refusal = OUTSIDERS_SPOKE if is_open else PRIVATE_ELSEWHERE
+            raise Forbidden(refusal, reason=Reason.DISCLOSURE_REFUSED)
         if len(chat_ids) > MAX_DESTINATIONS:
             raise Unprocessable(f"one question may name at most {MAX_DESTINATIONS} chats")
         words = words_to_post(text)

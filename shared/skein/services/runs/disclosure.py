@@ -11,11 +11,16 @@ from skein.models.chats.chat import Chat
 from skein.models.common.audience import Audience, may_show
 from skein.models.common.reason import Reason
 from skein.models.runs.run import HeldContent, Run
+from skein.services.chat_state.insiders import chats_of_insiders
 from skein.services.chat_state.snapshot import ChatSnapshot
 
 PRIVATE_ELSEWHERE = (
     "refused: this run was shown private content, and people who were not present for it can read "
     "that chat; say that you cannot pass it on"
+)
+OUTSIDERS_SPOKE = (
+    "refused: this run was shown words of people from outside of this chat, so it changes nothing "
+    "elsewhere unless a person of this chat agrees"
 )
 
 
@@ -37,7 +42,8 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
     Raises:
         NotWritable: The run comes from elsewhere, and its person is not in this private chat.
         ReadersChanged: Someone joined the activation's own chat after its prompt was built.
-        NeedsConsent: The activation holds content that the readers of this chat may not see.
+        NeedsConsent: The activation holds content that the readers of this chat may not see, or
+            words of outsiders, and this is none of its own chats.
     """
     chat = snapshot.chat
     if not may_write(run, chat):
@@ -50,6 +56,22 @@ def check_post(run: Run, snapshot: ChatSnapshot) -> None:
         check_readers(run.held, chat)
     elif not may_affect(run, chat.readers):
         raise NeedsConsent(PRIVATE_ELSEWHERE, reason=Reason.DISCLOSURE_REFUSED)
+    check_effect(run, chat.id)
+
+
+def check_effect(run: Run, chat_id: str | None) -> None:
+    """Refuse an effect outside of a run's own chats while it holds words of outsiders.
+
+    Args:
+        run: The run, with the content that its activation holds.
+        chat_id: The chat whose readers notice the effect; None if there are others.
+
+    Raises:
+        NeedsConsent: The activation holds words of outsiders, and the chat is none of its own.
+    """
+    outsiders = run.held is None or run.held.outsiders
+    if outsiders and chat_id not in chats_of_insiders(run):
+        raise NeedsConsent(OUTSIDERS_SPOKE, reason=Reason.DISCLOSURE_REFUSED)
 
 
 def check_readers(held: HeldContent, chat: Chat) -> None:

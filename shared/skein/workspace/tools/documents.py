@@ -13,7 +13,7 @@ from skein.models.chats.chat import Chat
 from skein.models.common.base import rfc3339
 from skein.models.common.json_types import NUMBER, JsonBool
 from skein.services.chats.own_chats import OwnChats
-from skein.services.runs.disclosure import check_post
+from skein.services.runs.disclosure import check_effect, check_post
 from skein.workspace.document_edits import Revision
 from skein.workspace.document_search import DocumentSearch
 from skein.workspace.documents import Documents
@@ -110,6 +110,8 @@ def write_document(
     if in_chat:
         reach = reach.model_copy(update={"folders": (new_in,)})
     with refusals_as_tool_errors():
+        if pinned and new_in.is_open:
+            check_effect(call.activation.run, None)  # the prompts of all chats show it
         done = call.service(Documents).write(
             reach,
             name,
