@@ -360,8 +360,23 @@ RIGHTS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     ),
     "of no chat, by its authors": (
         {},
-        {"readers": OPEN, "actor": actor(ANN, chat_id=None, outsiders=True)},
+        {"readers": OPEN, "actor": actor(ANN, chat_id=None)},
         True,
+    ),
+    "of no chat, with words of outsiders": (
+        {},
+        {"readers": OPEN, "actor": actor(ANN, chat_id=None, outsiders=True)},
+        False,
+    ),
+    "of no chat, nobody's by nobody's words": (
+        {"authors": NO_AUTHORS},
+        {"readers": OPEN, "actor": actor(chat_id=None)},
+        True,
+    ),
+    "of no chat, somebody's by nobody's words": (
+        {},
+        {"readers": OPEN, "actor": actor(chat_id=None)},
+        False,
     ),
     "of no chat, by another": (
         {"authors": NO_AUTHORS},

@@ -1,5 +1,6 @@
 """Borrowing: another chat's last messages, shown once, to those who may know them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from skein.errors import ModelRejected
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Media
 from skein.models.common.audience import Audience
+from skein.models.common.base import NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Page, Query
 from skein.models.runs.completion import ModelRequest
@@ -38,10 +40,10 @@ def borrow(chat_id: str) -> Any:
     return calls(("borrow_context", {"chat_id": chat_id}))
 
 
-def _world(*script: Script, **here: Any) -> World:
+def _world(*script: Script, people: Sequence[NamedMember] = (HUSAM,), **here: Any) -> World:
     """Husam and Coach in `chat_1`, and the silent `chat_2`, which is called Sales."""
     world = stage(*script)
-    world.chat(HUSAM, COACH, **here)
+    world.chat(*people, COACH, **here)
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", title="Sales", respond="manual")
     return world
 
@@ -311,7 +313,7 @@ def test_borrowed_context_omits_later_messages() -> None:
 
 def test_run_resumed_elsewhere_removes_the_borrowed_context() -> None:
     """It is shown the borrowed messages, asks in another chat, and goes on there."""
-    world = _lent(says("How many?", chat_id="chat_2", wait=True), END)
+    world = _lent(says("How many?", chat_id="chat_2", wait=True), END, people=(HUSAM, AHMAD))
     _ask(world, "And?")
     assert world.runs()[-1].status == "waiting"
     assert _staged(world) is not None
