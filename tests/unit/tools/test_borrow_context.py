@@ -1,6 +1,5 @@
 """Borrowing: another chat's last messages, shown once, to those who may know them."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ from skein.errors import ModelRejected
 from skein.models.chats.borrowed import BorrowedContext
 from skein.models.chats.chat import Media
 from skein.models.common.audience import Audience
-from skein.models.common.base import NamedMember
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Page, Query
 from skein.models.runs.completion import ModelRequest
@@ -40,7 +38,7 @@ def borrow(chat_id: str) -> Any:
     return calls(("borrow_context", {"chat_id": chat_id}))
 
 
-def _world(*script: Script, people: Sequence[NamedMember] = (HUSAM,), **here: Any) -> World:
+def _world(*script: Script, people: Any = (HUSAM,), **here: Any) -> World:
     """Husam and Coach in `chat_1`, and the silent `chat_2`, which is called Sales."""
     world = stage(*script)
     world.chat(*people, COACH, **here)
