@@ -219,12 +219,21 @@ def by_memory(world: World) -> Run:
     return world.runs("chat_1")[-1]
 
 
+def by_message(world: World) -> Run:
+    """What Coach itself said in the chat while Zoe's words were held."""
+    world.model.script.appendleft(calls(("send_message", {"text": "All belongs in Sales"})))
+    asked(world)
+    forget_zoes(world)
+    world.post("Go on", HUSAM)
+    return world.runs("chat_1")[-1]
+
+
 def forget_zoes(world: World) -> None:
     [zoes] = [each for each in world.app.memories.live(HERE) if each.source_chat_id == "chat_3"]
     world.app.memories.delete(HERE, zoes.id)
 
 
-@pytest.mark.parametrize("launder", [by_plan, by_memory])
+@pytest.mark.parametrize("launder", [by_plan, by_memory, by_message])
 def test_item_made_after_words_of_an_outsider_does_not_wash_them(launder: Laundering) -> None:
     world = group()
     run = launder(world)
