@@ -62,15 +62,41 @@ export interface paths {
         get?: never;
         /**
          * Add a member
-         * @description Earlier messages count as seen. Members of direct chats cannot be added.
+         * @description Earlier messages count as seen. A person who shares no chat with the caller is invited.
+         *
+         *     Members of direct chats cannot be added.
          */
         put: operations["add_member"];
         post?: never;
         /**
          * Remove a member
-         * @description A caller may remove themselves. The queued run of a removed agent is canceled.
+         * @description A caller may remove themselves, and withdraw an invitation.
+         *
+         *     The queued run of a removed agent is canceled.
          */
         delete: operations["remove_member"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/chats/{chat_id}/invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Answer an invitation to a chat
+         * @description Only the invited person can answer. Nothing of the chat is readable before they accept.
+         *
+         *     409: the invitation has expired, or the chat is discarded.
+         */
+        post: operations["answer_invitation"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -218,7 +244,7 @@ export interface paths {
         };
         /**
          * List the caller's open choices
-         * @description The questions that the caller can answer now, in all chats; there are few.
+         * @description The questions and invitations that the caller can answer now, in all chats; there are few.
          */
         get: operations["list_choices"];
         put?: never;
@@ -306,7 +332,8 @@ export interface paths {
          * Open a chat
          * @description The caller is the first member. All other members must exist.
          *
-         *     Repeating a `client_id` returns the existing chat in its current state.
+         *     People who share no chat with the caller are invited, and join when they accept. Repeating a
+         *     `client_id` returns the existing chat in its current state.
          */
         post: operations["create_chat"];
         delete?: never;
@@ -1757,6 +1784,20 @@ export interface components {
             consolidate?: boolean | null;
         };
         /**
+         * ChatMemberResource
+         * @description A member of a chat, or a person who is invited to it.
+         */
+        ChatMemberResource: {
+            /** @description The kind of item. */
+            kind: components["schemas"]["MemberKind"];
+            /** @description The id, an opaque text. */
+            id: string;
+            /** @description The name. */
+            name: string;
+            /** @description `invited` until the person has accepted; nothing is readable before. */
+            state: components["schemas"]["MemberState"];
+        };
+        /**
          * ChatPage
          * @description A page of the caller's chats, newest first.
          */
@@ -1784,8 +1825,8 @@ export interface components {
              * @description When the newest message was posted; null in an empty chat.
              */
             last_message_at: string | null;
-            /** @description The members of the chat. */
-            members: components["schemas"]["MemberResource"][];
+            /** @description The members of the chat, and the people who are invited. */
+            members: components["schemas"]["ChatMemberResource"][];
             /**
              * Format: date-time
              * @description When the item was created.
@@ -1997,6 +2038,26 @@ export interface components {
             text: string;
         };
         /**
+         * InvitationAnswer
+         * @description The answer to an invitation.
+         */
+        InvitationAnswer: {
+            /** @description Whether to join the chat. */
+            accept: boolean;
+        };
+        /**
+         * InvitationResource
+         * @description The chat that an invited person may join.
+         */
+        InvitationResource: {
+            /** @description The member who invites. */
+            by: components["schemas"]["MemberResource"];
+            /** @description The chat's title; null without one. */
+            title: string | null;
+            /** @description The members of the chat, and the people who are invited. */
+            members: components["schemas"]["ChatMemberResource"][];
+        };
+        /**
          * LastMessageResource
          * @description The newest message of a chat. The text is cut after 200 characters.
          */
@@ -2159,8 +2220,6 @@ export interface components {
             time_zone: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours: components["schemas"]["QuietHours"] | null;
-            /** @description Whether people who share no chat with the user may add them to one. If false, the user counts as unknown for these people. */
-            strangers_may_add: boolean;
             /** @description The id, an opaque text. */
             id: string;
             /** @description Phone numbers with country codes. */
@@ -2235,12 +2294,12 @@ export interface components {
          * @description A choice that the caller can answer.
          */
         OpenChoiceResource: {
-            /** @description The id of a chat. */
+            /** @description The chat of the question, or to which the caller is invited. */
             chat_id: string;
             /** @description The title of the chat, or its members. */
             chat_title: string;
-            /** @description The `seq` of the question in its chat. */
-            seq: number;
+            /** @description The `seq` of the question in its chat; null for an invitation, which `POST /v1/chats/{chat_id}/invitation` answers. */
+            seq: number | null;
             /** @description The agent that asks; null for Skein. */
             agent_id: string | null;
             /** @description Who asks, and why. */
@@ -2254,6 +2313,8 @@ export interface components {
              * @description When the question can be answered no more.
              */
             expires_at: string;
+            /** @description The chat to join; null for a question. */
+            invitation: components["schemas"]["InvitationResource"] | null;
         };
         /**
          * Option
@@ -2269,15 +2330,13 @@ export interface components {
          * OwnChange
          * @description Changes to the caller's own record. Omitted fields stay; null removes a field.
          *
-         *     Null leaves `name` and `strangers_may_add` unchanged.
+         *     Null leaves `name` unchanged.
          */
         OwnChange: {
             /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone?: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
-            /** @description Whether people who share no chat with the user may add them to one. If false, the user counts as unknown for these people. */
-            strangers_may_add?: boolean | null;
             /** @description The name. */
             name?: string | null;
         };
@@ -2299,8 +2358,8 @@ export interface components {
              * @description When the newest message was posted; null in an empty chat.
              */
             last_message_at: string | null;
-            /** @description The members of the chat. */
-            members: components["schemas"]["MemberResource"][];
+            /** @description The members of the chat, and the people who are invited. */
+            members: components["schemas"]["ChatMemberResource"][];
             /**
              * Format: date-time
              * @description When the item was created.
@@ -2404,7 +2463,7 @@ export interface components {
         };
         /**
          * ReadingMember
-         * @description A member of a chat with the read mark.
+         * @description A member of a chat with the read mark, or an invited person.
          */
         ReadingMember: {
             /** @description The kind of item. */
@@ -2413,6 +2472,8 @@ export interface components {
             id: string;
             /** @description The name. */
             name: string;
+            /** @description `invited` until the person has accepted; nothing is readable before. */
+            state: components["schemas"]["MemberState"];
             /** @description The newest message that the person has read, or that a prompt of the agent contained. 0 if there is none. */
             seen_seq: number;
         };
@@ -3621,8 +3682,8 @@ export interface components {
              * @description When the newest message was posted; null in an empty chat.
              */
             last_message_at: string | null;
-            /** @description The members of the chat. */
-            members: components["schemas"]["MemberResource"][];
+            /** @description The members of the chat, and the people who are invited. */
+            members: components["schemas"]["ChatMemberResource"][];
             /**
              * Format: date-time
              * @description When the item was created.
@@ -4741,8 +4802,8 @@ export interface components {
             kind: components["schemas"]["ChatKind"];
             /** @description Whether content may be shown to everyone in the tenant (`open`) or not. */
             visibility: components["schemas"]["Visibility"];
-            /** @description The members of the chat. */
-            members: components["schemas"]["MemberResource"][];
+            /** @description The members of the chat, and the people who are invited. */
+            members: components["schemas"]["ChatMemberResource"][];
         };
         /**
          * UsageReportResource
@@ -4837,8 +4898,6 @@ export interface components {
             time_zone: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours: components["schemas"]["QuietHours"] | null;
-            /** @description Whether people who share no chat with the user may add them to one. If false, the user counts as unknown for these people. */
-            strangers_may_add: boolean;
             /** @description The id, an opaque text. */
             id: string;
             /** @description Phone numbers with country codes. */
@@ -4871,8 +4930,6 @@ export interface components {
             time_zone: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours: components["schemas"]["QuietHours"] | null;
-            /** @description Whether people who share no chat with the user may add them to one. If false, the user counts as unknown for these people. */
-            strangers_may_add: boolean;
             /** @description The id, an opaque text. */
             id: string;
             /** @description Phone numbers with country codes. */
@@ -4944,6 +5001,12 @@ export interface components {
          * @enum {string}
          */
         RespondMode: "every" | "mention" | "manual";
+        /**
+         * MemberState
+         * @description Whether a person or an agent is a member, or a person is invited.
+         * @enum {string}
+         */
+        MemberState: "member" | "invited";
         /**
          * ChatKind
          * @description A `direct` chat has one person and one agent; a `group` has any members.
@@ -5563,6 +5626,46 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    answer_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a chat. */
+                chat_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "accept": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvitationAnswer"];
+            };
+        };
+        responses: {
+            /** @description Success. The response has no body. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
             422: components["responses"]["Unprocessable"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];

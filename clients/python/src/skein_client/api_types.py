@@ -51,6 +51,14 @@ class Health(TypedDict):
     paused: list[str] | None
 
 
+class InvitationAnswer(TypedDict):
+    """
+    The answer to an invitation.
+    """
+
+    accept: bool
+
+
 class ListedAgent(TypedDict):
     """
     An agent in the directory.
@@ -857,7 +865,6 @@ class UserResource(TypedDict):
     name: str
     time_zone: str | None
     quiet_hours: QuietHours | None
-    strangers_may_add: bool
     id: str
     phones: list[str]
     profile: dict[str, Any]
@@ -896,6 +903,9 @@ UsageBy: TypeAlias = Literal['day', 'agent', 'user', 'model', 'tenant']
 
 
 RespondMode: TypeAlias = Literal['every', 'mention', 'manual']
+
+
+MemberState: TypeAlias = Literal['member', 'invited']
 
 
 ChatKind: TypeAlias = Literal['group', 'direct']
@@ -1014,6 +1024,36 @@ class ChatChange(TypedDict):
     title: NotRequired[str | None]
     respond: NotRequired[RespondMode | None]
     consolidate: NotRequired[bool | None]
+
+
+class ChatMemberResource(TypedDict):
+    """
+    A member of a chat, or a person who is invited to it.
+    """
+
+    kind: MemberKind
+    id: str
+    name: str
+    state: MemberState
+
+
+class ChatResource(TypedDict):
+    """
+    A chat.
+    """
+
+    id: str
+    kind: ChatKind
+    visibility: Visibility
+    last_seq: int
+    last_message_at: str | None
+    members: list[ChatMemberResource]
+    created_at: str
+    discarded_at: str | None
+    title: str | None
+    respond: RespondMode
+    consolidate: bool | None
+    summary: str | None
 
 
 class ChoiceResource(TypedDict):
@@ -1185,7 +1225,6 @@ class Myself(TypedDict):
     name: str
     time_zone: str | None
     quiet_hours: QuietHours | None
-    strangers_may_add: bool
     id: str
     phones: list[str]
     profile: dict[str, Any]
@@ -1207,31 +1246,15 @@ class NewChat(TypedDict):
     members: NotRequired[list[MemberRequest]]
 
 
-class OpenChoiceResource(TypedDict):
-    """
-    A choice that the caller can answer.
-    """
-
-    chat_id: str
-    chat_title: str
-    seq: int
-    agent_id: str | None
-    purpose: ChoicePurpose
-    question: str
-    options: list[Option]
-    expires_at: str
-
-
 class OwnChange(TypedDict):
     """
     Changes to the caller's own record. Omitted fields stay; null removes a field.
 
-    Null leaves `name` and `strangers_may_add` unchanged.
+    Null leaves `name` unchanged.
     """
 
     time_zone: NotRequired[str | None]
     quiet_hours: NotRequired[QuietHours | None]
-    strangers_may_add: NotRequired[bool | None]
     name: NotRequired[str | None]
 
 
@@ -1252,12 +1275,13 @@ class PlanTrigger(TypedDict):
 
 class ReadingMember(TypedDict):
     """
-    A member of a chat with the read mark.
+    A member of a chat with the read mark, or an invited person.
     """
 
     kind: MemberKind
     id: str
     name: str
+    state: MemberState
     seen_seq: int
 
 
@@ -1606,7 +1630,7 @@ class ListedChatResource(TypedDict):
     visibility: Visibility
     last_seq: int
     last_message_at: str | None
-    members: list[MemberResource]
+    members: list[ChatMemberResource]
     created_at: str
     discarded_at: str | None
 
@@ -1850,7 +1874,7 @@ class TranscriptPage(TypedDict):
     title: str | None
     kind: ChatKind
     visibility: Visibility
-    members: list[MemberResource]
+    members: list[ChatMemberResource]
 
 
 UsageReportResource = TypedDict(
@@ -1889,25 +1913,6 @@ class UserPage(TypedDict):
     next_cursor: str | None
 
 
-class ChatResource(TypedDict):
-    """
-    A chat.
-    """
-
-    id: str
-    kind: ChatKind
-    visibility: Visibility
-    last_seq: int
-    last_message_at: str | None
-    members: list[MemberResource]
-    created_at: str
-    discarded_at: str | None
-    title: str | None
-    respond: RespondMode
-    consolidate: bool | None
-    summary: str | None
-
-
 class ConsentPage(TypedDict):
     """
     The caller's consents, newest first.
@@ -1923,6 +1928,16 @@ class FoundMessages(TypedDict):
     """
 
     items: list[RecalledMessage]
+
+
+class InvitationResource(TypedDict):
+    """
+    The chat that an invited person may join.
+    """
+
+    by: MemberResource
+    title: str | None
+    members: list[ChatMemberResource]
 
 
 class LastMessageResource(TypedDict):
@@ -1954,13 +1969,20 @@ class MessagePage(TypedDict):
     next_cursor: str | None
 
 
-class OpenChoicePage(TypedDict):
+class OpenChoiceResource(TypedDict):
     """
-    The caller's open choices, oldest first, on one page.
+    A choice that the caller can answer.
     """
 
-    items: list[OpenChoiceResource]
-    next_cursor: str | None
+    chat_id: str
+    chat_title: str
+    seq: int | None
+    agent_id: str | None
+    purpose: ChoicePurpose
+    question: str
+    options: list[Option]
+    expires_at: str
+    invitation: InvitationResource | None
 
 
 class OwnChatResource(TypedDict):
@@ -1973,7 +1995,7 @@ class OwnChatResource(TypedDict):
     visibility: Visibility
     last_seq: int
     last_message_at: str | None
-    members: list[MemberResource]
+    members: list[ChatMemberResource]
     created_at: str
     discarded_at: str | None
     title: str | None
@@ -2218,7 +2240,6 @@ class UserDetail(TypedDict):
     name: str
     time_zone: str | None
     quiet_hours: QuietHours | None
-    strangers_may_add: bool
     id: str
     phones: list[str]
     profile: dict[str, Any]
@@ -2231,6 +2252,15 @@ class ChatPage(TypedDict):
     """
 
     items: list[OwnChatResource]
+    next_cursor: str | None
+
+
+class OpenChoicePage(TypedDict):
+    """
+    The caller's open choices, oldest first, on one page.
+    """
+
+    items: list[OpenChoiceResource]
     next_cursor: str | None
 
 
