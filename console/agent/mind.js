@@ -17,9 +17,11 @@ export async function memories(api, agent, scope, again) {
     await again();
   };
   const open = Object.keys(scope).length === 0;
-  const [active, ended] = await Promise.all(["live", "ended"].map((state) =>
-    paged(api, pathOf(agent, "memories", scope, { state }), (memory) => memoryOf(api, agent, scope, again, memory), said.noMemories)));
+  const filters = [{ state: "live" }, { state: "ended" }, { state: "live", rests_on: "one_person" }];
+  const [active, ended, doubtful] = await Promise.all(filters.map((filter) =>
+    paged(api, pathOf(agent, "memories", scope, filter), (memory) => memoryOf(api, agent, scope, again, memory), said.noMemories)));
   return [
+    open ? card(said.ofOnePerson, doubtful) : null,
     card(said.activeMemories, active),
     card(said.endedMemories, ended),
     open ? card(said.newMemory, form([field(said.text, newText), field(said.kind, kind)], said.add, add)) : null,
@@ -37,7 +39,8 @@ function memoryOf(api, agent, scope, again, memory) {
   };
   return [
     el("p", { class: "text" }, memory.text),
-    el("p", { class: "hint" }, said.kinds[memory.kind] ?? memory.kind, memory.constitutional ? `, ${said.constitutional}` : "", ", ",
+    el("p", { class: "hint" }, said.kinds[memory.kind] ?? memory.kind, memory.constitutional ? `, ${said.constitutional}` : "",
+      memory.confirmed ? `, ${said.confirmed}` : "", ", ",
       when(memory.created_at), ", ", sourceOf(memory.source),
       memory.superseded_by === null ? "" : `, ${said.superseded}`, memory.deleted_at === null ? "" : `, ${said.removed}`,
       memory.expires_at === null ? null : [", ", said.fades, " ", when(memory.expires_at)]),
@@ -45,6 +48,7 @@ function memoryOf(api, agent, scope, again, memory) {
       : el("div", { class: "row start" },
         more(said.replace,
           form(field(said.newWords, newWords), said.replaceNow, done(() => api.post(at("/supersede"), { text: newWords.value.trim() })))),
+        memory.confirmed ? null : action(said.confirm, done(() => api.patch(at(""), { confirmed: true })), place),
         action(said.remove, done(() => api.delete(at(""))), place)),
     place,
   ];
