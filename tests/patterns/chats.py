@@ -9,13 +9,16 @@ from skein.inbound.api import NewService
 from skein.inbound.webhook_signature import sign
 from skein.models.api.chats import ChatChange, NewChat
 from skein.models.api.directory import AgentChange, NewUser, OwnChange, UserChange
+from skein.models.chats.person_choices import MAX_OPEN
 from skein.models.delivery.sms import InboundSms
 from skein.services.chats.post_message import NewMessage
+from skein.services.choices.answering import Answering
 from skein.services.choices.open_choices import OpenChoices
 from skein.workspace.models.document import DocumentReach, Folder
 from tests.patterns.meter import Meter, Patterns
 from tests.patterns.worlds import ANALYST, COACH, HUSAM, direct, group
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, person
+from tests.support.choices import ask, given
 from tests.support.sms import Texting
 
 patterns = Patterns()
@@ -339,3 +342,27 @@ def _rename_agent(meter: Meter) -> None:
     world = group()
     with meter(world):
         world.app.agents.change(TENANT, COACH.id, AgentChange(name="Trainer"))
+
+
+@patterns.named("ask a person a choice")
+def _ask_a_choice(meter: Meter) -> None:
+    world = direct()
+    with meter(world):
+        ask(world)
+
+
+@patterns.named("answer a choice in the app")
+def _answer_a_choice(meter: Meter) -> None:
+    world = direct()
+    seq = ask(world).message.seq
+    with meter(world):
+        world.app.get(Answering).answer_in_app(given(seq))
+
+
+@patterns.named("list a person's open choices")
+def _list_open_choices(meter: Meter) -> None:
+    world = direct()
+    for n in range(MAX_OPEN):
+        ask(world, client_id=f"ask-{n}")
+    with meter(world):
+        assert len(world.app.get(OpenChoices).of(TENANT, HUSAM.id)) == MAX_OPEN

@@ -116,12 +116,14 @@ def test_an_answer_after_the_expiry_is_a_conflict() -> None:
         answer(world, 1)
 
 
-def test_of_two_concurrent_answers_one_counts() -> None:
+@pytest.mark.parametrize("in_app", [True, False])
+def test_of_two_concurrent_answers_one_counts(*, in_app: bool) -> None:
     world = direct_world()
     ask(world)
+    answering = world.app.get(Answering)
     interrupted(world, lambda: answer(world, 1, client_id="faster", option="no"))
     with pytest.raises(Conflict):
-        answer(world, 1)
+        (answering.answer_in_app if in_app else answering.answer)(given(1))
     assert world.texts() == ["Shall I book it?\nYes / No", "No"]
 
 
