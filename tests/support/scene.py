@@ -11,9 +11,9 @@ from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Audience, Origin
-from skein.models.common.base import MemberRef
+from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner
-from skein.models.common.provenance import Authors
+from skein.models.common.provenance import Authors, MadeFrom, SourceLabel
 from skein.models.common.storage import Put, Update
 from skein.models.directory.agent import Agent
 from skein.models.runs.run import Run, run_id_in
@@ -36,6 +36,18 @@ OTHER_RUN = run_id_in(REPORTS, "01OTHER")
 
 def at(clock: str) -> datetime:
     return datetime.fromisoformat(f"2026-02-18T{clock}+00:00").astimezone(UTC)
+
+
+def made_by(*people: NamedMember, chat_id: str = ALPHA, title: str = "Project Alpha") -> Owner:
+    """The owner of an item that the agent makes of what these people wrote in a chat."""
+    label = SourceLabel.of(people, title=title) if people else None
+    return Owner(
+        tenant=TENANT,
+        agent_id=ANALYST.id,
+        made_from=MadeFrom.messages(chat_id, 1, 1, [each.id for each in people], label),
+        source_chat_id=chat_id,
+        source_run_id=run_id_in(chat_id, "0"),
+    )
 
 
 @dataclass
@@ -109,7 +121,7 @@ class Scene:
         owner = Owner(tenant=TENANT, agent_id=ANALYST.id)
         self.world.clock.set(at("15:00:00"))
         goals.set(owner, text="Complete the Q4 revenue analysis")
-        goals.set(owner, text='Keep the "daily report" going', priority=1, long_term=True)
+        goals.set(made_by(HUSAM), text='Keep the "daily report" going', priority=1, long_term=True)
         done = goals.set(owner, text="Learn where the numbers are")
         goals.end(owner.reach, done.id, "completed")
         self.world.clock.set(at("15:07:00"))
@@ -127,17 +139,23 @@ class Scene:
 
     def remember(self) -> None:
         """Let the agent have learnt some things for good, and noted some this week."""
-        owner = Owner(tenant=TENANT, agent_id=ANALYST.id, source_chat_id=ALPHA)
         memories, now = self.world.app.memories, self.world.clock.now()
-        for days, kind, text, law in (
-            (40, "core", "Never show a draft to customers.", True),
-            (30, "core", 'Husam calls the revenue breakdown "the table".', False),
-            (6, "journal", "Ahmad was ill this week.\nSarah stands in for him.", False),
-            (1, "core", "Figures are in thousands of euros.", False),
-            (1, "journal", "The charts of Q4 are new.", False),
-        ):
-            self.world.clock.set(now - timedelta(days=days))
-            memories.add(owner, text, kind, made_by="api", constitutional=law)  # type: ignore[arg-type]
+        ill = "Ahmad was ill this week.\nSarah stands in for him."
+        self.world.clock.set(now - timedelta(days=40))
+        operator = Owner(tenant=TENANT, agent_id=ANALYST.id)
+        law = "Never show a draft\nto customers."
+        memories.add(operator, law, "core", made_by="api", constitutional=True)
+        self.world.clock.set(now - timedelta(days=30))
+        table = 'Husam calls the revenue breakdown "the table".'
+        memories.add(made_by(HUSAM), table, "core", made_by="consolidation")
+        self.world.clock.set(now - timedelta(days=6))
+        memories.add(
+            made_by(SARAH, chat_id=REPORTS, title="Daily Reports"), ill, "journal", made_by="tool"
+        )
+        self.world.clock.set(now - timedelta(days=1))
+        figures, charts = "Figures are in thousands of euros.", "The charts of Q4 are new."
+        memories.add(made_by(HUSAM, AHMAD), figures, "core", made_by="consolidation")
+        memories.add(made_by(), charts, "journal", made_by="consolidation")
         self.world.clock.set(now)
 
     def work(self) -> tuple[Thread, Thread]:

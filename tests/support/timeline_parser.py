@@ -43,8 +43,10 @@ CHAT = re.compile(
     rf"  - (?P<title>{QUOTED}) \(id: (?P<id>{ID})\)"
     rf"(?:(?P<active> \[ACTIVE\])|: (?P<members>{MEMBER}(?:, {MEMBER})*)(?:, and \d+ more)?|)"
 )
+FROM = rf'(?:{CALLED}(?: in {QUOTED})?|from (?:this chat|a chat|{QUOTED}) with {CALLED}[^:"]*): '
 GOAL = re.compile(
-    rf"  - (?P<text>{QUOTED}) \((?P<long>long-term, )?priority: (?P<priority>\d)"
+    rf"  - (?:\(operator\) (?P<own>.+)|(?:{FROM})?(?P<text>{QUOTED})) "
+    r"\((?P<long>long-term, )?priority: (?P<priority>\d)"
     rf"(?:, id: (?P<id>{ID}))?\)"
 )
 PLAN = re.compile(
@@ -78,7 +80,10 @@ SENTENCES = [
 BORROWED = re.compile(rf"  (?P<author>{SPEAKER}): (?P<text>{QUOTED})")
 HINT = re.compile(r"  \([A-Za-z][\w ,.':]+\.\)")  # our own words, from `prompts/`
 PROFILE = re.compile(rf"  - (?P<field>{ID}): (?P<value>.+)")
-MEMORY = re.compile(r"  - (?:\[\d{4}-\d\d-\d\d\] )?(?P<text>\S.*)")
+MEMORY = re.compile(
+    r"  - (?:\[\d{4}-\d\d-\d\d\] )?"
+    rf"(?:\(operator\) (?P<own>\S.*)|(?:{FROM})?(?P<text>{QUOTED}))"
+)
 NOTED = r"msg:\d+ \d{4}-\d\d-\d\d \d\d:\d\d [A-Z+\-0-9]+"
 TURN = re.compile(
     rf"\[(?P<name>{CALLED}) \((?P<kind>human|agent)\)(?:, {NOTED})?(?:, reply to msg:\d+)?"

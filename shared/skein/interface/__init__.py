@@ -7,6 +7,7 @@ __all__ = [
     "names",
     "reading",
     "section",
+    "sources",
     "timeline",
     "tool",
     "tool_context",

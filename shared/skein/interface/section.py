@@ -7,6 +7,7 @@ from typing import cast
 from skein.interface.budget import Frame, shortened
 from skein.interface.names import Names
 from skein.interface.reading import Reading
+from skein.interface.sources import Sources
 from skein.interface.timeline import EntryContext
 from skein.models.chats.chat import Chat
 from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
@@ -78,6 +79,12 @@ class SectionInput:
     def roles(self) -> bool:
         """Whether the history is a list of messages with roles."""
         return self.manner.history_format == "roles"
+
+    @property
+    def sources(self) -> Sources:
+        """How the prompt names the sources of items."""
+        chat = self.reading.chat
+        return Sources(self.names.__getitem__, chat.id if chat is not None else None)
 
     @property
     def list_limit(self) -> int:

@@ -28,7 +28,7 @@ from typing import TypeVar
 
 from skein.errors import Correctable, Failed
 from skein.interface.history import History, words_of
-from skein.interface.names import Names
+from skein.interface.names import Names, named_member
 from skein.interface.reading import Reading
 from skein.models.chats.chat import Message
 from skein.models.common.audience import Audience
@@ -41,13 +41,16 @@ from skein.models.common.provenance import (
     Authors,
     Insiders,
     MadeFrom,
+    SourceLabel,
     Span,
 )
 from skein.models.runs.run import Run, SentMessage
 from skein.ports import Clock, Services
+from skein.services.chat_state.audience import label_in
 from skein.services.runs.claim import Claim
 
 Service = TypeVar("Service")
+UNKNOWN = "Someone"  # the name of a person whom the prompt does not show
 
 
 @dataclass(slots=True)
@@ -189,30 +192,38 @@ def material_of(call: ToolContext, *items: str) -> MadeFrom:
     made = trigger.plan.made_from if trigger.plan is not None else NOTHING
     if run.chat_id is not None and trigger.seq is not None:
         first = trigger.from_seq or trigger.seq
-        made = made.joined(_messages(reading, run.chat_id, first, trigger.seq, trigger.by))
+        made = made.joined(_messages(call, run.chat_id, first, trigger.seq, trigger.by))
     if run.resumed is not None and run.resumed.seq is not None:
         answer = run.resumed.seq
-        made = made.joined(_messages(reading, run.resumed.chat_id, answer, answer))
+        made = made.joined(_messages(call, run.resumed.chat_id, answer, answer))
     shown = reading.of(History).messages
     if made.nothing and reading.chat is not None and shown:
-        made = _messages(reading, reading.chat.id, shown[0].seq, shown[-1].seq)
+        made = _messages(call, reading.chat.id, shown[0].seq, shown[-1].seq)
     return made.naming(items)
 
 
 def _messages(
-    reading: Reading, chat_id: str, first: int, last: int, by: MemberRef | None = None
+    call: ToolContext, chat_id: str, first: int, last: int, by: MemberRef | None = None
 ) -> MadeFrom:
     """Return the provenance of a span of messages, as far as the reading knows who wrote them."""
-    here = reading.chat is not None and reading.chat.id == chat_id
-    messages = reading.of(History).messages
-    shown = {message.seq: message.sender.ref for message in messages if here}
-    if by is not None:
-        shown.setdefault(last, by)
+    chat = call.reading.chat
+    here = chat is not None and chat.id == chat_id
+    messages = call.reading.of(History).messages
+    shown = {message.seq: message.sender for message in messages if here}
+    if by is not None and last not in shown:
+        shown[last] = named_member(by, call.names().known.get(by, UNKNOWN))
     asked = range(first, last + 1)
-    writers = Authors.of(shown[seq].person_id for seq in asked if seq in shown)
+    senders = [shown[seq] for seq in asked if seq in shown]
     span = Span(chat_id=chat_id, first_seq=first, last_seq=last)
-    known = all(seq in shown for seq in asked)
-    return MadeFrom(spans=(span,), writers=writers if known else MANY)
+    if len(senders) < len(asked):
+        return MadeFrom(spans=(span,), writers=MANY, source=SourceLabel.of(senders, others=1))
+    known = label_in(chat, senders, content_of(call)) if chat is not None and here else None
+    people = [sender for sender in senders if sender.kind == "user"]
+    return MadeFrom(
+        spans=(span,),
+        writers=Authors.of(sender.id for sender in people),
+        source=known or (SourceLabel.of(people) if people else None),
+    )
 
 
 def readers_of(call: ToolContext) -> Audience:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 
 from skein.memory.models.memory import Memory, MemoryKind
 from skein.memory.profile_extraction import AskedProfile, ProfileDraft
+from skein.memory.shown import UNNUMBERED
 from skein.memory.transcript import AgentChunk
 from skein.memory.writes import MemoryDraft
 from skein.models.common.provenance import NO_AUTHORS, Authors
@@ -76,7 +77,7 @@ class KnownMemories(NamedTuple):
     def text(self) -> str:
         """The memories with numbers and dates; then the numbers of those to compare."""
         lines = [
-            f"{number}. [{memory.created_at:%Y-%m-%d}] {quoted(memory.text)}"
+            f"{number}. [{memory.created_at:%Y-%m-%d}] {UNNUMBERED.line_of(memory, memory.text)}"
             for number, memory in enumerate(self.core, 1)
         ]
         close = [str(n) for n, memory in enumerate(self.core, 1) if memory.id in self.close]

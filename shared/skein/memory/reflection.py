@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 from skein.errors import ConditionFailed
 from skein.memory.models.memory import REFLECTION_LEAD, Memory
 from skein.memory.models.records import ReflectionRecord
-from skein.memory.shown import core_in_budget
+from skein.memory.shown import UNNUMBERED, core_in_budget
 from skein.memory.store import searchable_memories
 from skein.memory.writes import double_of, superseded
 from skein.models.common.agent_item import touched
@@ -314,11 +314,13 @@ def question(
         "reflection",
         {
             "identity": agent.identity,
-            "memories": "\n".join(f"- {quoted(one.text)}" for one in core) or NOTHING_YET,
+            "memories": "\n".join(f"- {UNNUMBERED.line_of(one, one.text)}" for one in core)
+            or NOTHING_YET,
         },
     )
     entries = "\n".join(
-        f"{n}. [{one.created_at:%Y-%m-%d}] {quoted(one.text)}" for n, one in enumerate(fading, 1)
+        f"{n}. [{one.created_at:%Y-%m-%d}] {UNNUMBERED.line_of(one, one.text)}"
+        for n, one in enumerate(fading, 1)
     )
     asked = render("reflection_input", {"entries": entries})
     return ModelMessage(role="system", content=system), ModelMessage(role="user", content=asked)

@@ -24,7 +24,6 @@ from skein.memory.shown import (
 from skein.models.common.provenance import Authors
 from skein.models.runs.provenance import EntryProvenance
 from skein.models.runs.run import PromptMark
-from skein.ports import TokenCounter
 from skein.services.chat_state.insiders import members_of
 
 CORE_SHARE = 3  # core memories take at most a third of the prompt
@@ -61,21 +60,21 @@ def core_memories(given: SectionInput) -> Section | None:
     limit = min(CORE_MEMORY_TOKENS, given.tokens_left // CORE_SHARE)
     core = given.reading.of(Memories).of_kind("core")
     over: PromptMark = "core_memories_over_budget"
-    return _remembered("CORE MEMORIES", core, limit, given.counter, (over,))
+    return _remembered("CORE MEMORIES", core, limit, given, (over,))
 
 
 def journal(given: SectionInput) -> Section | None:
     """Render the journal entries; None if there are none."""
     limit = min(JOURNAL_TOKENS, given.list_limit)
     entries = given.reading.of(Memories).of_kind("journal")
-    return _remembered("JOURNAL", entries, limit, given.counter, ())
+    return _remembered("JOURNAL", entries, limit, given, ())
 
 
 def _remembered(
     name: str,
     memories: Sequence[Memory],
     limit: int,
-    counter: TokenCounter,
+    given: SectionInput,
     over: tuple[PromptMark, ...],
 ) -> Section | None:
     """Make a section of memories. Each line is counted separately, as in `listing`.
@@ -84,13 +83,14 @@ def _remembered(
     """
     if not memories:
         return None
+    counter, sources = given.counter, given.sources
     dated = len(memories) > 1 or memories[0].kind == "journal"
 
     def section(
         shown: Sequence[Memory], *more: str, dated: bool = True, marks: tuple[PromptMark, ...] = ()
     ) -> Section:
         ordered = newest_first(shown)
-        lines = [f"{name}:", *(line_of(memory, dated=dated) for memory in ordered), *more]
+        lines = [f"{name}:", *(line_of(memory, sources, dated=dated) for memory in ordered), *more]
         size = sum(counter.count(f"{line}\n") for line in lines[:-1])
         size += counter.count(lines[-1] + SEPARATOR)
         entries = tuple(EntryProvenance.of_item(name, "memory", one.id, one) for one in ordered)
@@ -102,7 +102,7 @@ def _remembered(
             return whole
         reserve = counter.count(f"{name}:\n")
         reserve += counter.count(f"{_left_out(len(memories))}{SEPARATOR}")
-        shown = within_budget(memories, counter, tokens - reserve)
+        shown = within_budget(memories, counter, tokens - reserve, sources)
         missing = len(memories) - len(shown)
         return section(shown, *([_left_out(missing)] if missing else []), marks=over)
 

@@ -6,13 +6,14 @@ entries. The questions of consolidation and reflection show core memories alone.
 
 from collections.abc import Collection, Sequence
 
+from skein.interface.sources import Sources
 from skein.memory.models.memory import Memory
 from skein.models.common.provenance import NO_AUTHORS, Authors, few_of_strangers
 from skein.ports import TokenCounter
-from skein.services.common.quoting import on_one_line
 
 CORE_MEMORY_TOKENS = 5_000
 JOURNAL_TOKENS = 2_000
+UNNUMBERED = Sources()
 
 
 def newest_first(memories: Sequence[Memory]) -> list[Memory]:
@@ -20,10 +21,10 @@ def newest_first(memories: Sequence[Memory]) -> list[Memory]:
     return sorted(memories, key=lambda memory: memory.age, reverse=True)
 
 
-def line_of(memory: Memory, *, dated: bool = True) -> str:
-    """Format a memory as one line of a prompt, without the text's line breaks."""
+def line_of(memory: Memory, sources: Sources = UNNUMBERED, *, dated: bool = True) -> str:
+    """Format a memory as one line of a prompt, with its source."""
     day = f"[{memory.created_at:%Y-%m-%d}] " if dated else ""
-    return f"  - {day}{on_one_line(memory.text)}"
+    return f"  - {day}{sources.line_of(memory, memory.text)}"
 
 
 def few_open(memories: Sequence[Memory], members: Collection[str] | None) -> list[Memory]:
@@ -43,7 +44,9 @@ def few_open(memories: Sequence[Memory], members: Collection[str] | None) -> lis
     return few_of_strangers(memories, writers_of, members)
 
 
-def within_budget(memories: Sequence[Memory], counter: TokenCounter, tokens: int) -> list[Memory]:
+def within_budget(
+    memories: Sequence[Memory], counter: TokenCounter, tokens: int, sources: Sources = UNNUMBERED
+) -> list[Memory]:
     """Choose the memories that fit a token budget, in order from oldest to newest.
 
     Constitutional memories are always chosen. Then follow operators' memories and the others, each
@@ -52,11 +55,12 @@ def within_budget(memories: Sequence[Memory], counter: TokenCounter, tokens: int
     Args:
         memories: Memories of one kind.
         tokens: The budget for all lines together; constitutional memories may exceed it.
+        sources: How the prompt names the sources.
     """
     wanted = sorted(memories, key=lambda one: (one.constitutional, one.by_operator, *one.age))
     shown: list[Memory] = []
     for memory in reversed(wanted):
-        tokens -= counter.count(f"{line_of(memory)}\n")
+        tokens -= counter.count(f"{line_of(memory, sources)}\n")
         if tokens < 0 and not memory.constitutional:
             break
         shown.append(memory)

@@ -5,13 +5,14 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.interface.arguments import TEXT, Count, Id, Query
+from skein.interface.sources import Sources, named_in
 from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext, owner_at, reach_at
 from skein.memory.memories import Memories, memory_id_of
 from skein.memory.models.memory import Memory, MemoryKind
 from skein.memory.search import MemorySearch
 from skein.services.chat_state.insiders import members_of
-from skein.services.common.quoting import quoted, quoted_id
+from skein.services.common.quoting import quoted_id
 
 MemoryText = Annotated[str, Field(min_length=1, max_length=10_000), TEXT]
 
@@ -60,13 +61,15 @@ def search_memories(
     members = members_of(call.reading.chat)
     found = call.service(MemorySearch).search(reach_at(call), query, limit=limit, members=members)
     call.activation.add_items(found)
-    return "\n".join(map(_row, found)) or "no memories found"
+    chat, names = call.reading.chat, call.names().joined(named_in(found))
+    sources = Sources(names.__getitem__, chat.id if chat is not None else None)
+    return "\n".join(_row(memory, sources) for memory in found) or "no memories found"
 
 
-def _row(memory: Memory) -> str:
+def _row(memory: Memory, sources: Sources) -> str:
     text = memory.text
     if len(text) > MAX_TEXT:
         text = text[:MAX_TEXT] + CUT
     fades = f", fades on {memory.fades_at:%Y-%m-%d}" if memory.fades_at else ""
     what = f"{memory.kind}, {memory.created_at:%Y-%m-%d}{fades}"
-    return f"- {quoted_id(memory.id)} ({what}): {quoted(text)}"
+    return f"- {quoted_id(memory.id)} ({what}) {sources.line_of(memory, text)}"

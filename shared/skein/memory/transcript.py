@@ -22,7 +22,7 @@ from skein.models.common.storage import MAX_BATCH_GET_KEYS
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.ports import Table
-from skein.services.chat_state.audience import audience_of, scope_of
+from skein.services.chat_state.audience import audience_of, label_in, scope_of
 from skein.services.chat_state.insiders import insiders_at
 from skein.services.common.quoting import label, quoted, time_of
 from skein.services.common.schedule import zone_of
@@ -131,13 +131,20 @@ class ConsolidationTarget:
         Their audience is the people who were present for all of the chunk. The authors of the
         memories in the question are added once they are known.
         """
+        audience = audience_of(self.chat, since_seq=chunk.from_seq)
         return Owner(
             tenant=self.chat.tenant,
             agent_id=self.agent.id,
             scope=scope_of(self.chat),
-            audience=audience_of(self.chat, since_seq=chunk.from_seq),
+            audience=audience,
             authors=chunk.words.joined(self.chat.title_authors),
-            made_from=MadeFrom.messages(self.chat.id, chunk.from_seq, chunk.to_seq, chunk.senders),
+            made_from=MadeFrom.messages(
+                self.chat.id,
+                chunk.from_seq,
+                chunk.to_seq,
+                chunk.senders,
+                label_in(self.chat, (piece.message.sender for piece in chunk.pieces), audience),
+            ),
             source_chat_id=self.chat.id,
         )
 

@@ -57,7 +57,7 @@ def goals(given: SectionInput) -> Section | None:
     """Render the agent's goals; None if there are none."""
     with_ids = given.takes("goal_id")
     lines = [
-        f"  - {quoted(goal.text)} ({'long-term, ' if goal.long_term else ''}"
+        f"  - {given.sources.line_of(goal, goal.text)} ({'long-term, ' if goal.long_term else ''}"
         f"priority: {goal.priority}{f', id: {quoted_id(goal.id)}' if with_ids else ''})"
         for goal in given.reading.of(Goals).goals
     ]

@@ -9,9 +9,10 @@ agents consolidate those chats again.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
-from skein.errors import NotFound
+from skein.errors import ConditionFailed, NotFound
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import REFLECTED
 from skein.models.chats.chat import chat_partition, epoch_raised
@@ -26,6 +27,7 @@ from skein.models.common.provenance import made_relation, mixed_relation
 from skein.models.common.storage import (
     META,
     Delete,
+    Is,
     Item,
     Key,
     Update,
@@ -150,9 +152,13 @@ class KeptEraser:
     def _erase(self, sweep: Sweep, items: list[Item], going: list[Item], change: Update) -> None:
         """Restore memories that deleted ones superseded, then delete the items.
 
-        Each transaction here includes `change`, which invalidates caches.
+        Source labels of the other items lose the person's name. Each transaction here includes
+        `change`, which invalidates caches.
         """
         keys = {item["sk"] for item in going}
+        for item in items:
+            if item["sk"] not in keys:
+                self._clean_label(sweep, item, change)
         gone = {thing.id for item in going if (thing := made_in(item))}
         for memory in (made_in(item) for item in items if item["sk"] not in keys):
             if not isinstance(memory, Memory) or memory.status != "superseded":
@@ -167,6 +173,20 @@ class KeptEraser:
             if _kind(item) == "threads":
                 self._drop_run_links(sweep, item["pk"], str(item["id"]))
             sweep.unsaved.counts[_kind(item)] += 1
+
+    def _clean_label(self, sweep: Sweep, item: Item, change: Update) -> None:
+        """Remove the person, and a title that names the person, from an item's source label."""
+        thing = made_in(item)
+        label = thing.made_from.source if thing is not None else None
+        if thing is None or label is None:
+            return
+        clean = label.without(sweep.subject.ids, title=sweep.names_them(label.title))
+        if clean != label:
+            made = thing.made_from.model_copy(update={"source": clean})
+            key, as_read = Key(item["pk"], item["sk"]), Is("made_from", item["made_from"])
+            cleaned = {"made_from": made.model_dump(mode="json", exclude_none=True)}
+            with suppress(ConditionFailed):  # changed meanwhile; the next sweep looks again
+                self._table.transact([Update(key, set=cleaned, condition=as_read), change])
 
     def _drop_run_links(self, sweep: Sweep, pk: str, thread_id: str) -> None:
         """Delete the links between a thread and its activations."""

@@ -2,12 +2,17 @@
 
 from typing import Any
 
+import pytest
+
+from skein.models.common.audience import Audience
+from skein.models.common.base import NamedMember
 from skein.models.common.ownership import owned_partition
-from skein.models.common.provenance import Authors, MadeFrom, digest_of
+from skein.models.common.provenance import Authors, MadeFrom, SourceLabel, digest_of
 from skein.models.common.storage import Query
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.privacy.made_items import MadeItem, made_in
+from skein.services.chat_state.audience import label_in
 from skein.workspace.models.document import Document
 from tests.support.agents import (
     AHMAD,
@@ -38,6 +43,12 @@ def saved(world: World, scope: str | None = None) -> list[MadeItem]:
     return [thing for item in items if (thing := made_in(item))]
 
 
+def made_by(first: int, last: int, *people: NamedMember) -> MadeFrom:
+    """The material of messages that these people wrote in the first chat."""
+    label = SourceLabel.of(people, title="Project Alpha")
+    return MadeFrom.messages("chat_1", first, last, [each.id for each in people], label)
+
+
 def digests(*people: Any) -> tuple[str, ...]:
     return tuple(sorted(digest_of(each.id) for each in people))
 
@@ -52,7 +63,7 @@ def test_each_kind_records_the_messages_that_its_run_answers_and_whose_words_it_
     assert len(kept) == len(SAVES)
     for thing in kept:
         made = thing.made_from.model_copy(update={"items": ()})
-        assert made == MadeFrom.messages("chat_1", 2, 2, [HUSAM.id])
+        assert made == made_by(2, 2, HUSAM)
         assert thing.authors.ids == digests(HUSAM, AHMAD)
     named = {thing.made_from.items for thing in kept}
     assert named == {(), (Document.id_of("paint.md"),)}
@@ -65,7 +76,7 @@ def test_several_messages_that_a_run_answers_are_one_span_with_all_who_wrote_the
     world.post("Or green", AHMAD)
     settle(world)
     [goal] = saved(world)
-    assert goal.made_from == MadeFrom.messages("chat_1", 1, 2, [HUSAM.id, AHMAD.id])
+    assert goal.made_from == made_by(1, 2, HUSAM, AHMAD)
 
 
 def test_reply_that_ended_a_wait_is_material_beside_the_first_message() -> None:
@@ -96,6 +107,41 @@ def test_run_of_a_plan_passes_on_the_material_of_the_plan() -> None:
     assert (goal.made_from, goal.authors.ids) == (made, digests(AHMAD))
 
 
+def test_reply_elsewhere_adds_its_writer_to_the_label() -> None:
+    world = waiting_elsewhere(calls(GOAL))
+    world.post("They are blue", AHMAD, chat_id="chat_2")
+    settle(world)
+    [goal] = saved(world)
+    assert goal.made_from.source == SourceLabel.of([HUSAM, AHMAD])
+
+
+@pytest.mark.parametrize(
+    ("fields", "title"),
+    [
+        ({"visibility": "private"}, "Project Alpha"),
+        ({"visibility": "private", "title": None}, None),
+        ({"visibility": "private", "kind": "direct"}, None),
+    ],
+    ids=["group", "untitled", "direct"],
+)
+def test_label_has_the_title_of_a_group(fields: dict[str, Any], title: str | None) -> None:
+    world = stage(calls(GOAL))
+    chat = world.chat(HUSAM, COACH, **fields)
+    world.post("It shall be blue", HUSAM)
+    settle(world)
+    [goal] = saved(world, chat.scope)
+    assert goal.made_from.source == SourceLabel.of([HUSAM], title=title)
+
+
+def test_label_hides_a_title_from_people_who_may_be_shown_the_item_but_not_the_title() -> None:
+    world = stage()
+    chat = world.chat(HUSAM, COACH, visibility="private")
+    audience = Audience(open=False, people=(AHMAD.id, HUSAM.id))
+    assert label_in(chat, [HUSAM], chat.readers) == SourceLabel.of([HUSAM], title="Project Alpha")
+    assert label_in(chat, [HUSAM], audience) == SourceLabel.of([HUSAM])
+    assert label_in(chat, [COACH], audience) is None
+
+
 def test_run_that_answers_no_message_works_with_those_that_it_was_shown() -> None:
     world = stage(calls(GOAL))
     world.chat(HUSAM, AHMAD, COACH, respond="manual")
@@ -104,7 +150,7 @@ def test_run_that_answers_no_message_works_with_those_that_it_was_shown() -> Non
     world.app.manual_trigger.now(TENANT, "chat_1", HUSAM.ref)
     settle(world)
     [goal] = saved(world)
-    assert goal.made_from == MadeFrom.messages("chat_1", 1, 2, [HUSAM.id, AHMAD.id])
+    assert goal.made_from == made_by(1, 2, HUSAM, AHMAD)
 
 
 def test_change_of_a_document_adds_its_material_to_that_before() -> None:
@@ -132,7 +178,7 @@ def test_words_that_a_tool_shows_count_as_held() -> None:
     settle(world)
     [goal] = saved(world)
     assert goal.authors.ids == digests(HUSAM, AHMAD)
-    assert goal.made_from == MadeFrom.messages("chat_1", 1, 1, [HUSAM.id])
+    assert goal.made_from == made_by(1, 1, HUSAM)
     run: Run = the_run(world)
     assert run.held is not None
     assert run.held.authors == goal.authors

@@ -18,7 +18,7 @@ from skein.models.common.address import sms_address
 from skein.models.common.agent_item import revision_key
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
-from skein.models.common.provenance import Authors, MadeFrom
+from skein.models.common.provenance import Authors, MadeFrom, SourceLabel
 from skein.models.common.storage import Delete, Page, Put, Query, Update, Write
 from skein.models.directory.user import User
 from skein.models.outbox.jobs import ConsolidationJob
@@ -355,7 +355,7 @@ def test_core_memories_are_numbered_and_those_of_earlier_chunks_are_known_to_lat
     world.post("word " * 800, HUSAM)
     quiet(world)
     assert "Nothing yet." in asked(world, 0)
-    assert '1. [2026-02-18] "Husam leads sales."' in asked(world, 1)
+    assert '1. [2026-02-18] Husam in "Project Alpha": "Husam leads sales."' in asked(world, 1)
     assert [(r.from_seq, r.to_seq) for r in world.consolidations()] == [(1, 1), (2, 2)]
 
 
@@ -422,7 +422,8 @@ def test_a_memory_knows_where_it_comes_from_and_a_journal_entry_when_it_fades() 
     core, note = world.memories()
     assert (core.kind, note.kind) == ("core", "journal")
     for memory in (core, note):
-        assert memory.made_from == MadeFrom.messages("chat_1", 1, 2, [HUSAM.id])
+        label = SourceLabel.of([HUSAM], title="Project Alpha")
+        assert memory.made_from == MadeFrom.messages("chat_1", 1, 2, [HUSAM.id], label)
         assert memory.made_by == "consolidation"
         assert (memory.source_chat_id, memory.audience.open) == ("chat_1", True)
     assert core.fades_at is None

@@ -14,7 +14,9 @@ from skein.memory.models.memory import JOURNAL_DAYS, Memory
 from skein.memory.sections import Memories
 from skein.memory.shown import line_of
 from skein.models.common.audience import OPEN
+from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
+from skein.models.common.provenance import MANY, Authors, MadeFrom, SourceLabel
 from skein.models.common.storage import Put
 from skein.models.runs.step import PromptRecord
 from skein.services.common.quoting import on_one_line
@@ -42,6 +44,19 @@ def memory(text: str, age: int = 0, **fields: Any) -> Memory:
         created_at=NOON - timedelta(days=age),
         **values,
     )
+
+
+def said(
+    text: str,
+    *people: NamedMember,
+    title: str | None = "Project",
+    age: int = 0,
+    chat_id: str = "chat_1",
+) -> Memory:
+    """A memory made from what these people wrote in a chat."""
+    label = SourceLabel.of(people, title=title) if people else None
+    made = MadeFrom.messages(chat_id, 1, 1, [each.id for each in people], label)
+    return memory(text.strip(), age, made_from=made).model_copy(update={"made_by": "tool"})
 
 
 def core_memories(memories: Sequence[Memory], limit: int) -> Section | None:
@@ -72,9 +87,9 @@ def test_core_memories_have_dates_and_the_newest_comes_first() -> None:
     section = core_memories([*memories, memory("Note", kind="journal")], 1_000)
     assert shown(section) == [
         "CORE MEMORIES:",
-        "  - [2026-02-18] New",
-        "  - [2026-02-17] Law",
-        "  - [2026-02-16] Old",
+        "  - [2026-02-18] (operator) New",
+        "  - [2026-02-17] (operator) Law",
+        "  - [2026-02-16] (operator) Old",
     ]
     assert section is not None
     assert section.marks == ()
@@ -84,21 +99,21 @@ def test_journal_entries_say_of_which_day_they_are() -> None:
     notes = [memory("New", kind="journal"), memory("Old", 6, kind="journal"), memory("Core")]
     assert shown(journal(notes, 1_000)) == [
         "JOURNAL:",
-        "  - [2026-02-18] New",
-        "  - [2026-02-12] Old",
+        "  - [2026-02-18] (operator) New",
+        "  - [2026-02-12] (operator) Old",
     ]
 
 
 def test_changed_fact_comes_before_the_outdated_one() -> None:
     old, new = memory("Dana lives in Lyon", 40), memory("Dana lives in Porto", 2)
     assert shown(core_memories([old, new], 1_000))[1:] == [
-        "  - [2026-02-16] Dana lives in Porto",
-        "  - [2026-01-09] Dana lives in Lyon",
+        "  - [2026-02-16] (operator) Dana lives in Porto",
+        "  - [2026-01-09] (operator) Dana lives in Lyon",
     ]
 
 
 def test_single_core_memory_has_no_date() -> None:
-    assert shown(core_memories([memory("Law")], 999)) == ["CORE MEMORIES:", "  - Law"]
+    assert shown(core_memories([memory("Law")], 999)) == ["CORE MEMORIES:", "  - (operator) Law"]
 
 
 def test_where_nothing_is_remembered_there_is_no_section() -> None:
@@ -107,7 +122,7 @@ def test_where_nothing_is_remembered_there_is_no_section() -> None:
 
 
 @given(st.lists(hostile().filter(on_one_line), min_size=1, max_size=6))
-def test_whatever_a_memory_holds_it_is_one_line(texts: list[str]) -> None:
+def test_whatever_an_operators_memory_holds_it_is_one_line(texts: list[str]) -> None:
     core = [memory(text, len(texts) - n) for n, text in enumerate(texts)]
     notes = [one.model_copy(update={"kind": "journal"}) for one in core]
     for section in (core_memories(core, 99_999), journal(notes, 99_999)):
@@ -122,11 +137,75 @@ def test_whatever_a_memory_holds_it_is_one_line(texts: list[str]) -> None:
             assert "".join(line.removeprefix("  - ").split()).endswith(visible)
 
 
+@given(
+    st.lists(hostile().filter(str.strip), min_size=1, max_size=3),
+    st.lists(hostile().map(lambda name: name[:100]).filter(str.strip), min_size=1, max_size=5),
+    st.none() | hostile().filter(str.strip),
+)
+def test_whatever_people_say_and_are_called_is_one_quoted_line(
+    texts: list[str], names: list[str], title: str | None
+) -> None:
+    people = [person(f"usr_{n}", name) for n, name in enumerate(names)]
+    core = [said(text, *people, title=title, age=n) for n, text in enumerate(texts)]
+    _, *lines = shown(core_memories(core, 99_999))
+    for line, text in zip(lines, texts, strict=True):
+        row = grammar.MEMORY.fullmatch(line)
+        assert row is not None, line
+        assert line.isprintable()
+        assert row["own"] is None
+        assert grammar.plain(row["text"]) == text.strip()
+
+
+def test_memories_name_their_sources() -> None:
+    ben, cleo, dan = (person(f"usr_{name}", name.title()) for name in ("ben", "cleo", "dan"))
+    shown_as = {
+        'Ann in "Project": "A"': said("A", ANN),
+        'Ann: "B"': said("B", ANN, title=None),
+        'from "Project" with Ann and Ben: "C"': said("C", ANN, ben),
+        'from "Project" with Ann, Ben, Cleo and another: "D"': said("D", ANN, ben, cleo, dan),
+        'from a chat with Ann and Ben: "E"': said("E", ANN, ben, title=None),
+        '"F"': said("F"),
+        "(operator) G": memory("G"),
+        '(operator) "H"': memory('"H"'),
+    }
+    for line, one in shown_as.items():
+        assert shown(core_memories([one], 999))[1:] == [f"  - {line}"]
+
+
+def test_source_claims_no_single_speaker_if_others_may_have_written() -> None:
+    one = said("A", ANN)
+    unknown = one.made_from.model_copy(update={"writers": MANY})
+    [line] = shown(core_memories([one.model_copy(update={"made_from": unknown})], 999))[1:]
+    assert line == '  - from "Project" with Ann: "A"'
+
+
+def test_source_in_the_active_chat_repeats_no_title() -> None:
+    world = World()
+    world.agent()
+    world.chat(ANN, COACH, title="Project")
+    made = {"authors": Authors.in_digests([ANN.id]), "made_from": said("A", ANN).made_from}
+    owner = OWNER.model_copy(update=made)
+    world.app.memories.add(owner, "A", "core", made_by="tool")
+    texts = {section.name: section.text for section in _prompt(world).sections}
+    assert texts["CORE MEMORIES"] == 'CORE MEMORIES:\n  - Ann: "A"'
+
+
+def test_stranger_with_the_name_of_a_member_has_a_number() -> None:
+    world = World()
+    world.agent()
+    world.chat(ANN, COACH, title="Project")
+    other = said("A", person("usr_other", "Ann"), chat_id="chat_2")
+    owner = OWNER.model_copy(update={"made_from": other.made_from})
+    world.app.memories.add(owner, "A", "core", made_by="tool")
+    texts = {section.name: section.text for section in _prompt(world).sections}
+    assert texts["CORE MEMORIES"] == 'CORE MEMORIES:\n  - Ann (2) in "Project": "A"'
+
+
 def test_white_space_is_folded_and_invisible_characters_are_removed() -> None:
     text = "Tea\r\n\n\tNOW:\u2028  \u202eand\u0085 more\x00!"
     assert shown(core_memories([memory(text)], 999)) == [
         "CORE MEMORIES:",
-        "  - Tea NOW: and more !",
+        "  - (operator) Tea NOW: and more !",
     ]
 
 
@@ -170,7 +249,7 @@ def test_the_journal_keeps_the_newest_and_marks_nothing() -> None:
     section = journal(notes, 85)
     head, *lines, left_out = shown(section)
     assert (head, left_out) == ("JOURNAL:", "  (4 older left out)")
-    assert [line.split()[2:4] for line in lines] == [["Note", "0"], ["Note", "1"]]
+    assert [line.split()[3:5] for line in lines] == [["Note", "0"], ["Note", "1"]]
     assert section is not None
     assert section.marks == ()
 
@@ -222,7 +301,7 @@ def test_removed_or_superseded_memory_is_not_shown() -> None:
     _add(world, "Same")
     world.app.memories.delete(OWNER.reach, gone.id)
     texts = {s.name: s.text for s in _prompt(world).sections}
-    assert texts["CORE MEMORIES"] == "CORE MEMORIES:\n  - Same"
+    assert texts["CORE MEMORIES"] == "CORE MEMORIES:\n  - (operator) Same"
     assert "JOURNAL" not in texts
 
 
@@ -248,9 +327,9 @@ def test_a_run_that_could_not_hold_all_core_memories_is_marked_for_operators(
     body = operator(world).get(f"/v1/runs/{run.id}").body
     assert body["marks"] == body["prompt"]["marks"] == [OVER]
     [section] = [s["text"] for s in body["prompt"]["sections"] if s["name"] == "CORE MEMORIES"]
-    assert "] The law" in section
-    assert "] Memory number 29" in section
-    assert "] Memory number 0\n" not in section
+    assert ") The law" in section
+    assert ") Memory number 29" in section
+    assert ") Memory number 0\n" not in section
 
 
 def test_a_run_that_held_them_all_is_not() -> None:
@@ -276,7 +355,7 @@ def test_small_prompt_limits_the_memories(size: int) -> None:
     assert prompt.total_tokens <= size - Settings().reserved_response_tokens
     assert prompt.marks == (OVER,)
     texts = {s.name: s.text for s in prompt.sections}
-    assert "] 59 word" in texts["CORE MEMORIES"]
+    assert ") 59 word" in texts["CORE MEMORIES"]
 
 
 def test_plans_and_goals_are_shown_however_much_is_remembered() -> None:

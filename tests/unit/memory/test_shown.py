@@ -25,8 +25,8 @@ def _memory(number: int, text: str, *, constitutional: bool = False) -> Memory:
 def test_constitutional_memories_and_the_newest_core_ones_stay_within_the_budget() -> None:
     law = _memory(0, "The oldest law", constitutional=True)
     memories = [law, *(_memory(n + 1, f"Memory number {n} of ten") for n in range(10))]
-    line = tokens().count("  - [2026-02-18] Memory number 1 of ten\n")
-    of_law = tokens().count("  - [2026-02-18] The oldest law\n")
+    line = tokens().count("  - [2026-02-18] (operator) Memory number 1 of ten\n")
+    of_law = tokens().count("  - [2026-02-18] (operator) The oldest law\n")
 
     def shown(budget: int) -> list[str]:
         return [memory.text for memory in within_budget(memories[::-1], tokens(), budget)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skein.memory.models.memory import JOURNAL_DAYS, Memory
-from skein.models.common.provenance import MadeFrom
+from skein.models.common.provenance import MadeFrom, SourceLabel
 from skein.models.runs.step import ToolResult
 from tests.support.agents import AHMAD, COACH, HUSAM, results_of, settle, stage
 from tests.support.builders import NOON, TENANT, World
@@ -62,12 +62,13 @@ def test_saved_memory_has_its_source_and_is_shown() -> None:
     [memory] = _remembered(world)
     assert told == f"remembered, id: {memory.id}"
     assert (memory.made_by, memory.source_chat_id) == ("tool", "chat_1")
-    assert memory.made_from == MadeFrom.messages("chat_1", 1, 1, [HUSAM.id])
+    label = SourceLabel.of([HUSAM], title="Project Alpha")
+    assert memory.made_from == MadeFrom.messages("chat_1", 1, 1, [HUSAM.id], label)
     [run] = world.runs()
     assert memory.source_run_id == run.id
     world.post("Again", HUSAM)
     settle(world)
-    assert "CORE MEMORIES:\n  - Husam likes tea" in world.model.prompt
+    assert 'CORE MEMORIES:\n  - Husam: "Husam likes tea"' in world.model.prompt
 
 
 def test_a_journal_entry_says_when_it_fades() -> None:
@@ -149,10 +150,12 @@ def test_search_result_has_id_kind_and_day() -> None:
     note = add(world, 'Husam said:\n"More tea!"', owner=owner, kind="journal")
     core = add(world, "Husam drinks tea, tea and tea", owner=owner)
     add(world, "Ahmad drinks coffee", owner=owner)
+    law = add(world, "Tea\nis free", owner=owner, constitutional=True)
     [told] = _asked(world, _searching("tea"))
     assert told.splitlines() == [
-        f'- {core.id} (core, 2026-02-18): "Husam drinks tea, tea and tea"',
-        f"- {note.id} (journal, 2026-02-18, fades on {FADING_DAY}): "
+        f"- {law.id} (core, 2026-02-18) (operator) Tea is free",
+        f'- {core.id} (core, 2026-02-18) "Husam drinks tea, tea and tea"',
+        f"- {note.id} (journal, 2026-02-18, fades on {FADING_DAY}) "
         + json.dumps('Husam said:\n"More tea!"'),
     ]
     assert _asked(world, _searching("tea", limit=1))[0].count("\n") == 0
@@ -169,7 +172,7 @@ def test_search_finds_only_memories_of_the_current_readers() -> None:
 
     def found(chat_id: str) -> set[str]:
         [told] = _asked(world, _searching("secret"), chat_id=chat_id)
-        return {json.loads(line.split("): ", 1)[1]) for line in told.splitlines()}
+        return {json.loads(line.rsplit(": ", 1)[1]) for line in told.splitlines()}
 
     assert found("chat_1") == {"The secret of Husam", "An open secret"}
     assert found("chat_team") == {"The secret of the team", "An open secret"}

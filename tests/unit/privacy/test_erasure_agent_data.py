@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
-from skein.models.api.directory import NewUser
+from skein.models.api.directory import NewUser, OwnChange
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach, owned_partition
-from skein.models.common.provenance import Authors, MadeFrom
+from skein.models.common.provenance import Authors, MadeFrom, SourceLabel
 from skein.models.common.storage import Query
 from skein.models.outbox.jobs import ErasureJob
+from skein.planning.models.goal import Goal
+from skein.privacy.made_items import made_in
 from skein.workspace import thread_changes as changes
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import Document, DocumentReach, Folder
@@ -27,6 +29,7 @@ from tests.support.erasure import (
     erase,
     group,
     settle,
+    traces,
     world_of,
 )
 from tests.support.fakes import calls
@@ -226,6 +229,52 @@ def test_index_finds_items_in_scopes_of_others_that_rest_on_their_words() -> Non
         world.app.goals.set(owner, text)
     erase(world)
     assert kept_goals(world, scope) == {"bens", "Zoë Quill, as Ben says"}
+
+
+def labels(world: World) -> list[SourceLabel | None]:
+    """Return the source labels of all of Coach's goals."""
+    return [
+        thing.made_from.source
+        for item in world.table.all_items().values()
+        if (thing := made_in(item)) is not None and isinstance(thing, Goal)
+    ]
+
+
+def test_no_label_names_an_erased_person_whatever_their_names_were() -> None:
+    """Zoë was renamed, and wrote in a chat that is named after her, as Ben did."""
+    world = world_of()
+    group(world, OPEN, ZOE, BEN, title="Move of Zoë Quill")
+    group(world, ELSEWHERE, BEN, title="Ben's")
+    for number, name in enumerate(("Zora Quibble", ZOE.name)):
+        world.app.users.change_own(TENANT, ZOE, OwnChange(name=name))
+        world.clock.advance(60)  # until the rosters have the name
+        settle(world)
+        for who in (ZOE, BEN):
+            goal = f"Dull thing {number} for {who.id}"
+            world.model.script.extend([calls(("set_goal", {"text": goal})), calls("end_run")])
+            world.post("@Coach keep that in mind", who, chat_id=OPEN)
+            settle(world)
+    told = str(labels(world))
+    assert "Zora Quibble" in told
+    assert "Move of Zoë Quill" in told
+    erase(world)
+    assert traces(world, "Zora", "Quibble") == {}
+    assert labels(world) == [SourceLabel.of([BEN])] * 2
+
+
+def test_label_loses_a_person_and_a_title_that_an_item_keeps_beside_its_words() -> None:
+    world = world_of()
+    group(world, OPEN, ZOE, BEN)
+    world.post("Good morning", ZOE, chat_id=OPEN)
+    label = SourceLabel.of([BEN, ZOE], title="Zoë Quill and Ben")
+    made = MadeFrom.messages(ELSEWHERE, 1, 1, [BEN.id], label)
+    owner = Owner(
+        tenant=TENANT, agent_id=COACH.id, made_from=made, source_run_id=f"run_1_{ELSEWHERE}"
+    )
+    world.app.goals.set(owner, "Something dull")
+    world.app.goals.set(owner, "Something dull that ended")
+    erase(world)
+    assert labels(world) == [SourceLabel.of([BEN], others=1)] * 2
 
 
 def test_thread_of_another_person_stays_when_a_document_of_theirs_in_it_goes() -> None:

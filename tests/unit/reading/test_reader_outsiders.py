@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from skein.interface.history import History
+from skein.memory.models.memory import MemoryKind
 from skein.models.api.chats import ChatChange
 from skein.models.chats.summary import PinnedSummary
 from skein.models.common.audience import OPEN, Audience
@@ -165,7 +166,7 @@ def crowd(visibility: str = "private", **agent: Any) -> World:
         world.clock.advance(60)
         made = MadeFrom.messages("chat_2", n + 1, n + 1, [AHMAD.id])
         theirs = owner.model_copy(update={"made_from": made})
-        kind = "journal" if n == 4 else "core"
+        kind: MemoryKind = "journal" if n == 4 else "core"
         world.app.memories.add(theirs, f"Mango {n}", kind, made_by="tool")
         world.post(f"{MANGO}: {n} of them", AHMAD, chat_id="chat_2")
     indexed(world, "chat_2", "chat_3")

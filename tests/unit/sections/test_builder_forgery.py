@@ -28,6 +28,7 @@ from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.audience import OPEN, Origin
 from skein.models.common.base import MemberKind, MemberRef, NamedMember
+from skein.models.common.provenance import MadeFrom, SourceLabel
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.models.runs.run import Run
@@ -408,8 +409,13 @@ def test_your_chats_read_back_with_their_titles_and_members(
         assert grammar.members(row) == named
 
 
-@given(st.lists(hostile().filter(str.strip), min_size=1, max_size=6))
-def test_goals_read_back_the_most_important_first(texts: list[str]) -> None:
+@given(
+    st.lists(hostile().filter(str.strip), min_size=1, max_size=6),
+    hostile().map(lambda name: name[:100]).filter(str.strip),
+    hostile(),
+)
+def test_goals_read_back_the_most_important_first(texts: list[str], name: str, title: str) -> None:
+    eve = NamedMember(kind="user", id="usr_eve", name=name)
     goals = [
         Goal(
             tenant=TENANT,
@@ -419,6 +425,8 @@ def test_goals_read_back_the_most_important_first(texts: list[str]) -> None:
             text=text,
             priority=5 - n % 5,
             long_term=bool(n % 2),
+            made_from=MadeFrom.messages("c", 1, 1, ["usr_eve"], SourceLabel.of([eve], title=title)),
+            source_run_id="run_1_agt_a",
             created_at=NOON,
         )
         for n, text in enumerate(texts)

@@ -201,9 +201,8 @@ def test_author_of_a_secret_sees_it_in_other_chats(spied: Spied) -> None:
     for form in (
         f"my secret is {WORD}",
         f'"Never forget: {WORD}"',
-        f"  - Ann loves {WORD}",
-        f"] Ann ate a {WORD}",
         f': "Ann loves {WORD}"',
+        f'"Ann ate a {WORD}',
         PLAN,
         f"I shall keep {WORD} to myself",
         f"On {WORD}",

@@ -23,7 +23,10 @@ from skein.interface.names import (
 )
 from skein.interface.reading import Reading
 from skein.interface.section import SEPARATOR, Section, SectionInput
+from skein.interface.sources import named_in
+from skein.memory.sections import Memories
 from skein.models.chats.names import plain_name
+from skein.planning.sections import Goals
 from skein.recall.sections import RecalledMessages
 
 PAIR = 2  # a person and an agent
@@ -67,7 +70,7 @@ def names_in(reading: Reading) -> Names:
     """Return the names in the prompt of a reading.
 
     The names of the active chat come first. Then come those of the other chats, of those who asked
-    for the agent's messages, and of the authors in borrowed context.
+    for the agent's messages, of the authors in borrowed context, and of the sources of items.
     """
     messages, context = reading.of(History).messages, reading.of(BorrowedItems).context
     names = Names.of(reading.agent.as_member.ref, reading.chat, messages)
@@ -86,6 +89,8 @@ def names_in(reading: Reading) -> Names:
             *askers(messages, names.agent, reading.destination),
             *(entry.message.sender for entry in reading.of(RecalledMessages).entries),
             *(named_member(each.sender, each.author) for each in borrowed),
+            *named_in(reading.of(Memories).memories),
+            *named_in(reading.of(Goals).goals),
         ]
     )
 

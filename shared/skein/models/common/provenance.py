@@ -8,16 +8,19 @@ so that erasure and rewinds can follow it. What a model says about its sources i
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from functools import reduce
 from itertools import groupby
 from typing import Annotated, TypeVar
 
 from pydantic import Field
 
-from skein.models.common.base import Identifier, Value, key_part
+from skein.models.common.base import Identifier, NamedMember, Value, key_part
 
 MAX_AUTHORS = 20  # of one item or call; more are "many"
 MAX_SPANS = 20  # of one item; more widen to one span for each chat
 DIGEST_CHARACTERS = 16  # of a digest, 64 bits
+MAX_NAMED = 3  # people whom a label names; the others are counted
+MAX_TITLE = 60  # characters of a title in a label
 MAX_OF_STRANGER = 3  # things of one person in a private prompt of a chat without that person
 
 Thing = TypeVar("Thing")
@@ -110,6 +113,50 @@ class Span(Value):
     last_seq: int
 
 
+class SourceLabel(Value):
+    """Who wrote the messages of an item's material, and where, as prompts name its source.
+
+    It is stored with the item, so that a prompt needs no further read. The ids make sure that an
+    erasure finds the names, and that two people of one name are told apart.
+
+    Attributes:
+        people: At most three people, with the names that they had then.
+        others: How many more there are.
+        title: The title that the chat had then; None if it had none, if there are several chats, or
+            if not everyone who may be shown the item may know it.
+    """
+
+    people: tuple[NamedMember, ...] = ()
+    others: Annotated[int, Field(exclude_if=lambda others: not others)] = 0
+    title: Annotated[str | None, Field(exclude_if=lambda title: title is None)] = None
+
+    @classmethod
+    def of(
+        cls, people: Iterable[NamedMember], *, title: str | None = None, others: int = 0
+    ) -> "SourceLabel":
+        """Return the label of material that these members wrote; agents are left out."""
+        known = {each.id: each for each in people if each.kind == "user"}
+        named = tuple(known.values())[:MAX_NAMED]
+        more = others + len(known) - len(named)
+        return cls(people=named, others=more, title=_cut(title) if title else None)
+
+    def joined(self, other: "SourceLabel") -> "SourceLabel":
+        """Return the label of the material of both."""
+        title = self.title if self.title == other.title else None
+        others = max(self.others, other.others)
+        return SourceLabel.of((*self.people, *other.people), title=title, others=others)
+
+    def without(self, ids: Collection[str], *, title: bool) -> "SourceLabel":
+        """Return the label without some people, who are counted then.
+
+        Args:
+            title: Whether the title goes, too.
+        """
+        people = tuple(each for each in self.people if each.id not in ids)
+        others = self.others + len(self.people) - len(people)
+        return SourceLabel(people=people, others=others, title=None if title else self.title)
+
+
 class MadeFrom(Value):
     """The material of an item, besides what the model knows.
 
@@ -117,23 +164,31 @@ class MadeFrom(Value):
         spans: The messages, by chat and number, without overlaps.
         writers: The people who wrote these messages, by id.
         items: The ids of the agent's items that the call named, sorted.
+        source: The names of people and chat, for prompts; None if there are none.
     """
 
     spans: tuple[Span, ...] = ()
     writers: Authors = NO_AUTHORS
     items: tuple[Identifier, ...] = ()
+    source: Annotated[SourceLabel | None, Field(exclude_if=lambda label: label is None)] = None
 
     @classmethod
     def messages(
-        cls, chat_id: str, first_seq: int, last_seq: int, people: Iterable[str | None]
+        cls,
+        chat_id: str,
+        first_seq: int,
+        last_seq: int,
+        people: Iterable[str | None],
+        source: SourceLabel | None = None,
     ) -> "MadeFrom":
         """Return the provenance of what is made from a span of messages.
 
         Args:
             people: The ids of the people who wrote them; None stands for an agent.
+            source: Their names.
         """
         span = Span(chat_id=chat_id, first_seq=first_seq, last_seq=last_seq)
-        return cls(spans=(span,), writers=Authors.of(people))
+        return cls(spans=(span,), writers=Authors.of(people), source=source)
 
     @property
     def nothing(self) -> bool:
@@ -148,10 +203,12 @@ class MadeFrom(Value):
     def joined(self, *others: "MadeFrom") -> "MadeFrom":
         """Return the material of all; too many spans widen, and none is dropped."""
         parts = (self, *others)
+        labels = [part.source for part in parts if part.source is not None]
         return MadeFrom(
             spans=_narrowed([span for part in parts for span in part.spans]),
             writers=self.writers.joined(*(part.writers for part in others)),
             items=tuple(sorted({each for part in parts for each in part.items})),
+            source=reduce(SourceLabel.joined, labels) if labels else None,
         )
 
     def naming(self, ids: Iterable[str]) -> "MadeFrom":
@@ -238,6 +295,13 @@ def made_keys(tenant: str, agent_id: str | None, chats: Iterable[str], at: str) 
     alone = len(known) == 1
     relation = made_relation(tenant, known[0]) if alone else mixed_relation(tenant, agent_id)
     return {"gsi1pk": relation, "gsi1sk": at}
+
+
+def _cut(title: str) -> str:
+    """Cut a title between two words if it has one, so that no part of a name is left."""
+    if len(title) <= MAX_TITLE:
+        return title
+    return title[:MAX_TITLE].rpartition(" ")[0] or title[:MAX_TITLE]
 
 
 def _narrowed(spans: list[Span]) -> tuple[Span, ...]:

@@ -1,8 +1,12 @@
 """Derive the audience of a chat, and the scope of an agent's items there."""
 
+from collections.abc import Iterable
+
 from skein.models.chats.chat import Chat
-from skein.models.common.audience import OPEN, Audience
+from skein.models.common.audience import OPEN, Audience, may_show
+from skein.models.common.base import NamedMember
 from skein.models.common.ownership import private_scope
+from skein.models.common.provenance import SourceLabel
 from skein.models.runs.run import Run
 
 
@@ -61,3 +65,16 @@ def own_scope_of(run: Run, chat: Chat | None) -> str | None:
     if run.scope is not None:
         return run.scope
     return private_scope(user_id=run.audience.only_person)
+
+
+def label_in(chat: Chat, senders: Iterable[NamedMember], audience: Audience) -> SourceLabel | None:
+    """Return the label of material from a chat; None if only agents wrote it.
+
+    A direct chat has one person, so its title says little and is left out.
+
+    Args:
+        audience: The people who may be shown the item that is made.
+    """
+    known = chat.kind == "group" and may_show(chat.readers, audience)
+    label = SourceLabel.of(senders, title=chat.title if known else None)
+    return label if label.people else None
