@@ -119,8 +119,9 @@ class Scene:
     def _intents(self) -> None:
         goals, plans = self.world.app.goals, self.world.app.plans
         owner = Owner(tenant=TENANT, agent_id=ANALYST.id)
+        operator = owner.model_copy(update={"by_operator": True})
         self.world.clock.set(at("15:00:00"))
-        goals.set(owner, text="Complete the Q4 revenue analysis")
+        goals.set(operator, text="Complete the Q4 revenue analysis")
         goals.set(made_by(HUSAM), text='Keep the "daily report" going', priority=1, long_term=True)
         done = goals.set(owner, text="Learn where the numbers are")
         goals.end(owner.reach, done.id, "completed")
@@ -142,7 +143,7 @@ class Scene:
         memories, now = self.world.app.memories, self.world.clock.now()
         ill = "Ahmad was ill this week.\nSarah stands in for him."
         self.world.clock.set(now - timedelta(days=40))
-        operator = Owner(tenant=TENANT, agent_id=ANALYST.id)
+        operator = Owner(tenant=TENANT, agent_id=ANALYST.id, by_operator=True)
         law = "Never show a draft\nto customers."
         memories.add(operator, law, "core", made_by="api", constitutional=True)
         self.world.clock.set(now - timedelta(days=30))

@@ -7,7 +7,7 @@ from typing import cast
 from skein.interface.budget import Frame, shortened
 from skein.interface.names import Names
 from skein.interface.reading import Reading
-from skein.interface.sources import Sources
+from skein.interface.sources import SourceNames
 from skein.interface.timeline import EntryContext
 from skein.models.chats.chat import Chat
 from skein.models.directory.agent import Agent, HistoryFormat, ReplyMode
@@ -81,10 +81,10 @@ class SectionInput:
         return self.manner.history_format == "roles"
 
     @property
-    def sources(self) -> Sources:
+    def sources(self) -> SourceNames:
         """How the prompt names the sources of items."""
         chat = self.reading.chat
-        return Sources(self.names.__getitem__, chat.id if chat is not None else None)
+        return SourceNames(self.names.__getitem__, chat.id if chat is not None else None)
 
     @property
     def list_limit(self) -> int:

@@ -16,7 +16,7 @@ BY_OPERATOR = "(operator)"
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class SourceNames:
     """How one prompt names the sources of items.
 
     Attributes:
@@ -44,8 +44,8 @@ class Sources:
             return ""
         title = quoted(label.title) if label.title else None
         from_here = self.here is not None and made.chats == (self.here,)
-        names = [self.named(person) for person in label.people]
-        if len(names) == 1 and made.writers.only([label.people[0].id]):
+        names = [self.named(person) for person in label.named]
+        if len(names) == 1 and made.writers.only([label.named[0].id]):
             return f"{names[0]} in {title}" if title and not from_here else names[0]
         if label.others:
             names.append("another" if label.others == 1 else f"{label.others} others")
@@ -57,4 +57,4 @@ def named_in(items: Iterable[DerivedItem]) -> Iterator[NamedMember]:
     """Yield the people whom the sources of items name."""
     for item in items:
         if item.made_from.source is not None and not item.by_operator:
-            yield from item.made_from.source.people
+            yield from item.made_from.source.named

@@ -6,14 +6,14 @@ entries. The questions of consolidation and reflection show core memories alone.
 
 from collections.abc import Collection, Sequence
 
-from skein.interface.sources import Sources
+from skein.interface.sources import SourceNames
 from skein.memory.models.memory import Memory
 from skein.models.common.provenance import NO_AUTHORS, Authors, few_of_strangers
 from skein.ports import TokenCounter
 
 CORE_MEMORY_TOKENS = 5_000
 JOURNAL_TOKENS = 2_000
-UNNUMBERED = Sources()
+UNNUMBERED = SourceNames()
 
 
 def newest_first(memories: Sequence[Memory]) -> list[Memory]:
@@ -21,7 +21,7 @@ def newest_first(memories: Sequence[Memory]) -> list[Memory]:
     return sorted(memories, key=lambda memory: memory.age, reverse=True)
 
 
-def line_of(memory: Memory, sources: Sources = UNNUMBERED, *, dated: bool = True) -> str:
+def line_of(memory: Memory, sources: SourceNames = UNNUMBERED, *, dated: bool = True) -> str:
     """Format a memory as one line of a prompt, with its source."""
     day = f"[{memory.created_at:%Y-%m-%d}] " if dated else ""
     return f"  - {day}{sources.line_of(memory, memory.text)}"
@@ -45,7 +45,10 @@ def few_open(memories: Sequence[Memory], members: Collection[str] | None) -> lis
 
 
 def within_budget(
-    memories: Sequence[Memory], counter: TokenCounter, tokens: int, sources: Sources = UNNUMBERED
+    memories: Sequence[Memory],
+    counter: TokenCounter,
+    tokens: int,
+    sources: SourceNames = UNNUMBERED,
 ) -> list[Memory]:
     """Choose the memories that fit a token budget, in order from oldest to newest.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from skein.interface.arguments import TEXT, Count, Id, Query
-from skein.interface.sources import Sources, named_in
+from skein.interface.sources import SourceNames, named_in
 from skein.interface.tool import refusals_as_tool_errors, tool
 from skein.interface.tool_context import ToolContext, owner_at, reach_at
 from skein.memory.memories import Memories, memory_id_of
@@ -62,11 +62,11 @@ def search_memories(
     found = call.service(MemorySearch).search(reach_at(call), query, limit=limit, members=members)
     call.activation.add_items(found)
     chat, names = call.reading.chat, call.names().joined(named_in(found))
-    sources = Sources(names.__getitem__, chat.id if chat is not None else None)
+    sources = SourceNames(names.__getitem__, chat.id if chat is not None else None)
     return "\n".join(_row(memory, sources) for memory in found) or "no memories found"
 
 
-def _row(memory: Memory, sources: Sources) -> str:
+def _row(memory: Memory, sources: SourceNames) -> str:
     text = memory.text
     if len(text) > MAX_TEXT:
         text = text[:MAX_TEXT] + CUT

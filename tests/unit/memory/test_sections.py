@@ -34,7 +34,7 @@ OVER = "core_memories_over_budget"
 
 
 def memory(text: str, age: int = 0, **fields: Any) -> Memory:
-    values: dict[str, Any] = {"kind": "core", "id": f"mem_{99 - age}"} | fields
+    values: dict[str, Any] = {"kind": "core", "id": f"mem_{99 - age}", "by_operator": True} | fields
     return Memory(
         tenant=TENANT,
         agent_id="agt_a",
@@ -56,7 +56,7 @@ def said(
     """A memory made from what these people wrote in a chat."""
     label = SourceLabel.of(people, title=title) if people else None
     made = MadeFrom.messages(chat_id, 1, 1, [each.id for each in people], label)
-    return memory(text.strip(), age, made_from=made).model_copy(update={"made_by": "tool"})
+    return memory(text.strip(), age, made_from=made, by_operator=False)
 
 
 def core_memories(memories: Sequence[Memory], limit: int) -> Section | None:
@@ -364,7 +364,7 @@ def test_plans_and_goals_are_shown_however_much_is_remembered() -> None:
     world.app.plans.set(OWNER, "report", "Report.", run_after="1 hour")
     _add(world, "The journal is not hidden", "journal")
     for n in range(1_300):
-        one = memory(f"Memory {n}", 1_300 - n, id=f"mem_{n:04d}")
+        one = memory(f"Memory {n}", 1_300 - n, id=f"mem_{n:04d}", by_operator=False)
         world.table.write(Put(one.key, one.to_item()))
     world.table.log.clear()
     texts = {s.name: s.text for s in _prompt(world).sections}

@@ -17,6 +17,7 @@ def _memory(number: int, text: str, *, constitutional: bool = False) -> Memory:
         text=text,
         audience=OPEN,
         made_by="api",
+        by_operator=True,
         constitutional=constitutional,
         created_at=NOON + timedelta(seconds=number),
     )

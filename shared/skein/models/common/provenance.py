@@ -120,13 +120,13 @@ class SourceLabel(Value):
     erasure finds the names, and that two people of one name are told apart.
 
     Attributes:
-        people: At most three people, with the names that they had then.
+        named: At most three people, with the names that they had then.
         others: How many more there are.
         title: The title that the chat had then; None if it had none, if there are several chats, or
             if not everyone who may be shown the item may know it.
     """
 
-    people: tuple[NamedMember, ...] = ()
+    named: tuple[NamedMember, ...] = ()
     others: Annotated[int, Field(exclude_if=lambda others: not others)] = 0
     title: Annotated[str | None, Field(exclude_if=lambda title: title is None)] = None
 
@@ -138,13 +138,13 @@ class SourceLabel(Value):
         known = {each.id: each for each in people if each.kind == "user"}
         named = tuple(known.values())[:MAX_NAMED]
         more = others + len(known) - len(named)
-        return cls(people=named, others=more, title=_cut(title) if title else None)
+        return cls(named=named, others=more, title=_cut(title) if title else None)
 
     def joined(self, other: "SourceLabel") -> "SourceLabel":
         """Return the label of the material of both."""
         title = self.title if self.title == other.title else None
         others = max(self.others, other.others)
-        return SourceLabel.of((*self.people, *other.people), title=title, others=others)
+        return SourceLabel.of((*self.named, *other.named), title=title, others=others)
 
     def without(self, ids: Collection[str], *, title: bool) -> "SourceLabel":
         """Return the label without some people, who are counted then.
@@ -152,9 +152,9 @@ class SourceLabel(Value):
         Args:
             title: Whether the title goes, too.
         """
-        people = tuple(each for each in self.people if each.id not in ids)
-        others = self.others + len(self.people) - len(people)
-        return SourceLabel(people=people, others=others, title=None if title else self.title)
+        named = tuple(each for each in self.named if each.id not in ids)
+        others = self.others + len(self.named) - len(named)
+        return SourceLabel(named=named, others=others, title=None if title else self.title)
 
 
 class MadeFrom(Value):

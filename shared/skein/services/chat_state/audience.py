@@ -77,4 +77,4 @@ def label_in(chat: Chat, senders: Iterable[NamedMember], audience: Audience) -> 
     """
     known = chat.kind == "group" and may_show(chat.readers, audience)
     label = SourceLabel.of(senders, title=chat.title if known else None)
-    return label if label.people else None
+    return label if label.named else None
