@@ -10,6 +10,11 @@ export function postAnswer(api, chatId, seq, answer) {
   return api.post(`/v1/chats/${part(chatId)}/messages`, { choice: { seq, ...answer }, client_id: crypto.randomUUID() });
 }
 
+/** Accept or decline an invitation to a chat. */
+export function answerInvitation(api, chatId, accept) {
+  return api.post(`/v1/chats/${part(chatId)}/invitation`, { accept });
+}
+
 /** Return the name of a message's sender, with the agent whose words the person agreed to post. */
 export function senderOf(name, via) { return via ? said.by(name, via.agent_name) : name; }
 

@@ -1,12 +1,13 @@
 // What a person is asked in all chats, with buttons to answer, and the posts to which they agreed.
-import { choiceView, postAnswer } from "./choices.js";
+import { answerInvitation, choiceView, postAnswer } from "./choices.js";
 import { el, fill } from "./dom.js";
 import { lazy, paged, when } from "./parts.js";
 import { words } from "./words.js";
 
+const REFRESH_MS = 30_000, YES = "yes";
 const said = words.inbox;
 
-/** The person's open questions; it follows the live channel. */
+/** The person's open questions and invitations; it follows the live channel. */
 export class Inbox {
   #context;
   #api;
@@ -14,6 +15,7 @@ export class Inbox {
   #except;
   #shown = null; // the questions that are shown, as JSON
   #reads = 0;
+  #timer = null;
 
   /**
    * @param {object} context As pages get it.
@@ -28,6 +30,14 @@ export class Inbox {
     this.#except = except;
     this.root = el("section", { class: "inbox", hidden: true, "aria-label": said.name });
   }
+
+  /** Read the questions now and again, since no frame tells an invited person. */
+  async start() {
+    this.#timer = setInterval(() => this.refresh(), REFRESH_MS);
+    await this.refresh();
+  }
+
+  stop() { clearInterval(this.#timer); }
 
   /** Read the questions; show them anew only if they have changed, so that no words get lost. */
   async refresh() {
@@ -55,12 +65,14 @@ export class Inbox {
 
   #item(asked) {
     const choice = { ...asked, status: "open", answer: null, addressee: this.#me };
+    const { invitation } = asked;
     return el("li", {},
-      el("p", { class: "hint" }, said.from(asked.chat_title)),
+      el("p", { class: "hint" }, invitation ? said.members(invitation.members.map((member) => member.name).join(", ")) : said.from(asked.chat_title)),
       el("p", { class: "question" }, asked.question),
       choiceView(choice, this.#me, () => "", async (answer) => {
         try {
-          await postAnswer(this.#api, asked.chat_id, asked.seq, answer);
+          if (invitation) await answerInvitation(this.#api, asked.chat_id, answer.option === YES);
+          else await postAnswer(this.#api, asked.chat_id, asked.seq, answer);
         } finally {
           await this.refresh();
         }

@@ -504,6 +504,7 @@ export const words = {
       name: "Chats",
       list: "Your chats",
       none: "You are in no chat yet.",
+      invited: (names) => `Invited: ${names}`,
       more: "Show more chats",
       untitled: "Untitled chat",
       unread: (count) => `${count} unread`,
@@ -710,6 +711,7 @@ export const words = {
   inbox: {
     name: "Questions for you",
     from: (chat) => `In "${chat}"`,
+    members: (names) => `Members: ${names}`,
     consents: "Posts to which you agreed",
     noConsents: "You have agreed to no post.",
     proposedBy: (agent) => `Proposed by ${agent}.`,

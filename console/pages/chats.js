@@ -15,7 +15,7 @@ async function show(main, [chatId], context) {
   const me = await api.get("/v1/me");
   const inbox = new Inbox(context, api, me.id, chatId);
   const list = new ChatList(api, me.id, chatId);
-  await Promise.all([list.more(), inbox.refresh()]);
+  await Promise.all([list.more(), inbox.start()]);
   const follower = {
     frame: (frame) => [list, inbox].forEach((each) => each.frame(frame)),
     stateChanged: (state) => [list, inbox].forEach((each) => each.stateChanged(state)),
@@ -30,20 +30,30 @@ async function show(main, [chatId], context) {
       place));
   if (chatId === undefined) {
     fill(place, el("p", { class: "empty" }, said.choose));
-    if (!config.live) return null;
+    if (!config.live) return () => inbox.stop();
     const live = new Live(api, follower.frame, follower.stateChanged);
     live.start();
-    return () => live.stop();
+    return () => {
+      live.stop();
+      inbox.stop();
+    };
   }
   const chat = await api.get(`/v1/chats/${encodeURIComponent(chatId)}`);
-  const title = el("h2", {}, titleOf(chat));
-  list.onchange = (changed) => { title.textContent = titleOf(changed); };
+  const title = el("h2", {}), invited = el("p", { class: "hint" });
+  list.onchange = (changed) => {
+    title.textContent = titleOf(changed);
+    invited.textContent = invitedTo(changed);
+  };
+  list.onchange(chat);
   const conversation = new Conversation(context, api, chat, me.id, follower);
   fill(place,
     el("p", { class: "back" }, el("a", { href: "#/chats" }, said.back)),
-    title, conversation.root);
+    title, invited, conversation.root);
   await conversation.start();
-  return () => conversation.stop();
+  return () => {
+    conversation.stop();
+    inbox.stop();
+  };
 }
 
 /** The person's chats, the one with the newest message first. It follows the live channel. */
@@ -103,7 +113,7 @@ class ChatList {
 
   #changed(chat) {
     if (chat.id === this.#current) this.onchange(chat);
-    const isMember = chat.members.some((member) => member.id === this.#me);
+    const isMember = chat.members.some((member) => member.id === this.#me && member.state !== "invited");
     if (chat.discarded_at !== null || !isMember) this.#remove(chat.id);
     else if (this.#chats.has(chat.id)) this.#put({ ...this.#chats.get(chat.id), ...chat });
     else this.#put({ unread: 0, last_message: null, ...chat }, this.list.firstChild);
@@ -173,6 +183,12 @@ async function newChat({ api, session }) {
 function titleOf(chat) {
   const names = chat.members.filter((member) => member.kind === "agent").map((member) => member.name);
   return chat.title || names.join(", ") || said.untitled;
+}
+
+/** Say who has not accepted the invitation to a chat yet; nothing without such people. */
+function invitedTo(chat) {
+  const names = chat.members.filter((member) => member.state === "invited").map((member) => member.name || member.id);
+  return names.length > 0 ? said.invited(names.join(", ")) : "";
 }
 
 export default { name: "chats", needs: "chat", show };

@@ -202,7 +202,7 @@ async function showApp(body, operator, context) {
   }
   const people = new Map([[PERSON.id, PERSON], ...users.map((user) => [user.id, user])]);
   const place = el("div", {});
-  let conversation = null, turn = 0;
+  let conversation = null, inbox = null, turn = 0;
   const name = el("input", { autocomplete: "off", maxlength: 200, on: { change: open } });
   const naming = field(said.otherName, name);
   const person = select([...[...people.values()].map((each) => [each.id, each.name || each.id]), [OTHER, said.otherPerson]],
@@ -212,7 +212,8 @@ async function showApp(body, operator, context) {
   async function open() {
     const mine = turn += 1;
     conversation?.stop();
-    conversation = null;
+    inbox?.stop();
+    conversation = inbox = null;
     naming.hidden = person.value !== OTHER;
     const me = person.value === OTHER ? named(name.value) : people.get(person.value);
     fill(place);
@@ -226,10 +227,10 @@ async function showApp(body, operator, context) {
         kind: "direct", client_id: `console-${agent.value}`, members: [{ kind: "agent", id: agent.value }],
       });
       if (mine !== turn) return;
-      const inbox = new Inbox(context, api, me.id, chat.id);
+      inbox = new Inbox(context, api, me.id, chat.id);
       conversation = new Conversation(context, api, chat, me.id, inbox);
       fill(place, el("div", { class: "stack" }, inbox.root, conversation.root, consents(api)));
-      await inbox.refresh();
+      inbox.start();
       conversation.text.focus();
       await conversation.start();
     } catch (error) {
@@ -243,6 +244,7 @@ async function showApp(body, operator, context) {
   return () => {
     turn += 1;
     conversation?.stop();
+    inbox?.stop();
   };
 }
 

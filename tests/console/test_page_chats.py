@@ -283,3 +283,21 @@ def test_question_shows_its_state_to_others_and_a_field_for_an_answer_in_words(
     expect(rows.nth(3)).to_contain_text("is answered already")
     assert sent == [{"seq": 4, "text": "Ten km"}]
     assert page.locator(".window .choice button").count() == 1
+
+
+def test_invited_person_accepts_in_the_console(driver: Driver) -> None:
+    client, operator = driver.client, driver.operator()
+    client.ok("GET", "/v1/me", token=client.token("ann"))
+    ann = client.ok("POST", "/v1/users", {"name": HOSTILE}, token=operator)["id"]
+    members = [{"kind": "user", "id": ann}]
+    group = {"kind": "group", "visibility": "private", "title": HOSTILE, "members": members}
+    stranger = client.token("stranger")
+    chat = client.ok("POST", "/v1/chats", group, token=stranger)["id"]
+    driver.sign_in("#/chats", HOSTILE)
+    inbox = driver.page.get_by_role("region", name="Questions for you")
+    expect(inbox).to_contain_text(HOSTILE)
+    driver.check_looks()
+    driver.check_inert()
+    inbox.get_by_role("button", name="Yes").click()
+    expect(inbox).to_be_hidden()
+    expect(driver.page.locator(f'.links a[href="#/chats/{chat}"]')).to_be_visible()
