@@ -131,3 +131,25 @@ def test_new_person_of_the_app_has_a_chat_of_their_own(driver: Driver) -> None:
     driver.send(HOSTILE)
     expect(driver.page.locator(".window .mine")).to_contain_text(HOSTILE)
     expect(driver.page.locator(".window .theirs")).to_be_visible(timeout=20_000)
+
+
+def test_question_by_sms_is_answered_with_a_number(driver: Driver, model: ScriptedOpenAI) -> None:
+    model.call_tools(("ask_choice", {"question": "Shall I book?", "options": ["Sure", "Later"]}))
+    model.say("[silence]").say("Booked.")
+    client, token = driver.client, driver.operator()
+    clerk = {"name": "Clerk", "reply_mode": "text", "enabled_tools": ["ask_choice"]}
+    line = {
+        "phone": f"+15005559{next(numbers)}",
+        "agent_id": client.ok("POST", "/v1/agents", clerk, token=token)["id"],
+    }
+    client.ok("POST", "/v1/lines", line, token=token)
+    driver.open("#/phone")
+    driver.page.get_by_label("To the line").select_option(value=line["phone"])
+    become_another_number(driver)
+    driver.send("Book a court, please")
+    theirs = driver.page.locator(".bubble.theirs .text")
+    expect(theirs).to_contain_text("Shall I book?", timeout=20_000)
+    number = re.search(r"Sure: reply (\d{6})", theirs.inner_text())
+    assert number is not None
+    driver.send(number[1])
+    expect(theirs.last).to_have_text("Booked.", timeout=20_000)
