@@ -194,6 +194,7 @@ def asks_to_post(driver: Driver, model: ScriptedOpenAI, words: str) -> tuple[str
     members = [{"kind": "agent", "id": agent}, {"kind": "user", "id": ben}]
     group = {"kind": "group", "visibility": "private", "respond": "manual", "members": members}
     team = client.ok("POST", "/v1/chats", {**group, "title": HOSTILE}, token=token)["id"]
+    client.ok("POST", f"/v1/chats/{team}/invitation", {"accept": True}, token=client.token(ben))
     model.call_tools(("send_message", {"chat_id": team, "text": words})).say("I have asked you.")
     body = {"text": "Tell the team that I am late", "client_id": "late"}
     client.ok("POST", f"/v1/chats/{chat}/messages", body, token=token)
