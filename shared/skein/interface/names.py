@@ -64,6 +64,14 @@ class Names:
         """Return the name of a member whom an item stores by reference and name."""
         return self[named_member(ref, name)]
 
+    def speaker(self, message: Message) -> str:
+        """Return the sender's name, and the agent whose words they agreed to: `Ann (by Coach)`."""
+        name, via = self[message.sender], message.via
+        if via is None:
+            return name
+        agent = MemberRef(kind="agent", id=via.agent_id)
+        return f"{name} (by {self.stored(agent, via.agent_name)})"
+
     def __getitem__(self, member: NamedMember) -> str:
         current = self._current(member)
         if current.ref == self.agent:

@@ -96,7 +96,7 @@ def timeline_entry(message: Message, text: str, context: EntryContext) -> str:
     if message.kind == "deleted":
         content = MESSAGE_DELETED
     line = (
-        f"[msg:{message.seq} {at:%H:%M}] {context.names[message.sender]}{reply}: "
+        f"[msg:{message.seq} {at:%H:%M}] {context.names.speaker(message)}{reply}: "
         f"{content}{attached(message)} {seen}"
     )
     if message.seq == context.trigger_seq:
@@ -136,7 +136,7 @@ def turn_text(message: Message, text: str, context: EntryContext) -> str:
         marks = f"[{', '.join(details)}] " if details else ""
         return f"{marks}{_delivery_and_origin(message, context)}{words}"
     kind = "human" if message.sender.kind == "user" else "agent"
-    return f"[{', '.join([f'{context.names[message.sender]} ({kind})', *details])}] {words}"
+    return f"[{', '.join([f'{context.names.speaker(message)} ({kind})', *details])}] {words}"
 
 
 def _choice_of(message: Message, context: EntryContext) -> list[str]:
