@@ -229,7 +229,8 @@ def history_entries(
 ) -> list[HistoryEntry]:
     """Return the history entries of the prompt.
 
-    Keywords, notices and erased messages are left out, unless the effective settings include them.
+    Keywords, notices and erased messages are left out, unless the effective settings include them,
+    or they answer a question that is shown, so that an agent learns what became of its words.
     Invitations are always left out: they show a chat that the person has not joined.
     In a timeline, the first entry of each day also costs the line of the day.
     """
@@ -239,8 +240,10 @@ def history_entries(
         context.resumed.asked_seq if context.resumed is not None else None,
     }
     entries, day = [], ""
-    for message in reading.of(History).messages:
-        if message.kind not in SHOWN_KINDS and not reading.config.effective.include_system_messages:
+    messages, every = reading.of(History).messages, reading.config.effective.include_system_messages
+    questions = {message.seq for message in messages if message.choice is not None}
+    for message in messages:
+        if message.kind not in SHOWN_KINDS and message.reply_to not in questions and not every:
             continue
         if message.choice is not None and message.choice.purpose == "invitation":
             continue

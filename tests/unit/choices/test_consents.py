@@ -107,6 +107,20 @@ def test_post_leaves_what_the_person_has_seen_and_their_route(world: World) -> N
     assert (after.seen_seq, after.route) == (before.seen_seq, before.route)
 
 
+def test_words_that_are_a_reset_phrase_reset_nothing(world: World) -> None:
+    world.agent("agt_b", "Banker")
+    banker = bot("agt_b", "Banker")
+    fields = {"kind": "direct", "visibility": "private", "title": "Bank"}
+    chat = world.chat(ALICE, banker, chat_id="chat_bank", **fields)
+    bank = Destination(chat_id=chat.id, title="Bank", readers=chat.readers)
+    consent = Consent.of(ask(world, bank), user_id=ALICE.id, at=world.clock.now())
+    consent = consent.model_copy(update={"text": "start over"})
+    world.table.write(Put(consent.key, consent.to_item(world.clock.now()), Missing()))
+    carry_out(world, consent)
+    [message] = world.messages("chat_bank")
+    assert (message.text, message.resets) == ("start over", False)
+
+
 def test_job_again_posts_nothing_more(world: World) -> None:
     consent = agree(world, private(world, ALICE, BEN))
     carry_out(world, consent)

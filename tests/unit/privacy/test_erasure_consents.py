@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from skein.models.chats.choice import YES
 from skein.models.chats.consent import Consent
-from skein.models.common.storage import Query, Write
+from skein.models.common.storage import Exists, Query, Update, Write
 from skein.models.directory.user import User
 from skein.privacy.erasure_consents import wordless
 from skein.privacy.export import Exports
@@ -64,6 +64,15 @@ def test_person_deletes_the_words_with_all_copies() -> None:
     assert kinds == ["deleted", "deleted"]
     [consent] = consents(world)
     assert (consent.text, [post.status for post in consent.posts]) == ("", ["posted", "posted"])
+
+
+def test_erasure_of_the_question_takes_words_that_a_backup_brought_back() -> None:
+    world = posted()
+    delete(world)
+    [consent] = consents(world)
+    world.table.write(Update(consent.key, set={"text": SAID}, condition=Exists()))
+    finish(world)
+    assert consents(world)[0].text == ""
 
 
 def test_words_are_deleted_from_any_of_their_chats() -> None:
