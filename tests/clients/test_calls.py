@@ -45,8 +45,10 @@ def test_call_answered_with_a_web_page_is_unreachable() -> None:
 def test_answer_to_a_choice_is_posted_as_a_message_once(api: ScriptedApi) -> None:
     client = Client(api.url, "token")
     [question] = client.choices()
+    seq = question["seq"]
+    assert seq is not None
     answers = [
-        client.answer_choice("chat_1", {"seq": question["seq"], "option": "yes"}, client_id="1")
+        client.answer_choice("chat_1", {"seq": seq, "option": "yes"}, client_id="1")
         for _ in range(2)
     ]
     assert api.sent[-1] == {"choice": {"seq": 1, "option": "yes"}, "client_id": "1"}

@@ -120,7 +120,10 @@ export class Client {
     return this.call("POST", `/v1/chats/${encodeURIComponent(chatId)}/messages`, message);
   }
 
-  /** Return the questions that the person can answer, in all chats, oldest first. */
+  /**
+   * Return the questions and invitations that the person can answer, oldest first. An invitation
+   * has no `seq`; `answerInvitation` answers it.
+   */
   async choices(): Promise<OpenChoice[]> {
     const page: Page<OpenChoice> = await this.call("GET", "/v1/me/choices");
     return page.items;

@@ -145,7 +145,10 @@ class Client:
         return cast("MessageResource", self.call("POST", path, new))
 
     def choices(self) -> list[OpenChoiceResource]:
-        """Return the questions that the person can answer, in all chats, oldest first."""
+        """Return the questions and invitations that the person can answer, oldest first.
+
+        An invitation has no `seq`; `answer_invitation` answers it.
+        """
         return cast("list[OpenChoiceResource]", self.call("GET", "/v1/me/choices")["items"])
 
     def answer_choice(self, chat_id: str, answer: NewAnswer, *, client_id: str) -> MessageResource:
