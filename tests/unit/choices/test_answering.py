@@ -7,6 +7,8 @@ import pytest
 
 from skein.errors import Conflict, Forbidden, NotFound, RateLimited, Unprocessable
 from skein.models.common.reason import Reason
+from skein.models.common.storage import Update
+from skein.privacy.erasure_sweep import tombstone
 from skein.services.choices.answering import Answering
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.choices import (
@@ -125,6 +127,16 @@ def test_of_two_concurrent_answers_one_counts(*, in_app: bool) -> None:
     with pytest.raises(Conflict):
         (answering.answer_in_app if in_app else answering.answer)(given(1))
     assert world.texts() == ["Shall I book it?\nYes / No", "No"]
+
+
+def test_a_question_that_is_erased_meanwhile_stays_erased() -> None:
+    world = direct_world()
+    question = ask(world).message
+    erased = Update(question.key, set=tombstone(question))
+    interrupted(world, lambda: world.table.write(erased))
+    with pytest.raises(NotFound):
+        answer(world, 1)
+    assert [message.choice for message in world.messages()] == [None]
 
 
 def test_an_answer_survives_another_change_of_the_persons_choices() -> None:
