@@ -2097,6 +2097,8 @@ export interface components {
             writers?: components["schemas"]["Authors"];
             /** @description The ids of the agent's items that the call named, sorted. Default: `[]`. */
             items?: string[];
+            /** @description The names of people and chat, for prompts; null if there are none. */
+            source?: components["schemas"]["SourceLabel"] | null;
         };
         /**
          * Media
@@ -2232,6 +2234,17 @@ export interface components {
             tenant: string;
             /** @description The scopes of the token. */
             scopes: string[];
+        };
+        /**
+         * NamedMember
+         * @description A member, with the name that the other members see.
+         */
+        NamedMember: {
+            /** @description The kind of item. */
+            kind: components["schemas"]["MemberKind"];
+            /** @description The id, an opaque text. */
+            id: string;
+            name: string;
         };
         /**
          * NewAnswer
@@ -2642,6 +2655,21 @@ export interface components {
             chat_id: string;
             /** @description The id of the staging. */
             staging: string;
+        };
+        /**
+         * SourceLabel
+         * @description Who wrote the messages of an item's material, and where, as prompts name its source.
+         *
+         *     It is stored with the item, so that a prompt needs no further read. The ids make sure that an
+         *     erasure finds the names, and that two people of one name are told apart.
+         */
+        SourceLabel: {
+            /** @description At most three people, with the names that they had then. Default: `[]`. */
+            named?: components["schemas"]["NamedMember"][];
+            /** @description How many more there are. Default: `0`. */
+            others?: number;
+            /** @description The title that the chat had then; null if it had none, if there are several chats, or if not everyone who may be shown the item may know it. */
+            title?: string | null;
         };
         /**
          * Span

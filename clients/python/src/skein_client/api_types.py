@@ -1159,16 +1159,6 @@ class HistoryTurn(TypedDict):
     text: str
 
 
-class MadeFrom(TypedDict):
-    """
-    The material of an item, besides what the model knows.
-    """
-
-    spans: NotRequired[list[Span]]
-    writers: NotRequired[Authors]
-    items: NotRequired[list[Item]]
-
-
 class MemberRef(TypedDict):
     """
     A reference to a person or an agent, by kind and id.
@@ -1232,6 +1222,16 @@ class Myself(TypedDict):
     scopes: list[str]
 
 
+class NamedMember(TypedDict):
+    """
+    A member, with the name that the other members see.
+    """
+
+    kind: MemberKind
+    id: str
+    name: str
+
+
 class NewChat(TypedDict):
     """
     A new chat. The caller becomes a member and need not be listed.
@@ -1256,21 +1256,6 @@ class OwnChange(TypedDict):
     time_zone: NotRequired[str | None]
     quiet_hours: NotRequired[QuietHours | None]
     name: NotRequired[str | None]
-
-
-class PlanTrigger(TypedDict):
-    """
-    The plan that triggered a run.
-    """
-
-    id: str
-    name: str
-    instruction: str
-    scheduled_at: str
-    chat_id: NotRequired[str | None]
-    by_operator: NotRequired[bool]
-    authors: NotRequired[Authors]
-    made_from: NotRequired[MadeFrom]
 
 
 class ReadingMember(TypedDict):
@@ -1312,6 +1297,19 @@ class SectionResource(TypedDict):
     entries: list[EntryResource]
 
 
+class SourceLabel(TypedDict):
+    """
+    Who wrote the messages of an item's material, and where, as prompts name its source.
+
+    It is stored with the item, so that a prompt needs no further read. The ids make sure that an
+    erasure finds the names, and that two people of one name are told apart.
+    """
+
+    named: NotRequired[list[NamedMember]]
+    others: NotRequired[int]
+    title: NotRequired[str | None]
+
+
 class ToolResult(TypedDict):
     """
     The result of a tool call; `content` is the text that the model was shown.
@@ -1321,20 +1319,6 @@ class ToolResult(TypedDict):
     name: str
     status: ToolStatus
     content: str
-
-
-class Trigger(TypedDict):
-    """
-    The trigger of a run.
-    """
-
-    type: TriggerType
-    seq: NotRequired[int | None]
-    from_seq: NotRequired[int | None]
-    by: NotRequired[MemberRef | None]
-    traced_to: NotRequired[str | None]
-    plan: NotRequired[PlanTrigger | None]
-    service: NotRequired[ServiceTrigger | None]
 
 
 class GatewayErrorEnvelope(TypedDict):
@@ -1951,6 +1935,17 @@ class LastMessageResource(TypedDict):
     created_at: str
 
 
+class MadeFrom(TypedDict):
+    """
+    The material of an item, besides what the model knows.
+    """
+
+    spans: NotRequired[list[Span]]
+    writers: NotRequired[Authors]
+    items: NotRequired[list[Item]]
+    source: NotRequired[SourceLabel | None]
+
+
 class MemberPage(TypedDict):
     """
     A page of a chat's members, agents first.
@@ -2006,6 +2001,21 @@ class OwnChatResource(TypedDict):
     last_message: LastMessageResource | None
 
 
+class PlanTrigger(TypedDict):
+    """
+    The plan that triggered a run.
+    """
+
+    id: str
+    name: str
+    instruction: str
+    scheduled_at: str
+    chat_id: NotRequired[str | None]
+    by_operator: NotRequired[bool]
+    authors: NotRequired[Authors]
+    made_from: NotRequired[MadeFrom]
+
+
 class PromptResource(TypedDict):
     """
     The prompt of an activation.
@@ -2038,6 +2048,20 @@ class StepResource(TypedDict):
     money: Money | None
     started_at: str
     ended_at: str
+
+
+class Trigger(TypedDict):
+    """
+    The trigger of a run.
+    """
+
+    type: TriggerType
+    seq: NotRequired[int | None]
+    from_seq: NotRequired[int | None]
+    by: NotRequired[MemberRef | None]
+    traced_to: NotRequired[str | None]
+    plan: NotRequired[PlanTrigger | None]
+    service: NotRequired[ServiceTrigger | None]
 
 
 class AgentChatPage(TypedDict):
