@@ -215,6 +215,9 @@ class Api(APIGatewayHttpResolver):
             except SkeinError as error:
                 self.context.clear()
                 return error_response(error)
+            except Exception as error:
+                self.context.clear()
+                return error_response(_nameless(error))
 
     @property
     def caller(self) -> Principal:
@@ -508,5 +511,10 @@ def _unexpected(error: Exception) -> Response[str]:
 
     The message is left out because it may contain text that a person wrote.
     """
+    return _answer(_nameless(error))
+
+
+def _nameless(error: Exception) -> SkeinError:
+    """Return an error with the type and the traceback of another one, without its message."""
     nameless = SkeinError(f"unexpected {type(error).__name__}")
-    return _answer(nameless.with_traceback(error.__traceback__))
+    return nameless.with_traceback(error.__traceback__)

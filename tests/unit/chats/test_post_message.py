@@ -219,7 +219,8 @@ def test_keyword_counts_although_the_carrier_reports_an_opt_out_meanwhile(
 ) -> None:
     world = World()
     world.chat(HUSAM, bot(), kind="direct", visibility="private", route=ADDRESS)
-    reported = {"opt_outs": {"sms": rfc3339(NOON - timedelta(minutes=1))}}
+    reported_at = NOON - timedelta(minutes=1)
+    reported = {"opt_outs": {"sms": rfc3339(reported_at)}}
     key = world.membership(HUSAM).key
     transact = world.table.transact
 
@@ -230,9 +231,8 @@ def test_keyword_counts_although_the_carrier_reports_an_opt_out_meanwhile(
 
     world.table.transact = late  # type: ignore[method-assign]
     posted = world.post(word, HUSAM, kind="keyword", route=ADDRESS, opted_out=stopped)
-    retried_at = posted.message.created_at
-    assert retried_at > NOON
-    assert world.membership(HUSAM).opt_outs == ({"sms": retried_at} if stopped else {})
+    assert posted.message.created_at > NOON
+    assert world.membership(HUSAM).opt_outs == ({"sms": reported_at} if stopped else {})
     assert world.texts() == [word]
 
 
