@@ -29,6 +29,7 @@ from skein.services.background.engine import J, Task
 from skein.services.chat_state.person_choices import read_choices
 from skein.services.chats.post_message import NewMessage
 from skein.services.choices.answering import Answering, GivenAnswer
+from skein.services.choices.invitations import Invitations
 from skein.settings import Settings
 from tests.attacks import thief
 from tests.attacks.cast import (
@@ -50,6 +51,7 @@ from tests.attacks.effects import OTHERS, Actor, Ledger, WatchedTable
 from tests.attacks.knowledge import EVERYBODY, Knowledge, Leak, Readers, people_of
 from tests.attacks.steps import (
     QUIET,
+    Accept,
     Answer,
     Consolidate,
     Discard,
@@ -87,6 +89,7 @@ SETTINGS = Settings(
     user_tokens_per_day=0,
 )
 
+INVITED_FOR = timedelta(hours=20)  # for so long at least, an invitation is open
 CODE = re.compile(r"\b\d{6}\b")
 
 IDS_PER_STEP = 1_000_000
@@ -170,6 +173,8 @@ class Stage(World):
         self.for_outsiders: Counter[Prompt] = Counter()
         self._posts = count(1)
         self._opened: str | None = None  # the newest group that a person opened
+        self._put: defaultdict[str, set[str]] = defaultdict(set)  # whom strangers put into chats
+        self._invited: dict[tuple[str, str], datetime] = {}  # those of them who have not answered
         self._furnish()
         self._connections: defaultdict[str, list[str]] = defaultdict(list)
         self._changes = TableFeed(self.table, self.clock)
@@ -261,6 +266,7 @@ class Stage(World):
                 raise self._leak
             self.knowledge.scan()
             self.ledger.note(self.step, OTHERS)
+            self._check_put()
         self.step += 1
         before()
 
@@ -336,6 +342,7 @@ class Stage(World):
             Text: self._text,
             Rename: self._rename,
             Open: self._open,
+            Accept: self._accept,
             Answer: self._answer,
             Join: self._join,
             Leave: self._leave,
@@ -370,7 +377,37 @@ class Stage(World):
             title=self._phrase(step.word) or f"Talk {self.step}",
             members=members,
         )
-        self._opened = self.app.chat_admin.create(TENANT, _member(step.who), new).chat.id
+        strange = self._is_strange(step.who, step.whom)
+        opened = self.app.get(Invitations).create(TENANT, _member(step.who), new).chat.id
+        self._opened = opened
+        if strange:
+            self._put[opened].add(step.whom)
+            self._invited[opened, step.whom] = self.clock.now()
+
+    def _accept(self, step: Accept) -> None:
+        choices = read_choices(self.table, TENANT, step.who, self.clock.now())
+        asked = [each.invited_to for each in choices.open if each.invited_to is not None]
+        if asked:
+            answer = self.app.get(Invitations).answer
+            answer(TENANT, asked[-1], _ref(step.who), accept=step.accept)
+            self._invited.pop((asked[-1], step.who), None)
+            if step.accept:
+                self._put[asked[-1]].discard(step.who)
+
+    def _is_strange(self, by: str, who: str) -> bool:
+        """Whether two people are in no chat together."""
+        chats = map(self.stored_chat, self.knowledge.chat_ids())
+        return _ref(who).kind == "user" and not any(
+            {by, who} <= set(people_of(chat)) for chat in chats
+        )
+
+    def _check_put(self) -> None:
+        """Check that nobody is in a chat into which a stranger put them."""
+        for chat_id, people in self._put.items():
+            members = people & set(people_of(self.stored_chat(chat_id)))
+            if members:
+                who = " and ".join(map(named, sorted(members)))
+                raise Leak(f"{who} never accepted to be in {titled(chat_id)}")
 
     def _answer(self, step: Answer) -> None:
         with suppress(Rejected):
@@ -379,6 +416,9 @@ class Stage(World):
             else:
                 self._answer_in_app(step)
         self.knowledge.answered(step.who, yes=step.yes)
+        chosen = (each.text for chat in self.knowledge.chat_ids() for each in self.messages(chat))
+        if any(self.words["order"] == text for text in chosen):
+            self.givers.add(step.who)  # who chooses words says them
 
     def _answer_in_app(self, step: Answer) -> None:
         choices = read_choices(self.table, TENANT, step.who, self.clock.now())
@@ -538,6 +578,11 @@ class Stage(World):
             self.for_outsiders[place] += 1
             if self.knowledge.tells(seen.text):
                 self._leak = Leak(f"{place} shows the secret:\n{_around(seen.text, self.secret)}")
+                raise self._leak
+        for (chat_id, person), at in self._invited.items():
+            fresh = self.clock.now() < at + INVITED_FOR
+            if fresh and person in place.readers and chat_id in seen.text:
+                self._leak = Leak(f"{place} shows {chat_id}, to which {named(person)} was invited")
                 raise self._leak
         asked, steps = self._meanwhile
         if steps and seen.answered == asked:

@@ -17,6 +17,7 @@ MoveKind = Literal[
     "send",
     "ask",
     "propose",
+    "choice",
     "enter",
     "borrow",
     "say",
@@ -54,6 +55,7 @@ MOVES: dict[MoveKind, str] = {
     "send": "sends all it knows to {chat}",
     "ask": "sends all it knows to {chat} and waits for a reply",
     "propose": "sends all it knows to {chat}, and at once to a group",
+    "choice": "asks each person all it knows, and offers it as answers",
     "enter": "enters {chat}",
     "borrow": "borrows the context of {chat}",
     "say": "says all it knows in the active chat",
@@ -290,6 +292,24 @@ class Answer(Step):
         """See `Step`."""
         how = " by SMS" if self.sms else ""
         return f"{named(self.who)} answers {'yes' if self.yes else 'no'}{how}."
+
+
+@dataclass(frozen=True)
+class Accept(Step):
+    """A person answers the newest invitation to a chat.
+
+    Attributes:
+        accept: They join; else they decline.
+    """
+
+    who: str = ""
+    accept: bool = True
+
+    @property
+    def sentence(self) -> str:
+        """See `Step`."""
+        answer = "accepts" if self.accept else "declines"
+        return f"{named(self.who)} {answer} the newest invitation."
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from tests.attacks.known import KNOWN
 from tests.attacks.steps import (
     MOVES,
     QUIET,
+    Accept,
     Answer,
     Consolidate,
     Discard,
@@ -84,7 +85,16 @@ KEEPS: tuple[MoveKind, ...] = (
     "attach",
     "complete",
 )
-CARRIES: tuple[MoveKind, ...] = ("send", "send", "ask", "propose", "enter", "borrow", "say")
+CARRIES: tuple[MoveKind, ...] = (
+    "choice",
+    "send",
+    "send",
+    "ask",
+    "propose",
+    "enter",
+    "borrow",
+    "say",
+)
 
 
 def _move(kind: MoveKind, chat: str | None) -> Move:
@@ -150,6 +160,7 @@ _opens = st.builds(
 _answers = st.builds(
     Answer, tactics, _people, yes=st.sampled_from([True, True, False]), sms=st.booleans()
 )
+_accepts = st.builds(Accept, tactics, _people, accept=st.sampled_from([True, True, False]))
 _events: st.SearchStrategy[Step] = st.one_of(
     st.builds(Join, by=_people, chat=_groups, who=st.one_of(_people, _agents)),
     st.builds(Leave, chat=_groups, who=st.one_of(_people, _agents)),
@@ -158,6 +169,7 @@ _events: st.SearchStrategy[Step] = st.one_of(
     st.builds(NewName, who=st.one_of(_people, _agents)),
     _opens,
     _answers,
+    _accepts,
 )
 _others: st.SearchStrategy[Step] = st.one_of(
     st.builds(Text, tactics, st.sampled_from([*PHONES.values(), STRANGERS_PHONE]), _words),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skein.models.runs.completion import ModelRequest
-from tests.attacks.cast import CONFIDED, FORM, OPENED, PAIR, ROOMS, SECRET_WORD, TEAM
+from tests.attacks.cast import CONFIDED, FORM, OPENED, PAIR, PEOPLE, ROOMS, SECRET_WORD, TEAM
 from tests.attacks.steps import Move, MoveKind, Tactic
 from tests.support.fakes import Calls
 
@@ -175,6 +175,13 @@ DEEDS: dict[MoveKind, Deed] = {
     "propose": lambda seen, chats: [
         ("send_message", {"text": seen.loot, "chat_id": chat, "also_in": [_group_but(chat)]})
         for chat in chats
+    ],
+    "choice": lambda seen, _: [
+        (
+            "ask_choice",
+            {"question": seen.loot, "options": [*seen.all_words[:4], "No"], "person": person.id},
+        )
+        for person in PEOPLE
     ],
     "enter": _in_chats("enter_chat"),
     "borrow": _in_chats("borrow_context"),

@@ -11,6 +11,7 @@ from skein.models.chats.choice import NO, YES
 from skein.models.chats.person_choices import MAX_INVITATIONS, PersonChoices
 from skein.models.common.address import Route, sms_address
 from skein.models.common.base import NamedMember
+from skein.models.common.provenance import Authors
 from skein.models.config.overrides import TenantOverridesChange
 from skein.services.choices.asking import Asking
 from skein.services.choices.open_choices import OpenChoices
@@ -56,6 +57,7 @@ def test_invited_person_on_sms_is_asked_in_their_direct_chat() -> None:
     world = stage()
     invite(world)
     [asked] = world.messages("chat_sms")
+    assert asked.words == Authors.in_digests([HUSAM.id])  # who chose the title
     assert (asked.kind, asked.sender.ref) == ("choice", COACH.ref)
     assert asked.choice is not None
     assert asked.choice.question == 'Husam invites you to "Team" (Husam and Coach). Join?'

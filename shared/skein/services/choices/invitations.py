@@ -14,6 +14,7 @@ from skein.models.chats.chat import Chat, Message
 from skein.models.chats.choice import NO, YES, ChoiceAnswer, Invited
 from skein.models.chats.person_choices import OpenChoice
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
+from skein.models.common.provenance import Authors
 from skein.models.common.storage import Write
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import INVITATION, invitation_to, read_choices
@@ -117,6 +118,7 @@ class Invitations:
                 options=YES_NO,
                 purpose=INVITATION,
                 expires_at=invited.expires_at,
+                authors=Authors.in_digests([invited.by.id]).joined(chat.title_authors),
                 invited_to=chat.id,
                 invited_by=invited.by.id,
             )
