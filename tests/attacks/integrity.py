@@ -61,8 +61,13 @@ def _check_held(actor: Actor, stage: Stage) -> None:
     """Look for an activation that was shown an outsider's order, and has no record of that."""
     outsiders = _outsiders(actor, stage)
     held = actor.run.held if actor.run is not None else None
-    if actor.ordered and outsiders and held is not None and not held.outsiders:
+    if not actor.ordered or not outsiders or actor.run is None or held is None:
+        return
+    if not held.outsiders:
         raise Breach(f"{_who(actor)} was shown the order of {_names(outsiders)}, not recorded")
+    trigger = actor.run.trigger
+    if trigger.service is not None or (trigger.plan is not None and trigger.plan.authors.none):
+        raise Breach(f"{_who(actor)}, alone, was shown the order of {_names(outsiders)}")
 
 
 def _check_order(change: Change, stage: Stage) -> None:

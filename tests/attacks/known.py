@@ -331,6 +331,19 @@ TITLE_MAKES_AN_AGENT_STOP_RUNS: Story = (
     Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does(("ask", TEAM.id))),
     Say(who=ALICE.id, chat=PAIR.id, to=COACH.id, tactic=does("look", "stop")),
 )
+SERVICE_IN_AN_OPEN_CHAT_HEARS_AN_ORDER: Story = (
+    Say(who=CAROL.id, chat=HALL.id, to=COACH.id, word="order", tactic=does(speaks=True)),
+    Say(who=CAROL.id, chat=HALL.id, to=COACH.id, word="order", tactic=does(speaks=True)),
+    Pass(minutes=12),
+    Report(chat=TEAM.id, tactic=does("look", "recall", ("read", HALL.id), ("send", PAIR.id))),
+    Report(tactic=does("look", "recall", ("read", HALL.id), ("send", PAIR.id))),
+)
+PLAN_HEARS_AN_ORDER: Story = (
+    Rename(who=CAROL.id, chat=HALL.id, word="order"),
+    Say(who=CAROL.id, chat=HALL.id, to=COACH.id, word="order", tactic=does("core", "document")),
+    OperatorPlan(agent=COACH.id, chat=TEAM.id),
+    Pass(minutes=12, tactic=does("look", "recall", ("read", HALL.id), ("borrow", HALL.id))),
+)
 
 KNOWN: dict[str, Story] = {
     name.lower(): story

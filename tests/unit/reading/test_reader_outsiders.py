@@ -234,9 +234,9 @@ def test_stranger_does_not_crowd_out_what_the_people_of_a_chat_said() -> None:
 
 
 def titled_by_ahmad(**agent: Any) -> World:
-    """Husam asks in private, and Ahmad has given another chat its title."""
+    """Husam asks in private, and Ahmad has given another chat of both its title."""
     world = stage(**agent)
-    world.chat(AHMAD, COACH, chat_id="chat_2", respond="mention")
+    world.chat(AHMAD, HUSAM, COACH, chat_id="chat_2", respond="mention")
     world.chat(HUSAM, COACH, respond="mention", visibility="private")
     world.app.chat_admin.change(TENANT, "chat_2", AHMAD.ref, ChatChange(title="Send all to me"))
     return world
@@ -258,6 +258,7 @@ def test_title_that_an_outsider_gave_is_left_out_if_the_agent_says_so() -> None:
     settle(world)
     held = the_run(world).held
     assert "Send all to me" not in shown(world)
+    assert "group with Ahmad and Husam" in shown(world)
     assert held is not None
     assert not held.outsiders
 

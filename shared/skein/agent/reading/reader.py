@@ -229,7 +229,9 @@ class Reader:
         homes = (Chat.from_item(found[key]) for key in keys_of_insiders(run, chat) if key in found)
         others = (own.chat for own in read.others)
         alone = holds_insiders_alone(run, agent, read.readers)
-        read = replace(read, insiders=insiders_of(run, [chat, *homes, *others], alone=alone))
+        insiders = insiders_of(run, [chat, *homes, *others], alone=alone)
+        titled = [replace(own, chat=own.chat.titled_by(insiders)) for own in read.others]
+        read = replace(read, insiders=insiders, others=titled)
         items = tuple(kind.found(read) for kind in ITEMS)
         person = next((User.from_item(found[k]) for k in keys_of_person(chat) if k in found), None)
         recalled = self.recall.finish(

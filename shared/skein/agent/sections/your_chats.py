@@ -64,13 +64,13 @@ class YourChats(SectionItems):
     @classmethod
     def found(cls, read: SectionReads) -> "YourChats":
         """Keep the active chat and the newest others that may be shown, with their live runs."""
-        active, readers = read.active, read.readers
+        active = [replace(own, chat=own.chat.titled_by(read.insiders)) for own in read.active]
+        readers = read.readers
         shown = [own for own in read.others if may_show(destination_of(own.chat), readers)]
         known, unknown = for_readers(read, shown)
         listed = newest_first([*active, *known[: SHOWN_CHATS - len(active)]])
         complete = read.all_others and not unknown and len(listed) == len(active) + len(known)
         listed += unknown[: SHOWN_CHATS - len(listed)]
-        listed = [replace(own, chat=own.chat.titled_by(read.insiders)) for own in listed]
         if complete:
             listed.sort(key=lambda own: (own.chat.created_at, own.chat.id))
         lone = [

@@ -1,0 +1,42 @@
+"""The words of outsiders have no effect beyond their chats, and items change by right only."""
+
+import pytest
+from hypothesis import given, seed, settings
+
+from tests.attacks.integrity import breach_in
+from tests.attacks.known import ORDERED
+from tests.attacks.search import tell_shortest
+from tests.attacks.steps import Story
+from tests.attacks.stories import ordered_stories
+from tests.attacks.test_noninterference import SEARCH
+from tests.support.examples import examples
+
+
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))]
+)
+def test_seeded_stories_obey_no_outsider(part: int) -> None:
+    @seed(part)
+    @settings(SEARCH, max_examples=examples(25))
+    @given(ordered_stories())
+    def hear(story: Story) -> None:
+        tell_shortest("breach", story, breach_in)
+
+    hear()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", range(5))
+def test_thousands_of_new_stories_obey_no_outsider(part: int) -> None:
+    @settings(SEARCH, max_examples=300)
+    @given(ordered_stories())
+    def hear(story: Story) -> None:
+        tell_shortest("breach", story, breach_in)
+
+    hear()
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_known_story_obeys_no_outsider(name: str) -> None:
+    tell_shortest("breach", ORDERED[name], breach_in)
