@@ -9,6 +9,7 @@ from tests.fakes.table import MemoryTable
 from tests.faults.sampling import Share
 from tests.support.api_client import Answer, Client
 from tests.support.builders import TENANT, World, bot, person
+from tests.support.choices import choices_of
 from tests.support.fakes import Fuse, Killed
 
 METHODS = ("get", "get_many", "query", "write", "transact")
@@ -34,15 +35,20 @@ class Opening(World):
         return Client(self).post("/v1/chats", body)
 
     def check(self, answer: Answer) -> None:
-        """There is one chat, with everybody in it, and the answer shows it."""
+        """There is one chat with everybody, the strangers as invited, each with one open choice."""
         metas = [key for key in self.table.all_keys() if key.sk == "META" and "#CHAT#" in key.pk]
         assert len(metas) == 1
         chat = self.stored_chat(answer.body["id"])
         assert chat.key == metas[0]
-        everybody = {person().ref, *(member.ref for member in self.members)}
-        assert {member.ref for member in chat.roster} == everybody
+        agent, *strangers = self.members
+        assert {member.ref for member in chat.roster} == {person().ref, agent.ref}
+        assert [each.member for each in chat.invited] == strangers
         places = [key for key in self.table.all_keys() if key.sk.startswith("MEMBER#")]
-        assert {Membership.key_of(TENANT, chat.id, who) for who in everybody} == set(places)
+        assert {Membership.key_of(TENANT, chat.id, who.ref) for who in chat.roster} == set(places)
+        listed = [choices_of(self, who).open for who in strangers]
+        assert [[choice.invited_to for choice in of_one] for of_one in listed] == [
+            [chat.id] for _ in strangers
+        ]
 
 
 def deaths(others: int) -> list[tuple[int, bool]]:

@@ -14,8 +14,9 @@ from skein.models.directory.name_index import NameWord
 from skein.models.directory.user import Merge
 from skein.models.quotas.limit import Allowance, owner_of_user
 from skein.models.quotas.usage import days_of_user_usage
-from skein.ports import Table
+from skein.ports import Clock, Table
 from skein.privacy.erasure_sweep import Sweep
+from skein.services.chats.invitations import end_invitation, invitations_of
 from skein.services.common.pagination import items_under, read_items
 from skein.services.directory.name_index import name_words
 
@@ -25,9 +26,13 @@ class LookUpEraser:
     """The stage `rest` of an erasure: look-ups, limits and counters of usage."""
 
     table: Table
+    clock: Clock
 
     def sweep(self, sweep: Sweep, after: str | None) -> Iterator[str]:
-        """Delete look-ups, limits and counters by address, user id and `client_id`."""
+        """Delete look-ups, limits and counters by address, user id and `client_id`.
+
+        Chats forget their invitations of the person, which the person's choices name.
+        """
         del after  # this stage is short and starts over
         for address in sweep.subject.addresses:
             for item in items_under(self.table, address_partition(sweep.tenant, address), ""):
@@ -36,6 +41,9 @@ class LookUpEraser:
         for user_id in sweep.subject.ids:
             merge = Merge.key_of(sweep.tenant, user_id)
             allowance = Allowance.key_of(sweep.tenant, owner_of_user(user_id))
+            for chat, _ in invitations_of(self.table, sweep.tenant, user_id):
+                end_invitation(self.table, self.clock, sweep.tenant, chat.id, user_id)
+                sweep.unsaved.counts["invitations"] += 1
             choices = PersonChoices.key_of(sweep.tenant, user_id)
             for key in self.table.get_many([merge, allowance, choices]):
                 self._delete(sweep, Delete(key))

@@ -22,8 +22,9 @@ from skein.models.runs.run import Run
 from skein.ports import Clock, Table
 from skein.privacy.erasure_sweep import ERASED, Sweep
 from skein.privacy.models.erasure import ErasedChat
-from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot
 from skein.services.chats.consolidation_schedule import due_change
+from skein.services.chats.invitations import end_invitation
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import pages_of_relation
 from skein.services.runs.completion import RunCompletion
@@ -58,6 +59,7 @@ class MembershipErasure:
             if after is None or chat_id > after:
                 with suppress(NotFound):
                     self._stop(sweep, chat_id)
+                    self._withdraw(sweep, chat_id)
                     optimistic(self.clock, partial(self._close_once, sweep, chat_id))
                 yield chat_id
 
@@ -144,6 +146,14 @@ class MembershipErasure:
                 sweep.unsaved.counts["runs_canceled"] += 1
                 with suppress(Conflict):
                     self.completion.cancel(run, reason=Reason.PERSON_ERASED, error=WHY)
+
+    def _withdraw(self, sweep: Sweep, chat_id: str) -> None:
+        """End the invitations by the person, which name them."""
+        for invited in read_chat(self.table, sweep.tenant, chat_id).invited:
+            if sweep.is_theirs(invited.by):
+                user_id = invited.member.id
+                end_invitation(self.table, self.clock, sweep.tenant, chat_id, user_id)
+                sweep.unsaved.counts["invitations"] += 1
 
     def _live(self, sweep: Sweep, chat: Chat, membership: Membership) -> Iterator[Run]:
         queued = membership.queued_run

@@ -16,6 +16,7 @@ from skein.errors import NotFound
 from skein.memory.models.memory import Memory
 from skein.memory.models.records import REFLECTED
 from skein.models.chats.chat import Chat, Message
+from skein.models.chats.choice import Invited
 from skein.models.chats.consent import Consent
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
 from skein.models.common.agent_item import REVISION
@@ -30,6 +31,7 @@ from skein.models.quotas.usage import Usage, UsageCounter, days_of_user_usage
 from skein.ports import Clock, Table
 from skein.privacy.made_items import ROWS, folder_of, keys_made_from, made_in
 from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chats.invitations import invitations_of
 from skein.services.common.pagination import (
     MAX_PAGE_BYTES,
     Cursor,
@@ -87,11 +89,13 @@ class Export(NamedTuple):
 
     Attributes:
         usage: What the work for the person has used, by day (UTC); on the first page only.
+        invitations: The chats that name the person as invited; on the first page only.
         consents: The posts of agents' words to which the person agreed.
     """
 
     user: User
     usage: dict[date, Usage]
+    invitations: list[tuple[Chat, Invited]]
     chats: list[OwnMembership]
     messages: list[Message]
     deliveries: list[Delivery]
@@ -123,7 +127,8 @@ class Exports:
         if user is None or user.erasure_id is not None:
             raise NotFound("user not found")
         usage = self._usage(user) if cursor is None else {}
-        page = Export(user, usage, [], [], [], [], [], None)
+        invited = self._invitations(user) if cursor is None else []
+        page = Export(user, usage, invited, [], [], [], [], [], None)
         size = sum(len(used.model_dump_json().encode()) for used in usage.values())
         before = at
         for read, (position, thing) in enumerate(self._things(user, at), 1):
@@ -133,6 +138,10 @@ class Exports:
             _put(page, thing)
             before = position
         return page
+
+    def _invitations(self, user: User) -> list[tuple[Chat, Invited]]:
+        ids = (user.id, *user.former_ids)
+        return [one for each in ids for one in invitations_of(self.table, user.tenant, each)]
 
     def _usage(self, user: User) -> dict[date, Usage]:
         """Add up the counters of the person's ids by day, oldest first."""

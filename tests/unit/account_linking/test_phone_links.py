@@ -175,6 +175,19 @@ def test_link_phone_ends_the_callers_open_questions() -> None:
     assert choices_of(world, caller).version == 0
 
 
+def test_link_phone_ends_the_callers_invitations() -> None:
+    world = called()
+    message = text(world, "It is me").message
+    answered(world)
+    caller = NamedMember(kind="user", id=message.sender.id, name="Caller")
+    world.known(BEN)
+    world.chat(BEN, COACH, chat_id="chat_bens", respond="manual")
+    world.app.invitations.add_member(TENANT, "chat_bens", BEN, caller.ref)
+    link(world)
+    assert world.stored_chat("chat_bens").invited == ()
+    assert choices_of(world, caller).version == 0
+
+
 def test_link_phone_merges_two_callers_into_one_user() -> None:
     world = called()
     first, second = text(world, phone=PHONE).message, text(world, phone=SECOND).message

@@ -5,11 +5,12 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from skein.models.api.base import CreatedAt, EndedAt, Id, IdOfAgent, IdOfChat, Page, Resource
-from skein.models.api.chats import MessageResource
+from skein.models.api.chats import MemberResource, MessageResource
 from skein.models.api.choices import ConsentResource
 from skein.models.api.directory import UserDetail
 from skein.models.api.usage import PersonUsageResource
 from skein.models.chats.chat import Chat, ChatKind, Visibility
+from skein.models.chats.choice import Invited
 from skein.models.chats.membership import Membership
 from skein.models.common.base import Instant
 from skein.models.delivery.delivery import Delivery, DeliveryStatus
@@ -141,6 +142,21 @@ class KeptResource(Resource):
     attributes: Annotated[dict[str, Any], Field(description="All stored attributes of the item.")]
 
 
+class ExportedInvitation(Resource):
+    """An invitation of the person to a chat."""
+
+    chat_id: IdOfChat
+    by: Annotated[MemberResource, Field(description="The member who invites.")]
+    at: Annotated[Instant, Field(description="When the person was invited.")]
+    expires_at: Annotated[Instant, Field(description="Until when the person could accept.")]
+
+    @classmethod
+    def to(cls, chat: Chat, invited: Invited) -> Self:
+        """Build the resource of an invitation to a chat."""
+        by = MemberResource.of(invited.by)
+        return cls(chat_id=chat.id, by=by, at=invited.at, expires_at=invited.expires_at)
+
+
 class ExportResource(Resource):
     """A page of all data of a person. Read pages until `next_cursor` is null."""
 
@@ -148,6 +164,10 @@ class ExportResource(Resource):
     usage: Annotated[
         tuple[PersonUsageResource, ...],
         Field(description="Use of models and SMS by day, oldest first; on the first page only."),
+    ]
+    invitations: Annotated[
+        tuple[ExportedInvitation, ...],
+        Field(description="The invitations that chats still name; on the first page only."),
     ]
     chats: Annotated[
         tuple[PlaceResource, ...], Field(description="The current and former chats of the person.")

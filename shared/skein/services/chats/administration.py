@@ -8,7 +8,6 @@ message or with another change.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import Any, NamedTuple
 
 from skein.errors import ConditionFailed, Conflict, Unprocessable
@@ -26,9 +25,9 @@ from skein.models.outbox.jobs import Job, RecallJob
 from skein.models.runs.run import Run
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.closed_memberships import closing, item_at
-from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.chats.consolidation_schedule import consolidation_due
-from skein.services.chats.invitations import ended_choice, invite, withdrawn
+from skein.services.chats.invitations import end_invitation, invite
 from skein.services.chats.joining import has_been_in, joined
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.config.retention import retention_of
@@ -169,8 +168,7 @@ class ChatAdministration:
         jobs, invited = optimistic(self.clock, lambda: self._discard_once(tenant, chat_id, by))
         self.dispatch.send(jobs)
         for user_id in invited:
-            withdraw = partial(self._withdraw, tenant, chat_id, user_id)
-            optimistic(self.clock, withdraw, finds_own_write=True)
+            end_invitation(self.table, self.clock, tenant, chat_id, user_id)
 
     def _discard_once(
         self, tenant: str, chat_id: str, by: MemberRef
@@ -297,7 +295,7 @@ class ChatAdministration:
         if not chat.has(member) and member.kind == "user" and chat.invitation(member.id):
             _check_open(chat)
             admit()
-            self._withdraw(tenant, chat_id, member.id)
+            end_invitation(self.table, self.clock, tenant, chat_id, member.id)
             return []
         _check_changeable(chat)
         if snapshot.member(member) is None:
@@ -336,13 +334,6 @@ class ChatAdministration:
         if membership.queued_run is not None:
             log_canceled(membership.queued_run.run_id, Reason.AGENT_LEFT)
         return jobs
-
-    def _withdraw(self, tenant: str, chat_id: str, user_id: str) -> None:
-        """End an invitation, if there still is one."""
-        chat = read_chat(self.table, tenant, chat_id)
-        if chat.invitation(user_id) is not None:
-            ended = ended_choice(self.table, tenant, chat_id, user_id, self.clock.now())
-            self.table.transact([withdrawn(chat, user_id), ended])
 
     def _following(self, membership: Membership, now: datetime) -> EnqueuedRun | None:
         """Queue a run of the next agent in the chain of a canceled run.

@@ -16,7 +16,7 @@ from skein.models.chats.person_choices import OpenChoice, PersonChoices
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.storage import Item, Write
 from skein.models.directory.user import User
-from skein.ports import Table
+from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import (
     INVITATION,
     check_limits,
@@ -28,9 +28,9 @@ from skein.services.chat_state.person_choices import (
     with_ended,
     without_chat,
 )
-from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chat_state.snapshot import read_chat, read_snapshot
 from skein.services.chats.joining import joined
-from skein.services.common.optimistic import revise
+from skein.services.common.optimistic import optimistic, revise
 
 
 class NewInvitations(NamedTuple):
@@ -126,6 +126,28 @@ def ended_choice(table: Table, tenant: str, chat_id: str, user_id: str, now: dat
     listed = invitation_to(choices, chat_id)
     choices = with_ended(choices, listed, now) if listed else without_chat(choices, chat_id)
     return stored_choices(choices)
+
+
+def invitations_of(table: Table, tenant: str, user_id: str) -> list[tuple[Chat, Invited]]:
+    """Return a person's invitations that chats still name, also expired ones."""
+    item = table.get(PersonChoices.key_of(tenant, user_id))
+    ids = PersonChoices.from_item(item).invited_in if item is not None else ()
+    keys = [Chat.key_of(tenant, chat_id) for chat_id in ids]
+    found = table.get_many(keys) if keys else {}
+    chats = [Chat.from_item(found[key]) for key in keys if key in found]
+    return [(chat, invited) for chat in chats if (invited := chat.invitation(user_id)) is not None]
+
+
+def end_invitation(table: Table, clock: Clock, tenant: str, chat_id: str, user_id: str) -> None:
+    """End a person's invitation to a chat, if there still is one (idempotent)."""
+
+    def attempt() -> None:
+        chat = read_chat(table, tenant, chat_id)
+        if chat.invitation(user_id) is not None:
+            ended = ended_choice(table, tenant, chat_id, user_id, clock.now())
+            table.transact([withdrawn(chat, user_id), ended])
+
+    optimistic(clock, attempt, finds_own_write=True)
 
 
 def _without_lapsed(table: Table, choices: PersonChoices, chat_id: str) -> PersonChoices:

@@ -4,14 +4,18 @@ from skein.models.chats.chat import Message
 from skein.models.common.storage import Delete, Write, at_version
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import read_choices
+from skein.services.chats.invitations import end_invitation, invitations_of
 from skein.services.common.optimistic import optimistic
 
 
 def end_choices(table: Table, clock: Clock, tenant: str, user_id: str) -> None:
     """End the open choices of a person who turned out to be another (idempotent).
 
-    The questions expire now. One transaction writes them and deletes the person's list.
+    The questions expire now. One transaction writes them and deletes the person's list. Before it,
+    chats forget their invitations of the person.
     """
+    for chat, _ in invitations_of(table, tenant, user_id):
+        end_invitation(table, clock, tenant, chat.id, user_id)
     optimistic(clock, lambda: _end_once(table, clock, tenant, user_id), finds_own_write=True)
 
 

@@ -1,0 +1,104 @@
+"""Invitations, with a death at every call: one question by SMS, and one membership or none."""
+
+from collections.abc import Callable
+
+import pytest
+
+from skein.errors import Conflict, NotFound
+from skein.models.chats.choice import NO, YES
+from skein.models.common.address import Route, sms_address
+from tests.fakes.table import MemoryTable
+from tests.faults.sampling import Share
+from tests.support.builders import LINE, PHONE, TENANT, World, bot, person
+from tests.support.choices import answer, choice_in, choices_of
+from tests.support.fakes import Fuse, Killed
+
+METHODS = ("get", "get_many", "query", "write", "transact")
+HUSAM, AHMAD, COACH = person(), person("usr_ahmad", "Ahmad"), bot()
+SMS = Route(line=sms_address(LINE), person=sms_address(PHONE))
+
+
+class Inviting(World):
+    """Husam's group, and Ahmad, who is on SMS with its agent."""
+
+    def __init__(self, *, invited: bool = True) -> None:
+        self.fuse, inner = Fuse(), MemoryTable()
+        super().__init__(overrides={"table": self.fuse.guard(inner, "table", METHODS)})
+        self.table = inner
+        self.agent()
+        self.line()
+        self.known(HUSAM, AHMAD)
+        self.chat(HUSAM, COACH, title="Team", visibility="private", respond="manual")
+        direct = {"kind": "direct", "visibility": "private", "title": None}
+        self.chat(AHMAD, COACH, chat_id="chat_sms", route=SMS, **direct)
+        self.post("A secret", HUSAM)
+        if invited:
+            self.invite()
+        self.fuse.disarm()
+
+    def invite(self) -> None:
+        self.app.invitations.add_member(TENANT, "chat_1", HUSAM, AHMAD.ref)
+
+    def check(self) -> None:
+        """The chat, the membership and the open choices say the same."""
+        chat, open_ = self.stored_chat(), choices_of(self, AHMAD).open
+        awaited = chat.invitation(AHMAD.id) is not None
+        assert [choice.invited_to for choice in open_] == (["chat_1"] if awaited else [])
+        assert not (awaited and chat.has(AHMAD.ref))
+        places = [key for key in self.table.all_keys() if key.sk == f"MEMBER#user#{AHMAD.id}"]
+        assert len(places) == 1 + chat.has(AHMAD.ref)
+        if chat.has(AHMAD.ref):
+            assert self.membership(AHMAD).joined_seq == 1
+
+
+def by_route(world: Inviting, option: str) -> None:
+    world.app.invitations.answer(TENANT, "chat_1", AHMAD.ref, accept=option == YES)
+
+
+def by_sms(world: Inviting, option: str) -> None:
+    answer(world, 1, AHMAD, chat_id="chat_sms", option=option)
+
+
+def dies(world: Inviting, act: Callable[[], None], strike: int, *, after: bool) -> None:
+    world.fuse.arm(strike, after=after)
+    with pytest.raises(Killed):
+        act()
+    world.fuse.disarm()
+    world.check()
+
+
+def deaths(world: Inviting, act: Callable[[], None]) -> list[tuple[int, bool]]:
+    act()
+    calls = len(world.fuse.calls)
+    return [(strike, after) for strike in range(1, calls + 1) for after in (False, True)]
+
+
+def test_inviting_death_and_retry_ask_once(share: Share) -> None:
+    first = Inviting(invited=False)
+    for strike, after in share.of(deaths(first, first.invite)):
+        world = Inviting(invited=False)
+        dies(world, world.invite, strike, after=after)
+        world.invite()
+        world.check()
+        assert [message.kind for message in world.messages("chat_sms")] == ["choice"]
+
+
+@pytest.mark.parametrize("option", [YES, NO])
+@pytest.mark.parametrize("answers", [by_route, by_sms])
+def test_answering_death_and_retry_join_once_or_not_at_all(
+    answers: Callable[[Inviting, str], None], option: str, share: Share
+) -> None:
+    first = Inviting()
+    for strike, after in share.of(deaths(first, lambda: answers(first, option))):
+        world = Inviting()
+        dies(world, lambda: answers(world, option), strike, after=after)  # noqa: B023
+        try:
+            answers(world, option)
+        except (Conflict, NotFound):
+            assert option == NO  # it was declined before the death
+        world.check()
+        assert world.stored_chat().has(AHMAD.ref) is (option == YES)
+        assert world.stored_chat().invited == ()
+        recorded = choice_in(world, 1, "chat_sms").answer
+        assert recorded is not None
+        assert recorded.option == option
