@@ -60,7 +60,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "DocumentChange": {"append": "More"},
     "DocumentText": {"text": "All of it"},
     "GoalChange": {"priority": 1},
-    "InvitationAnswer": {"accept": False},
+    "InvitationAnswer": {"accept": True},
     "LineChange": {"agent_id": "{agent_id}"},
     "MemoryChange": {"confirmed": True},
     "MemoryReplacement": {"text": "Something else"},
