@@ -103,13 +103,14 @@ def answered(
     """
     snapshot = read_snapshot(table, tenant, chat_id, closed=True)
     chat, invitation = snapshot.chat, snapshot.chat.invitation(user_id)
-    if chat.has(MemberRef(kind="user", id=user_id)):
-        if accept:
-            return None
-        raise Conflict("the person is a member of this chat")
-    if invitation is None:
+    member = chat.has(MemberRef(kind="user", id=user_id))
+    if invitation is None and not member:
         raise NotFound("chat not found")
-    if chat.discarded_at is not None or not invitation.open(now):
+    if chat.discarded_at is not None:
+        raise Conflict("the chat is discarded")
+    if member and accept:
+        return None
+    if invitation is None or not invitation.open(now):
         raise Conflict("the invitation is over")
     if not accept:
         return [withdrawn(chat, user_id)]
