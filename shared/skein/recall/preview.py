@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from skein.errors import NotFound
 from skein.interface.reading import keys_of_person, zone_of_entries
 from skein.models.common.ownership import scopes_at
+from skein.models.common.provenance import NO_INSIDERS
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
 from skein.ports import Clock, Table
 from skein.recall.candidates import RecallRequest
 from skein.recall.search import Recall, RecallResult
 from skein.services.chat_state.audience import destination_of, scope_of
+from skein.services.chat_state.insiders import insiders_at
 from skein.services.chat_state.snapshot import chat_of_agent
 
 
@@ -47,6 +49,10 @@ class RecallPreview:
         if agent is None or agent.deleted_at is not None:
             raise NotFound("agent not found")
         person = next((User.from_item(found[key]) for key in person_keys if key in found), None)
+        insiders = NO_INSIDERS
+        if chat is not None:
+            alone = agent.outsiders == "none" and not chat.readers.open
+            insiders = insiders_at(chat, alone=alone)
         return self.recall.find(
             RecallRequest(
                 tenant=tenant,
@@ -59,5 +65,6 @@ class RecallPreview:
                 tokens=tokens,
                 now=self.clock.now(),
                 zone=zone_of_entries(person, agent.time_zone),
+                insiders=insiders,
             )
         )

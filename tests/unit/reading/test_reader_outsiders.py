@@ -13,6 +13,7 @@ from skein.models.common.ownership import Owner
 from skein.models.common.provenance import MANY, Authors, MadeFrom
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
+from skein.recall.preview import RecallPreview
 from tests.support.agents import AHMAD, COACH, END, HUSAM, asked_by_service, settle, stage, the_run
 from tests.support.builders import NOON, TENANT, World
 from tests.support.fakes import calls
@@ -74,6 +75,13 @@ def test_private_prompt_and_tools_hold_no_words_of_outsiders_if_the_agent_says_s
     assert ("mangoes" in text) is (outsiders == "quoted")
     assert held.outsiders is (outsiders == "quoted")
     assert (held.authors == Authors.in_digests([HUSAM.id])) is (outsiders == "none")
+
+
+@pytest.mark.parametrize(("outsiders", "found"), [("quoted", 1), ("none", 0)])
+def test_preview_of_recall_follows_the_setting(outsiders: str, found: int) -> None:
+    world = story(outsiders=outsiders)
+    shown = world.app.get(RecallPreview).find(TENANT, COACH.id, MANGO, chat_id="chat_1", tokens=500)
+    assert len(shown.entries) == found
 
 
 def test_setting_applies_in_private_only() -> None:

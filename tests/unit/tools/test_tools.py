@@ -259,7 +259,7 @@ def test_results_fit_into_their_step_however_much_is_read() -> None:
 
 def _two_chats(*script: Any) -> World:
     world = stage(*script)
-    world.chat(HUSAM, COACH)
+    world.chat(HUSAM, AHMAD, COACH)
     world.chat(HUSAM, AHMAD, COACH, chat_id="chat_2", title="Sales", respond="manual")
     world.post("Figures: 42", AHMAD, chat_id="chat_2")
     world.post("Ask sales", HUSAM)

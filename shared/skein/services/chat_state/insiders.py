@@ -68,9 +68,13 @@ def insiders_of(run: Run, chats: Iterable[Chat | None], *, alone: bool = False) 
     return Insiders(digests=_digests(people, known), alone=alone)
 
 
-def insiders_at(chat: Chat) -> Insiders:
-    """Return the insiders of background work on a chat, also by their former ids."""
-    return Insiders(digests=_digests(set(chat.person_ids), [chat]))
+def insiders_at(chat: Chat, *, alone: bool = False) -> Insiders:
+    """Return the insiders of work on one chat, also by their former ids.
+
+    Args:
+        alone: Whether the work may hold no words of outsiders.
+    """
+    return Insiders(digests=_digests(set(chat.person_ids), [chat]), alone=alone)
 
 
 def _digests(people: set[str], chats: Iterable[Chat]) -> frozenset[str]:
