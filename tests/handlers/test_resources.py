@@ -223,6 +223,7 @@ KINDS = {
             "source": {"chat_id": None, "from_seq": None, "to_seq": None, "run_id": None},
             "made_by": "api",
             "constitutional": False,
+            "confirmed": True,
             "superseded_by": None,
             "promoted_from": None,
             "deleted_at": None,
