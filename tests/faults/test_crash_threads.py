@@ -2,6 +2,7 @@
 
 from skein.agent.tools import TOOLS
 from skein.models.common.ownership import Owner
+from skein.models.common.provenance import Authors
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.run import Run
 from skein.settings import Settings
@@ -14,7 +15,7 @@ from tests.support.builders import TENANT, bot, live, person
 from tests.support.fakes import Calls, ScriptedModel, calls
 
 PAIRS = 12
-OWNER = Owner(tenant=TENANT, agent_id="agt_a")
+OWNER = Owner(tenant=TENANT, agent_id="agt_a", authors=Authors.in_digests([person().id]))
 FOLDER = Folder(tenant=TENANT, agent_id="agt_a")
 
 

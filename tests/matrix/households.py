@@ -20,6 +20,7 @@ from skein.models.common.address import Route, sms_route
 from skein.models.common.audience import OPEN as OPEN_TO_ALL
 from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
+from skein.models.common.provenance import Authors
 from skein.models.common.storage import Item, Key, Put, Update
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.outbox.jobs import RecallJob
@@ -223,7 +224,9 @@ class _Furnisher:
         self._place("left", "quince", coach, ann, cara, keeps=False, **OPEN)
         self._place("discarded", "papaya", coach, ann, ben, keeps=False, **OPEN)
         chat = self._chat_id
-        self.world.chat(ben, coach, chat_id=chat("home"), title="Home", **OPEN)
+        # Ann is here, too, so that the agent may change in this chat what it made in the team's.
+        self.world.chat(ben, ann, coach, chat_id=chat("home"), title="Home", **OPEN)
+        self._author_with_ben("team")
         self.world.chat(ben, coach, chat_id=chat("bens"), title="Ben", **DIRECT)
         self.world.chat(
             ben,
@@ -252,6 +255,14 @@ class _Furnisher:
         pair = self.places["pair"]
         ask(self.world, ann, chat_id=chat("pair"), agent=coach.ref, question=f"{pair.word}?")
         self._index()
+
+    def _author_with_ben(self, name: str) -> None:
+        """Make Ben an author of what the agent made in a chat, as Ann is."""
+        both = Authors.in_digests([self.ann.id, self.ben.id]).model_dump(mode="json")
+        for key in self.world.table.all_keys():
+            item = self.world.table.get(key) or {}
+            if item.get("source_chat_id") == self._chat_id(name) and "authors" in item:
+                self.world.table.write(Update(key, set={"authors": both}))
 
     def _index(self) -> None:
         """Index all messages for recall."""
@@ -374,8 +385,14 @@ class _Furnisher:
             id=f"ref_{self.world.ids.ulid()}", considered=(), failure=f"citron{self.words}", **where
         )
         put(Put(reflected.key, reflected.to_item()))
+        by_ann = Authors.in_digests([self.ann.id])
         note = Summary(
-            text=f"On citron{self.words}", from_seq=1, seq=1, audience=OPEN_TO_ALL, at=NOON
+            text=f"On citron{self.words}",
+            from_seq=1,
+            seq=1,
+            audience=OPEN_TO_ALL,
+            authors=by_ann,
+            at=NOON,
         )
         place = Membership.key_of(TENANT, self._chat_id("team"), self.coach)
         put(Update(place, set={"summary": note.model_dump(mode="json")}))

@@ -36,7 +36,8 @@ CHANGES_OPEN_THINGS = (
 ONLY_IN: dict[str, tuple[str, ...]] = {
     "update_profile": ("chat_qbens", "chat_qsms"),
     "stop_run": ("chat_qhome",),  # the run is of an open chat
-    "send_message": ("chat_qhome",),  # Ben's prompts name a private group of two
+    # From Ben's own chats it is a proposal. The private group of two may not learn of it.
+    "send_message": ("chat_qhome", "chat_qbens", "chat_qsms"),
     **dict.fromkeys(CHANGES_OPEN_THINGS, ("chat_qhome",)),
 }
 # What of each place is beyond the agent's reach from both homes.
@@ -277,6 +278,8 @@ def test_tool_neither_reveals_nor_changes_items_beyond_reach(
         if (home, tool, place) in SPEAKING_UP:
             assert (result.status, result.content[:11]) == ("done", "sent as msg")
             allowed.add(_partition(each))
+        elif result.content.startswith("not posted: the person is asked"):
+            allowed.update(_own_partitions(world, home))
         elif refs_of(tool)[argument].harmless:
             fits = _fits(tool, home) or tool == "write_document"
             assert (result.status == "done") == fits, (place, result.content)

@@ -165,7 +165,7 @@ def test_reply_to_an_earlier_wait_does_not_end_a_later_one() -> None:
         says("Is 42 right?", wait=True, chat_id="chat_1"),
         says("Sure?", wait=True, chat_id="chat_2"),
     )
-    world.post("42", AHMAD, chat_id="chat_2")
+    world.post("42", HUSAM, chat_id="chat_2")
     settle(world)
     world.post("Ask them again", HUSAM)
     settle(world)
