@@ -173,7 +173,7 @@ def test_number_without_its_words_is_told_so(phone: Phone) -> None:
 
 
 def test_answer_to_skeins_own_question_starts_no_run(phone: Phone) -> None:
-    codes, before = phone.ask(purpose="invitation", invited_to="chat_9"), len(phone.runs)
+    codes, before = phone.ask(purpose="consent"), len(phone.runs)
     phone.text(codes["No"])
     assert phone.asked.answer is not None
     assert phone.asked.answer.option == NO
