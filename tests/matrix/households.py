@@ -14,6 +14,8 @@ from skein.inbound.api import NewService
 from skein.memory.models.records import ConsolidationRecord, ReflectionRecord
 from skein.models.api.chats import ChatChange
 from skein.models.api.directory import AgentChange, NewLine, NewUser
+from skein.models.chats.choice import Destination, Proposal
+from skein.models.chats.consent import Consent
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import Summary
 from skein.models.common.address import Route, sms_route
@@ -253,7 +255,14 @@ class _Furnisher:
             done = next(run for run in self.world.runs(chat(name)) if run.status == "done")
             place.ids["done_run_id"] = done.id
         pair = self.places["pair"]
-        ask(self.world, ann, chat_id=chat("pair"), agent=coach.ref, question=f"{pair.word}?")
+        in_pair: dict[str, Any] = {"chat_id": chat("pair"), "agent": coach.ref}
+        ask(self.world, ann, **in_pair, question=f"{pair.word}?")
+        there = Destination(chat_id=chat("pair"), title="Pair", readers=OPEN_TO_ALL)
+        words = Proposal(agent_id=coach.id, text=pair.word, destinations=(there,))
+        proposed: dict[str, Any] = {"purpose": "consent", "proposal": words, "client_id": "words"}
+        question = ask(self.world, ann, **in_pair, **proposed).message
+        consent = Consent.of(question, user_id=ann.id, at=self.world.clock.now())
+        self.world.table.write(Put(consent.key, consent.attributes()))
         self._index()
 
     def _author_with_ben(self, name: str) -> None:
