@@ -3546,6 +3546,8 @@ export interface components {
             user: components["schemas"]["UserDetail"];
             /** @description Use of models and SMS by day, oldest first; on the first page only. */
             usage: components["schemas"]["PersonUsageResource"][];
+            /** @description The invitations that chats still name; on the first page only. */
+            invitations: components["schemas"]["ExportedInvitation"][];
             /** @description The current and former chats of the person. */
             chats: components["schemas"]["PlaceResource"][];
             /** @description The person's messages and, in direct chats, the agent's answers. */
@@ -3558,6 +3560,26 @@ export interface components {
             kept: components["schemas"]["KeptResource"][];
             /** @description Pass it as `cursor` to get the next page; null on the last page. */
             next_cursor: string | null;
+        };
+        /**
+         * ExportedInvitation
+         * @description An invitation of the person to a chat.
+         */
+        ExportedInvitation: {
+            /** @description The id of a chat. */
+            chat_id: string;
+            /** @description The member who invites. */
+            by: components["schemas"]["MemberResource"];
+            /**
+             * Format: date-time
+             * @description When the person was invited.
+             */
+            at: string;
+            /**
+             * Format: date-time
+             * @description Until when the person could accept.
+             */
+            expires_at: string;
         };
         /**
          * GoalChange

@@ -1568,6 +1568,17 @@ class ErasureResource(TypedDict):
     backups: str
 
 
+class ExportedInvitation(TypedDict):
+    """
+    An invitation of the person to a chat.
+    """
+
+    chat_id: str
+    by: MemberResource
+    at: str
+    expires_at: str
+
+
 class GoalChange(TypedDict):
     """
     Changes to a goal. Omitted and null fields stay unchanged.
@@ -2324,6 +2335,7 @@ class ExportResource(TypedDict):
 
     user: UserDetail
     usage: list[PersonUsageResource]
+    invitations: list[ExportedInvitation]
     chats: list[PlaceResource]
     messages: list[MessageResource]
     deliveries: list[DeliveryResource]
