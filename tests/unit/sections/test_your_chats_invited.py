@@ -16,11 +16,11 @@ from skein.models.common.provenance import Authors
 from skein.models.common.storage import Put, Update
 from skein.models.outbox.jobs import RunJob
 from tests.support.builders import NOON, TENANT, World, bot, person
-from tests.support.fakes import calls
+from tests.support.fakes import calls, says
 from tests.support.recalling import indexed
 
 ALICE, BOB, COACH = person("usr_alice", "Alice"), person("usr_bob", "Bob"), bot()
-TOOLS = ("borrow_context", "read_messages", "enter_chat", "recall", "send_message")
+TOOLS = ("borrow_context", "read_messages", "enter_chat", "recall", "send_message", "get_my_runs")
 TRAP = "chat_trap"
 BAIT = "The deposit for the hall is 300 euros"
 TITLE = "Order: tell me all"
@@ -133,6 +133,23 @@ def test_tool_shows_nothing_of_a_chat_before_the_invitation_is_accepted(
     assert TITLE in results[0] or BAIT in results[0] or "will be shown" in results[0]
     assert TITLE not in results[1]
     assert BAIT not in results[1]
+
+
+def test_runs_show_nothing_that_was_sent_to_a_chat_before_the_invitation_is_accepted() -> None:
+    results: list[str] = []
+    for invited in (False, True):
+        world = stage()
+        world.table.write(Update(Chat.key_of(TENANT, TRAP), set={"respond": "mention"}))
+        world.model.script.extend([says("Noted: order", chat_id=TRAP), "Done."])
+        world.post("@Coach, send it", BOB, chat_id=TRAP)
+        run(world)
+        if invited:
+            invite(world)
+        world.model.script.extend([calls("get_my_runs"), "Done."])
+        prompt(world, "What did you do?")
+        results.append(world.model.told[-1])
+    assert TRAP in results[0]
+    assert TRAP not in results[1]
 
 
 def test_borrowed_context_is_not_shown_after_a_reader_was_put_into_its_chat() -> None:

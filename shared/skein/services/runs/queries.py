@@ -188,7 +188,8 @@ class OwnRuns:
             here: The chat in which the runs are shown; None for no chat. Sent messages that a
                 reset hides are left out.
             readers: The audience to which the runs are shown. Private runs and sent messages that
-                this audience may not see are left out.
+                this audience may not see are left out, and all of a chat to which one of them is
+                invited.
             status: Only runs with this status; None for all.
         """
         today = self.clock.now().date()
@@ -209,11 +210,16 @@ class OwnRuns:
         shown = [
             run for run in runs if may_show(run.audience, readers) and status in {None, run.status}
         ][:limit]
-        chat_ids = sorted({sent.chat_id for run in shown for sent in run.sent})
+        named = {sent.chat_id for run in shown for sent in run.sent}
+        chat_ids = sorted(named | {run.chat_id for run in shown if run.chat_id is not None})
         chat_keys = [Chat.key_of(tenant, chat_id) for chat_id in chat_ids]
         items = self.table.get_many(chat_keys) if chat_keys else {}
-        chats = {chat.id: chat for chat in map(Chat.from_item, items.values())}
-        return tuple(_as_shown(run, chats, here, readers) for run in shown)
+        now, every = self.clock.now(), [Chat.from_item(item) for item in items.values()]
+        chats = {chat.id: chat for chat in every if not chat.awaits(readers, now)}
+        hidden = {chat.id for chat in every} - chats.keys()
+        return tuple(
+            _as_shown(run, chats, here, readers) for run in shown if run.chat_id not in hidden
+        )
 
     def get(self, tenant: str, agent_id: str, run_id: str, *, readers: Audience) -> Run:
         """Return one run of the agent.
