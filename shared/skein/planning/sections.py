@@ -1,7 +1,7 @@
 """GOALS and PLANS: the active goals and plans of an agent that may be shown.
 
-All of them are read. Goals are listed by priority, and plans by their next time. As many as fit
-are shown.
+All of them are read. Goals are listed by priority, operators' first, and plans by their next time.
+As many as fit are shown.
 """
 
 from collections.abc import Iterable
@@ -25,9 +25,9 @@ class Goals(SectionItems):
 
     @classmethod
     def found(cls, read: SectionReads) -> "Goals":
-        """Keep the goals that may be shown, by priority, then by age."""
-        goals = read.shown(Goal)
-        return cls(tuple(sorted(goals, key=lambda one: (one.priority, one.created_at, one.id))))
+        """Keep the goals that may be shown: operators' first, by priority, then by age."""
+        goals = sorted(read.shown(Goal), key=lambda one: (one.priority, one.created_at, one.id))
+        return cls(tuple(sorted(goals, key=lambda one: not one.by_operator)))
 
     def authors(self) -> Iterable[Authors]:
         """Return the people whose words the goals hold."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skein.interface.section import LIST_SHARE, Section, SectionInput
 from skein.memory import sections
-from skein.memory.models.memory import JOURNAL_DAYS, Memory
+from skein.memory.models.memory import JOURNAL_DAYS, Memory, MemoryKind
 from skein.memory.sections import Memories
 from skein.memory.shown import line_of
 from skein.models.common.audience import OPEN
@@ -34,13 +34,17 @@ OVER = "core_memories_over_budget"
 
 
 def memory(text: str, age: int = 0, **fields: Any) -> Memory:
-    values: dict[str, Any] = {"kind": "core", "id": f"mem_{99 - age}", "by_operator": True} | fields
+    values: dict[str, Any] = {
+        "kind": "core",
+        "made_by": "api",
+        "id": f"mem_{99 - age}",
+        "by_operator": True,
+    } | fields
     return Memory(
         tenant=TENANT,
         agent_id="agt_a",
         audience=OPEN,
         text=text,
-        made_by="api",
         created_at=NOON - timedelta(days=age),
         **values,
     )
@@ -356,6 +360,28 @@ def test_small_prompt_limits_the_memories(size: int) -> None:
     assert prompt.marks == (OVER,)
     texts = {s.name: s.text for s in prompt.sections}
     assert ") 59 word" in texts["CORE MEMORIES"]
+
+
+@pytest.mark.parametrize("kind", ["core", "journal"])
+def test_memory_of_an_operator_is_kept_however_much_others_say(kind: MemoryKind) -> None:
+    world = _chatting()
+    said = "Escalate to the emergency line"
+    world.app.memories.add(OWNER, said, kind, made_by="api")
+    for n in range(1_300):
+        others = {"made_by": "tool", "by_operator": False}
+        one = memory(f"Memory {n}", id=f"mem_9{n:04d}", **others)
+        world.table.write(Put(one.key, one.to_item()))
+    texts = {s.name: s.text for s in _prompt(world).sections}
+    assert said in texts["CORE MEMORIES" if kind == "core" else "JOURNAL"]
+    assert "left out" in texts["CORE MEMORIES"]
+
+
+def test_goals_of_operators_come_first() -> None:
+    world = _chatting()
+    world.app.goals.set(OWNER, "Theirs", priority=1)
+    world.app.goals.set(OWNER.model_copy(update={"by_operator": True}), "Ours", priority=5)
+    texts = {s.name: s.text for s in _prompt(world).sections}
+    assert texts["GOALS"].index("Ours") < texts["GOALS"].index("Theirs")
 
 
 def test_plans_and_goals_are_shown_however_much_is_remembered() -> None:
