@@ -204,7 +204,11 @@ def _open_chats(api: Api, count: int) -> tuple[dict[str, str], dict[str, list[st
     def gather(members: list[str]) -> str:
         others = [{"kind": "user", "id": member} for member in members[1:]]
         new = {"kind": "group", "title": "Group", "members": others}
-        return str(api.ok("POST", "/v1/chats", new, token=tokens[members[0]])["id"])
+        chat = str(api.ok("POST", "/v1/chats", new, token=tokens[members[0]])["id"])
+        for member in members[1:]:
+            accept = f"/v1/chats/{chat}/invitation"
+            api.ok("POST", accept, {"accept": True}, token=tokens[member])
+        return chat
 
     with ThreadPoolExecutor(CALLERS) as pool:
         tokens = dict(zip(people, pool.map(create, people), strict=True))

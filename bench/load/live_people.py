@@ -245,12 +245,16 @@ class Crowd:
                 self._work.create_task(self._be_guest(guest, self._random.choice(others)))
 
     async def _be_guest(self, guest: str, chat_id: str) -> None:
-        """Join a chat for some seconds, and leave it."""
+        """Join a chat by invitation for some seconds, and leave it."""
         self._guests.add(guest)
         host = self._random.choice(self._plan.groups[chat_id])
         path = f"/v1/chats/{chat_id}/members/user/{guest}"
+        accept = f"/v1/chats/{chat_id}/invitation"
         stay: Stay = self._truth.join(guest, chat_id, at=time.monotonic())
-        if await self._ask("PUT", path, host) is not None:
+        if (
+            await self._ask("PUT", path, host) is not None
+            and await self._ask("POST", accept, guest, {"accept": True}) is not None
+        ):
             stay.joined_at = time.monotonic()
             await asyncio.sleep(GUEST_SECONDS)
             stay.leaving_at = time.monotonic()

@@ -142,7 +142,9 @@ def places(api: Api, users: int) -> list[dict[str, str]]:
             members = [agent, *({"kind": "user", "id": f"usr-{other:03}"} for other in others)]
             new = {"kind": "group", "title": f"Group {n}", "members": members}
         else:
-            found.append({"token": token, "chat_id": found[-1]["chat_id"]})
+            chat_id = found[-1]["chat_id"]
+            api.ok("POST", f"/v1/chats/{chat_id}/invitation", {"accept": True}, token=token)
+            found.append({"token": token, "chat_id": chat_id})
             continue
         chat = api.ok("POST", "/v1/chats", new, token=token)
         found.append({"token": token, "chat_id": chat["id"]})
