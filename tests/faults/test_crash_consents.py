@@ -37,7 +37,7 @@ class Agreeing(Deployment):
         self.known(ALICE, BEN, CAROL)
         self.chat(ALICE, COACH, kind="direct", visibility="private", title=None)
         self.chat(ALICE, BEN, COACH, chat_id="chat_team", title="Team", **PRIVATE)
-        self.chat(ALICE, BEN, COACH, chat_id="chat_town", title="Town", respond="mention")
+        self.chat(ALICE, CAROL, COACH, chat_id="chat_town", title="Town", respond="mention")
         self.chat(ALICE, BEN, COACH, chat_id="chat_den", title="Den", **PRIVATE)
         self.phone = Phone(self, sub=ALICE.id)
 

@@ -164,6 +164,17 @@ def test_who_has_joined_since_the_question_stops_the_post(world: World) -> None:
     ]
 
 
+def test_who_is_only_invited_does_not_stop_the_post(world: World) -> None:
+    consent = agree(world, private(world, ALICE, BEN))
+    stranger = person("dora", "Dora")
+    world.known(stranger)
+    world.app.chat_admin.add_member(TENANT, "chat_team", ALICE, stranger.ref)
+
+    carry_out(world, consent)
+
+    assert world.texts("chat_team") == [WORDS]
+
+
 def test_who_has_left_since_the_question_does_not_stop_the_post(world: World) -> None:
     consent = agree(world, private(world, ALICE, BEN, CAROL))
     remove(world, BEN)
