@@ -8,10 +8,10 @@ from skein.models.common.storage import Exists, Query, Update, Write
 from skein.models.directory.user import User
 from skein.privacy.erasure_consents import wordless
 from skein.privacy.export import Exports
-from tests.support.agents import END, settle
+from tests.support.agents import COACH, END, settle
 from tests.support.api_client import Client, operator
 from tests.support.builders import TENANT, World
-from tests.support.consents import ALICE, BEN, COACH, answer, office, question, tell
+from tests.support.consents import ALICE, BEN, answer, office, question, tell
 from tests.support.erasure import lines_of
 from tests.support.fakes import says
 
