@@ -16,6 +16,7 @@ CROSS_MODULE = {
     "directory/test_directory.py": "agents, people and lines, which refer to each other",
     "models/test_keys.py": "the keys of all entities, which must not collide",
     "runs/test_opt_out.py": "the runs, summaries and plans of a person who has opted out of SMS",
+    "tools/test_outsiders.py": "what no tool may cause with words of outsiders",
     "tools/test_private_changes.py": "what no tool may change with private content",
     "tools/test_tools.py": "the tools of one run, and what the model is told",
     "workspace/test_hidden_items.py": "documents, threads and plans from before somebody joined",
