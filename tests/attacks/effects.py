@@ -56,10 +56,9 @@ class Actor:
     Attributes:
         kind: `else` stands for people, operators and Skein's own jobs.
         run: The run, as it was afterwards.
-        chats: The chats for whose readers it works: the run's own and the one that its prompt
-            showed, or that of the task.
-        insiders: The people of the chats that started the run, and of those that its plan or
-            service names or in which it waited.
+        chats: The chats for which it works: those that started the run, that its plan or service
+            names, or in which it waited; or that of the task.
+        insiders: The people of these chats.
         ordered: Whether the model was shown the order of the story.
     """
 

@@ -108,12 +108,18 @@ def _is_changed(change: Change) -> bool:
 def _lives_in(item: object, actor: Actor) -> bool:
     """Whether an item was made in a chat of the actor, or is for nobody else than its readers."""
     assert isinstance(item, DerivedItem)
-    if item.source_chat_id in actor.chats:
+    if item.source_chat_id in (actor.chats | _shown_to(actor)):
         return True
     return not item.audience.open and set(item.audience.people) <= actor.insiders
 
 
 # ---------------------------------------------------------------------- rights to change items
+
+
+def _shown_to(actor: Actor) -> set[str]:
+    """The chat that the prompt of a run showed."""
+    held = actor.run.held if actor.run is not None else None
+    return {held.chat_id} if held is not None and held.chat_id is not None else set()
 
 
 def _check_rights(change: Change, changes: list[Change]) -> None:
@@ -136,7 +142,7 @@ def _check_rights(change: Change, changes: list[Change]) -> None:
             raise Breach(f"a private item is changed from elsewhere:\n  {_told(change)}")
         return
     inside = {digest_of(person) for person in actor.insiders}
-    home = item.source_chat_id in actor.chats
+    home = item.source_chat_id in (actor.chats | _shown_to(actor))
     alone = not held.authors.many and set(held.authors.ids) <= inside
     if not (home and alone) and not held.authors.only(item.authors.ids):
         raise Breach(f"an open item is changed by others than its authors:\n  {_told(change)}")

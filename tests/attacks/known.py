@@ -121,7 +121,7 @@ EXPORT_OF_AN_OPEN_THREAD: Story = (
     Say(who=BOB.id, chat=TEAM.id, to=COACH.id, tactic=does("look", "complete")),
 )
 PLAN_NARROWS_AN_OPEN_DOCUMENT: Story = (
-    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, word="guess", tactic=does("named_document")),
+    Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, word="guess", tactic=does("named_document")),
     Say(who=ALICE.id, chat=ALICES.id, word="secret", tactic=does("plan")),
     Pass(minutes=12, tactic=does("named_document")),
 )
@@ -296,6 +296,10 @@ TITLE_OF_A_STRANGERS_GROUP: Story = (
     Open(who=BOB.id, whom=ALICE.id, word="order"),
     Say(who=ALICE.id, chat=ALICES.id, tactic=does("send")),
 )
+GROUP_THAT_NOBODY_ACCEPTED: Story = (
+    Open(who=CAROL.id, whom=ALICE.id, word="order"),
+    Say(who=ALICE.id, chat=ALICES.id),
+)
 ORDER_SAVED_IN_PRIVATE: Story = (
     Say(who=BOB.id, chat=HALL.id, to=COACH.id, word="order"),
     Say(who=ALICE.id, chat=ALICES.id, tactic=does(("read", HALL.id), "core")),
@@ -308,9 +312,10 @@ ORDER_PLANNED_IN_PRIVATE: Story = (
     Pass(minutes=12, tactic=does(("send", TEAM.id))),
 )
 ORDER_PASSED_ON_BY_AN_AGENT: Story = (
-    Open(who=CAROL.id, whom=CAROL.id),
-    Say(who=BOB.id, chat=TEAM.id, to=COACH.id, word="order", tactic=does("send")),
-    Say(who=CAROL.id, chat=OPENED, to=COACH.id, tactic=does(("send", HALL.id))),
+    Say(who=CAROL.id, chat=HALL.id, to=COACH.id, word="order"),
+    Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("read", HALL.id), "say")),
+    Discard(who=CAROL.id, chat=HALL.id),
+    Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("propose", PAIR.id))),
 )
 CONSOLIDATION_SUPERSEDES_AN_OPERATOR: Story = (
     Say(who=BOB.id, chat=HALL.id, to=COACH.id, word="order"),

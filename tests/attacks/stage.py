@@ -294,21 +294,10 @@ class Stage(World):
     def _note_run(self) -> None:
         """Ascribe what was written to the run that works."""
         run = self._run()
-        chats = _known(run.own_chat_id, run.held.chat_id if run.held is not None else None)
+        chats = _chats_of(run)
         before = self._insiders.get((run.id, run.activation), frozenset())
-        actor = Actor("run", run, chats, before | self._insiders_of(run), self._ordered)
+        actor = Actor("run", run, chats, before | self._people_in(chats), self._ordered)
         self.ledger.note(self.step, actor)
-
-    def _insiders_of(self, run: Run) -> frozenset[str]:
-        """The people of the chats for which a run works, also by their former ids."""
-        plan, service = run.trigger.plan, run.trigger.service
-        chats = _known(
-            run.own_chat_id,
-            plan.chat_id if plan is not None else None,
-            service.chat_id if service is not None else None,
-            run.resumed.chat_id if run.resumed is not None else None,
-        )
-        return self._people_in(chats)
 
     def _people_in(self, chat_ids: Iterable[str]) -> frozenset[str]:
         """The people who are in some chats now, also by their former ids."""
@@ -572,7 +561,7 @@ class Stage(World):
         check_paired(request)
         run = self._run()
         place = self._place(run, fresh=seen.answered == 0)
-        self._insiders.setdefault((run.id, run.activation), self._insiders_of(run))
+        self._insiders.setdefault((run.id, run.activation), self._people_in(_chats_of(run)))
         self.prompts[place].append(_shown(request))
         if self.knowledge.outside(place.readers):
             self.for_outsiders[place] += 1
@@ -627,6 +616,17 @@ class Stage(World):
 
 def _ref(member_id: str) -> MemberRef:
     return MemberRef(kind="agent" if member_id.startswith("agt_") else "user", id=member_id)
+
+
+def _chats_of(run: Run) -> frozenset[str]:
+    """The chats for which a run works."""
+    plan, service = run.trigger.plan, run.trigger.service
+    return _known(
+        run.own_chat_id,
+        plan.chat_id if plan is not None else None,
+        service.chat_id if service is not None else None,
+        run.resumed.chat_id if run.resumed is not None else None,
+    )
 
 
 def _known(*chat_ids: str | None) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Without any one of the fixes of known leaks, the search finds a leak."""
+"""Without any one of the fixes, the search finds a leak or a breach."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,25 +8,32 @@ from hypothesis import find, settings
 from hypothesis import strategies as st
 
 from skein.agent import training_export as training
+from skein.agent.sections.your_chats import YourChats
 from skein.live.answer_frames import ListenerFinder
 from skein.live.models.connection import PersonConnections
 from skein.live.pushes import Listener, Pushes
-from skein.models.chats.chat import Chat
+from skein.models.chats.chat import Chat, Message
+from skein.models.common.ownership import Actor as ItemActor
+from skein.models.common.ownership import Readers
+from skein.models.common.provenance import Authors, Insiders
 from skein.models.runs.run import Run
 from skein.recall import indexing
 from skein.recall import search as recall_search
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chats import administration
+from skein.services.choices import consents
 from skein.services.runs import disclosure
 from skein.workspace import document_edits
 from skein.workspace.document_edits import check_listed
 from skein.workspace.models.document import DocumentReach
 from skein.workspace.models.thread import Thread
 from tests.attacks.cast import PEOPLE
+from tests.attacks.integrity import breach_in
 from tests.attacks.knowledge import Leak
-from tests.attacks.known import KNOWN
-from tests.attacks.search import leak_in, search
+from tests.attacks.known import KNOWN, ORDERED
+from tests.attacks.search import leak_in, search, tell_shortest
 from tests.attacks.steps import says_secret
-from tests.attacks.stories import random_stories, variations
+from tests.attacks.stories import ordered_stories, random_stories, variations
 from tests.attacks.test_noninterference import SEARCH
 from tests.support.builders import TENANT
 
@@ -130,11 +137,85 @@ FIXES: dict[str, tuple[Any, str, Callable[..., Any], str]] = {
         "last_words_in_private",
     ),
     "a run's id is shown in its home only": (Run, "lives_in", _yes, "id_of_a_private_chat"),
+    "readers of confirmed words are those who were named": (
+        consents,
+        "made_for_all",
+        _yes,
+        "yes_after_someone_joined",
+    ),
     "recall counts words of readable scopes only": (
         indexing,
         "scope_of",
         _open_scope,
         "rare_word_said_in_private",
+    ),
+}
+
+
+def _nobody(*_: Any) -> tuple[Authors, ...]:
+    return ()
+
+
+def _writer(message: Message) -> Authors:
+    return Authors.in_digests([message.sender.person_id])
+
+
+def _allowed(*_: Any, **__: Any) -> None:
+    return None
+
+
+def _no(*_: Any, **__: Any) -> bool:
+    return False
+
+
+ORDERS: dict[str, tuple[Any, str, Any, str]] = {
+    "words of outsiders have no effect elsewhere": (
+        disclosure,
+        "check_effect",
+        _allowed,
+        "recalled_from_a_strangers_group",
+    ),
+    "a title holds the words of its giver": (
+        YourChats,
+        "authors",
+        _nobody,
+        "title_of_a_strangers_group",
+    ),
+    "an agent's message holds the words of others": (
+        Message,
+        "words",
+        property(_writer),
+        "order_passed_on_by_an_agent",
+    ),
+    "a run of a plan holds no words of outsiders": (
+        Insiders,
+        "admit",
+        _yes,
+        "plan_hears_an_order",
+    ),
+    "operators' items are changed by operators": (
+        Readers,
+        "changes",
+        _yes,
+        "consolidation_supersedes_an_operator",
+    ),
+    "open items are changed by their chat or their authors": (
+        ItemActor,
+        "changes_open",
+        _yes,
+        "agent_forgets_what_others_said",
+    ),
+    "strangers are invited": (
+        administration,
+        "strangers_among",
+        _nobody,
+        "group_that_nobody_accepted",
+    ),
+    "a chat that awaits a reader is hidden": (
+        Chat,
+        "awaits",
+        _no,
+        "group_that_nobody_accepted",
     ),
 }
 
@@ -170,3 +251,28 @@ def test_search_without_check_of_recalled_messages_finds_the_secret(
     monkeypatch.setattr(recall_search, "may_show", _yes)
     leak = leak_in(KNOWN["rare_word_said_in_private"])
     assert "shows the secret" in str(leak)
+
+
+@pytest.mark.parametrize("fix", ORDERS)
+def test_search_without_fix_finds_the_known_breach(
+    fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, without, story = ORDERS[fix]
+    assert breach_in(ORDERED[story]) is None
+    monkeypatch.setattr(owner, name, without)
+    with pytest.raises(Leak, match=r"a breach in this story:\n +1\. "):
+        tell_shortest("breach", ORDERED[story], breach_in)
+
+
+@pytest.mark.parametrize("fix", ORDERS)
+def test_search_without_fix_finds_a_breach_in_generated_stories(
+    fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, without, story = ORDERS[fix]
+    monkeypatch.setattr(owner, name, without)
+    found = find(
+        st.one_of(ordered_stories(), variations((ORDERED[story],))),
+        lambda story: breach_in(story) is not None,
+        settings=settings(SEARCH, max_examples=500, derandomize=True),
+    )
+    assert breach_in(found) is not None

@@ -80,8 +80,10 @@ Deed = Callable[[Seen, Sequence[str]], list[ToolUse]]
 def answer(seen: Seen, tactic: Tactic) -> Calls:
     """The model's answer to a turn."""
     if seen.answered < len(tactic.rounds):
-        uses: list[ToolUse] = [("get_my_runs", {"limit": 50})]
-        for move in tactic.rounds[seen.answered]:
+        moves = tactic.rounds[seen.answered]
+        lists = any(move.kind != "propose" for move in moves)  # what it sees there counts as held
+        uses: list[ToolUse] = [("get_my_runs", {"limit": 50})] if lists else []
+        for move in moves:
             uses.extend(_uses(move, seen))
         waits = [use for use in uses if use[1].get("wait")]
         others = [use for use in uses if not use[1].get("wait")]
