@@ -367,8 +367,11 @@ class Stage(World):
             members=members,
         )
         strange = self._is_strange(step.who, step.whom)
+        if step.word == "secret" and (strange or step.visibility == "open"):
+            return  # it would be said to people who are not there
         opened = self.app.get(Invitations).create(TENANT, _member(step.who), new).chat.id
         self._opened = opened
+        self.knowledge.confided(opened, step.word)
         if strange:
             self._put[opened].add(step.whom)
             self._invited[opened, step.whom] = self.clock.now()
