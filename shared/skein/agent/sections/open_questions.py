@@ -15,6 +15,7 @@ from skein.models.chats.chat import Message
 from skein.models.chats.person_choices import PersonChoices
 from skein.models.common.provenance import Authors
 from skein.models.common.storage import Key
+from skein.models.outbox.jobs import RunJob
 from skein.services.chat_state.person_choices import found_choices
 from skein.services.common.quoting import quoted
 
@@ -24,6 +25,13 @@ class OpenQuestions(SectionItems):
     """The agent's questions in a direct chat that its person can answer, oldest first."""
 
     messages: tuple[Message, ...] = ()
+
+    @classmethod
+    def guess(cls, job: RunJob) -> Iterable[Key]:
+        """Return the key of the choices of the person that the run traces back to."""
+        if job.user_id is None:
+            return ()
+        return [PersonChoices.key_of(job.tenant, job.user_id)]
 
     @classmethod
     def keys(cls, read: SectionReads) -> Iterable[Key]:
