@@ -38,6 +38,7 @@ from skein.errors import (
 from skein.http import error_response
 from skein.models.api.base import MAX_SEQ
 from skein.models.common.base import EntityId, Instant, NamedMember, Tenant, Value
+from skein.models.common.person_names import MAX_NAME, given_name
 from skein.services.common.pagination import MAX_PAGE
 from skein.services.directory.sign_outs import SignOuts
 from skein.settings import Settings
@@ -51,7 +52,6 @@ Route = TypeVar("Route", bound=Callable[..., Any])
 
 BODILESS = frozenset({"GET", "HEAD", "DELETE"})
 MAX_BODY_BYTES = 256 * 1024
-MAX_NAME = 200
 MAX_REASONS = 20
 OK, NOT_MODIFIED = 200, 304
 LIST_FIELDS = frozenset({"items", "next_cursor"})
@@ -141,7 +141,7 @@ class Principal(Value):
 
     Attributes:
         user_id: The token's `sub`.
-        name: The token's `name`, or the id if the token has none.
+        name: The token's `name`, or the id if the token has none or an unfit one.
         scopes: The token's scopes.
         token_issued_at: When the token was issued; None if it does not say so.
         token_ends_at: When the token expires; None if it does not say so.
@@ -398,12 +398,11 @@ def principal_of(event: Mapping[str, Any], settings: Settings) -> Principal:
     authorizer = event.get("requestContext", {}).get("authorizer") or {}
     claims = (authorizer.get("jwt") or {}).get("claims") or {}
     subject = claims.get("sub")
-    name = str(claims.get("name") or "").strip()[:MAX_NAME].strip() or subject
     try:
         return Principal(
             tenant=settings.jwt_tenant or claims.get(settings.jwt_tenant_claim),
             user_id=subject,
-            name=name,
+            name=given_name(str(claims.get("name") or ""), str(subject)),
             scopes=tuple(
                 scope.removeprefix(settings.jwt_scope_prefix)
                 for claim in settings.jwt_scope_claims

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from skein.models.common.person_names import tagged
 from skein.models.directory.profile_change import ProfileSource
 from skein.models.directory.user import User
 from skein.services.common.optimistic import revise
@@ -13,6 +14,7 @@ from tests.support.builders import NOON, TENANT, World, bot, person
 
 HUSAM = person()
 AHMAD = person("usr_ahmad", "Ahmad")
+SAM = tagged("Sam", TENANT, HUSAM.id)
 SOURCE = ProfileSource(
     made_by="update_profile", agent_id="agt_a", chat_id="chat_1", seqs=(1,), said_at=NOON
 )
@@ -53,6 +55,7 @@ def test_patch_me_changes_and_returns_the_own_record(world: World, husam: Client
     assert answer.body == {
         "id": "usr_husam",
         "name": "Sam",
+        "name_source": "chosen",
         "phones": [],
         "time_zone": "Asia/Amman",
         "quiet_hours": hours,
@@ -92,6 +95,8 @@ def test_patch_me_with_the_same_values_writes_nothing(world: World, husam: Clien
     [
         {"name": ""},
         {"name": "x" * 201},
+        {"name": "Sam (chosen, k3f9)"},
+        {"name": "trigger:"},
         {"time_zone": "Amman"},
         {"quiet_hours": {"from": "25:00", "to": "07:00"}},
         {"phones": []},
@@ -112,7 +117,61 @@ def test_patch_me_with_a_new_name_renames_the_caller_in_their_chats(
     world.clock.advance(60)
     world.drain()
     members = husam.get("/v1/chats/chat_1").body["members"]
-    assert [member["name"] for member in members] == ["Sam", "Coach"]
+    assert [member["name"] for member in members] == [SAM, "Coach"]
+    husam.post("/v1/chats/chat_1/messages", {"text": "Hi", "client_id": "1"})
+    [message] = husam.get("/v1/chats/chat_1/messages").body["items"]
+    assert message["sender"]["name"] == SAM
+
+
+def test_operators_name_takes_the_tag_off(world: World, husam: Client) -> None:
+    husam.patch("/v1/me", {"name": "Sam"})
+    answer = operator(world).patch("/v1/users/usr_husam", {"name": "Sam"})
+    assert (answer.body["name"], answer.body["name_source"]) == ("Sam", "given")
+    world.clock.advance(60)
+    world.drain()
+    assert world.stored_chat().roster[0].name == "Sam"
+
+
+@pytest.mark.parametrize("name", ["Sam (chosen, k3f9)", "You"])
+def test_operator_cannot_give_an_unfit_name(world: World, name: str) -> None:
+    assert operator(world).patch("/v1/users/usr_husam", {"name": name}).status == 422
+    assert operator(world).post("/v1/users", {"name": name}).status == 422
+
+
+def test_chosen_name_stays_chosen_whatever_the_token_says(world: World, husam: Client) -> None:
+    husam.patch("/v1/me", {"name": "Sam"})
+    again = Client(world, sub=HUSAM.id, claims={"name": "Sam"})
+    assert again.get("/v1/me").body["name_source"] == "chosen"
+    assert again.patch("/v1/me", {"name": "Sam"}).body["name_source"] == "chosen"
+    assert again.post("/v1/chats", {"kind": "group"}).body["members"][0]["name"] == SAM
+
+
+def test_name_of_the_token_is_given_to_the_first_record_only(world: World) -> None:
+    mira = Client(world, sub="usr_mira", claims={"name": "Mira"})
+    assert mira.get("/v1/me").body["name_source"] == "given"
+    assert mira.patch("/v1/me", {"name": "Mira"}).body["name_source"] == "given"
+    mira.post("/v1/chats", {"kind": "group"})
+    later = Client(world, sub="usr_mira", claims={"name": "Mira Lee"})
+    assert later.get("/v1/me").body["name"] == "Mira"
+
+
+def test_name_of_the_token_like_a_tag_is_not_used(world: World) -> None:
+    mira = Client(world, sub="usr_mira", claims={"name": "Sam (chosen, k3f9)"})
+    assert mira.get("/v1/me").body["name"] == "usr_mira"
+
+
+def test_new_name_raises_nobodys_rank(world: World, husam: Client) -> None:
+    """A chosen name, even another member's given name, changes how a person is called only."""
+    was, place = stored(world, HUSAM.id), world.membership(HUSAM)
+    husam.patch("/v1/me", {"name": AHMAD.name})
+    world.clock.advance(60)
+    world.drain()
+    now, there = stored(world, HUSAM.id), world.membership(HUSAM)
+    assert now.as_member.name == tagged(AHMAD.name, TENANT, HUSAM.id)
+    changed = {"name", "name_source", "profile_changes", "version"}
+    assert now.model_dump(exclude=changed) == was.model_dump(exclude=changed)
+    assert there.model_dump(exclude={"member"}) == place.model_dump(exclude={"member"})
+    assert there.member == now.as_member
 
 
 def test_patch_me_while_the_caller_is_being_erased_is_409(world: World, husam: Client) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from skein.errors import Conflict, NotFound
 from skein.models.chats.chat import Chat, LastMessage, Message
 from skein.models.chats.membership import Membership, member_relation, past_relation, related_chat
+from skein.models.common.person_names import untagged
 from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Exists, Is, Put, Update, Write, all_of
 from skein.models.runs.run import Run
@@ -113,7 +114,8 @@ class MembershipErasure:
     def _learn_names(self, sweep: Sweep, snapshot: ChatSnapshot) -> None:
         subject = sweep.subject
         own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
-        names = dict.fromkeys([*subject.names, *(membership.member.name for membership in own)])
+        called = [membership.member.name for membership in own]
+        names = dict.fromkeys([*subject.names, *map(untagged, called), *called])
         written = (each.route.person for each in own if each.route)
         addresses = dict.fromkeys([*subject.addresses, *written])
         learnt = subject.model_copy(update={"names": tuple(names), "addresses": tuple(addresses)})

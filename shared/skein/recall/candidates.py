@@ -13,6 +13,7 @@ from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.audience import Audience
 from skein.models.common.base import MemberRef
+from skein.models.common.person_names import untagged
 from skein.models.common.provenance import NO_INSIDERS, Authors, Insiders
 from skein.models.common.storage import MAX_BATCH_GET_KEYS, Item, Key
 from skein.recall.models.block import Block, BlockLine, assembled, block_number
@@ -329,6 +330,8 @@ def is_of(person: str, sender_id: str, name: str) -> bool:
     """Tell whether a sender is the person whom a request names by id or name."""
     if sender_id == person or name.casefold() == person.casefold():
         return True
+    if untagged(person) != person:  # a tag names one person, not all of that name
+        return False
     return bool(people_named(person.casefold(), {sender_id: name}))
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import islice
 from zoneinfo import ZoneInfo
 
+from skein.models.common.person_names import untagged
 from skein.ports import Embeddings, Vocabulary
 from skein.recall.questions import asks_number, asks_time
 from skein.recall.ranking import RecallQuery
@@ -107,7 +108,8 @@ def people_named(text: str, names: Mapping[str, str]) -> list[str]:
     words = set(_words(text.casefold() if plain else text))
     named = []
     for person, name in names.items():
-        parts = [part for part in _words(name.casefold() if plain else name) if _counts(part)]
+        own = untagged(name)
+        parts = [part for part in _words(own.casefold() if plain else own) if _counts(part)]
         if words.intersection(parts) - (fillers() if plain else frozenset()):
             named.append(person)
     return named
@@ -115,7 +117,7 @@ def people_named(text: str, names: Mapping[str, str]) -> list[str]:
 
 def without_names(text: str, names: Iterable[str]) -> str:
     """Return a text with the parts of names replaced by spaces."""
-    parts = {part for name in names for part in _words(name) if _counts(part)}
+    parts = {part for name in names for part in _words(untagged(name)) if _counts(part)}
     if not parts:
         return text
     either = "|".join(sorted(map(re.escape, parts), key=len, reverse=True))

@@ -20,6 +20,7 @@ from skein.interface.section import SEPARATOR, Section, SectionInput
 from skein.models.chats.chat import Chat
 from skein.models.common.audience import may_show
 from skein.models.common.ownership import scopes_at
+from skein.models.common.person_names import split_tag
 from skein.models.common.provenance import Authors, Insiders
 from skein.models.common.storage import Item, Key
 from skein.models.directory.agent import Agent
@@ -223,9 +224,12 @@ def query_of(read: SectionReads) -> str:
 
 def recalled(given: SectionInput) -> Section | None:
     """Render the recalled messages by chat and day, oldest first; None if none fit."""
-    head = f"RECALLED ({render('recalled_note')}):"
     counter, zone = given.counter, given.context.zone
     entries, named = given.reading.of(RecalledMessages).entries, given.names.__getitem__
+    notes = [render("recalled_note")]
+    if any(split_tag(named(entry.message.sender))[1] for entry in entries):
+        notes.append(render("chosen_note"))
+    head = f"RECALLED ({'; '.join(notes)}):"
     here = given.reading.chat.id if given.reading.chat is not None else None
     budget = given.reading.config.effective.recall_tokens
 

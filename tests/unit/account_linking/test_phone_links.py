@@ -10,7 +10,7 @@ import pytest
 
 from skein.errors import Conflict, NotFound
 from skein.memory.models.memory import Memory
-from skein.models.api.directory import NewUser, UserChange
+from skein.models.api.directory import NewUser, OwnChange, UserChange
 from skein.models.chats.borrowed import BorrowedContext, BorrowedMessage
 from skein.models.chats.membership import Membership
 from skein.models.chats.summary import PinnedSummary, Summary
@@ -19,6 +19,7 @@ from skein.models.common.agent_item import REVISION
 from skein.models.common.audience import OPEN, Audience, Origin
 from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner, Reach, owned_partition
+from skein.models.common.person_names import tagged
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Item, Key, Put, Query, Update, Write
 from skein.models.delivery.sms import InboundSms
@@ -201,6 +202,22 @@ def test_link_phone_merges_two_callers_into_one_user() -> None:
     assert membership(world, chat.id).formerly == (first.sender.id, second.sender.id)
     shown = Client(world, sub=ANN.id).get(f"/v1/chats/{chat.id}/messages").body["items"]
     assert shown[0]["sender"]["id"] == ANN.id
+
+
+def test_link_phone_gives_nobody_a_given_name() -> None:
+    """A chosen name stays chosen, and a caller's chosen name is not taken over."""
+    world = called()
+    users = world.app.users
+    message = text(world).message
+    caller = message.sender
+    assert users.get(TENANT, caller.id).name_source == "given"
+    users.change_own(TENANT, caller, OwnChange(name="Ann"))
+    users.change_own(TENANT, ANN, OwnChange(name="Alice Ward"))
+    answered(world)
+    user = link(world)
+    assert (user.name, user.name_source) == ("Alice Ward", "chosen")
+    assert user.as_member.name == tagged("Alice Ward", TENANT, ANN.id)
+    assert world.stored_chat(message.chat_id).roster == (user.as_member, COACH)
 
 
 def test_link_phone_deletes_the_caller_and_merges_the_profile() -> None:

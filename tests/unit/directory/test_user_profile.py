@@ -391,7 +391,33 @@ def test_undo_of_a_name_and_a_time_zone_restores_both() -> None:
     known(world)
     asked(world)
     assert len(world.app.people_search.find(TENANT, "husam k").items) == 1
+    assert stored(world).name_source == "chosen"
     for made in stored(world).profile_changes:
         world.app.users.undo(TENANT, HUSAM.id, made.id)
     assert world.app.people_search.find(TENANT, "husam k").items == ()
     assert (stored(world).name, stored(world).time_zone) == ("Husam", None)
+    assert stored(world).name_source == "given"
+
+
+def test_undo_of_a_name_after_a_chosen_one_restores_a_chosen_name() -> None:
+    world = talking(notes("name", "Husam K."), profile_fields=("name",))
+    known(world, name_source="chosen")
+    asked(world)
+    [made] = stored(world).profile_changes
+    world.app.users.undo(TENANT, HUSAM.id, made.id)
+    assert (stored(world).name, stored(world).name_source) == ("Husam", "chosen")
+
+
+def test_agent_cannot_note_a_reserved_name() -> None:
+    world = talking(notes("name", "Operator"), END, profile_fields=("name",))
+    known(world)
+    [(status, content)] = outcomes(world, asked(world))[:1]
+    assert (status, stored(world).name) == ("correctable", "Husam")
+    assert "reserved" in content
+
+
+def test_section_shows_a_chosen_name_with_its_tag() -> None:
+    world = talking()
+    user = known(world, name_source="chosen", profile={"goals": "run"})
+    asked(world)
+    assert f'name: "{user.as_member.name}"' in world.model.prompt

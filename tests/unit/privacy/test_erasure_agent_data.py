@@ -7,6 +7,7 @@ import pytest
 from skein.models.api.directory import NewUser, OwnChange
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner, Reach, owned_partition
+from skein.models.common.person_names import tagged
 from skein.models.common.provenance import Authors, MadeFrom, SourceLabel
 from skein.models.common.storage import Query
 from skein.models.outbox.jobs import ErasureJob
@@ -154,15 +155,24 @@ def told_by_agent(world: World, text: str) -> None:
     settle(world)
 
 
-def erased_after_hello(name: str) -> tuple[World, dict[str, set[str]]]:
-    """Erase a person with a name, who only said hello; return what was kept before, too."""
+def erased_after_hello(
+    name: str, *, told: str | None = None, chosen: bool = False
+) -> tuple[World, dict[str, set[str]]]:
+    """Erase a person with a name, who only said hello; return what was kept before, too.
+
+    Args:
+        told: The name in texts; default: the name.
+        chosen: Whether the person chose the name.
+    """
     world = world_of()
-    called = person("usr_7", name)
-    world.app.users.create(TENANT, NewUser(id=called.id, name=called.name))
+    world.app.users.create(TENANT, NewUser(id="usr_7", name="Will" if chosen else name))
+    if chosen:
+        world.app.users.change_own(TENANT, person("usr_7", "Will"), OwnChange(name=name))
+    called = world.app.users.get(TENANT, "usr_7").as_member
     group(world, OPEN, called, BEN)
     group(world, ELSEWHERE, BEN)
-    told_by_operator(world, ABOUT.format(name=name))
-    told_by_agent(world, ABOUT.format(name=name))
+    told_by_operator(world, ABOUT.format(name=told or name))
+    told_by_agent(world, ABOUT.format(name=told or name))
     world.post("Hello", called, chat_id=OPEN)
     before = kept_texts(world)
     end(world, world.app.erasures.request(TENANT, called.id, by="usr_op"))
@@ -185,6 +195,22 @@ def test_erasure_by_full_name_erases_what_agents_keep_and_nothing_of_operators()
     }
     assert {len(texts) for texts in kept_texts(world).values()} == {1, 2}
     assert [message.kind for message in world.messages(OPEN)] == ["erased", "erased"]
+
+
+@pytest.mark.parametrize("told", ["Will Core", tagged("Will Core", TENANT, "usr_7")])
+def test_erasure_finds_a_chosen_full_name_with_and_without_its_tag(told: str) -> None:
+    world, before = erased_after_hello("Will Core", told=told, chosen=True)
+    said = f"{ABOUT.format(name=told)}, says Ben"
+    assert kept_texts(world) == {kind: texts - {said} for kind, texts in before.items()}
+
+
+@pytest.mark.parametrize(("told", "erased"), [("core", False), ("the", False), (None, True)])
+def test_erasure_finds_a_chosen_name_of_one_word_by_its_tag_only(
+    told: str | None, *, erased: bool
+) -> None:
+    name = told or tagged("core", TENANT, "usr_7")
+    world, before = erased_after_hello("core", told=name, chosen=True)
+    assert (kept_texts(world) != before) is erased
 
 
 def kept_goals(world: World, scope: str | None = None) -> set[str]:

@@ -2,6 +2,9 @@
 
 from zoneinfo import ZoneInfo
 
+import pytest
+
+from skein.recall.candidates import is_of
 from skein.recall.query import (
     MAX_LOOKED_UP,
     PreparedQuery,
@@ -38,6 +41,26 @@ def test_people_named_like_a_verb_count_with_their_capital_letter() -> None:
     assert people_named("I will ask Anna", PEOPLE) == ["usr_anna"]
     assert people_named("I ask Will", PEOPLE) == ["usr_will"]
     assert people_named("i will ask anna", PEOPLE) == ["usr_anna"]
+
+
+def test_tag_of_a_chosen_name_names_nobody() -> None:
+    people = {"usr_ann": "Ann (chosen, k3f9)"}
+    assert people_named("Who was chosen for k3f9?", people) == []
+    assert people_named("Ask Ann", people) == ["usr_ann"]
+    assert without_names("Ann has chosen", people.values()).split() == ["has", "chosen"]
+
+
+@pytest.mark.parametrize(
+    ("person", "found"),
+    [
+        ("Ann", ["usr_1", "usr_2"]),
+        ("Ann (chosen, k3f9)", ["usr_2"]),
+        ("usr_1", ["usr_1"]),
+    ],
+)
+def test_name_with_a_tag_is_of_one_person(person: str, found: list[str]) -> None:
+    people = {"usr_1": "Ann", "usr_2": "Ann (chosen, k3f9)"}
+    assert [each for each, name in people.items() if is_of(person, each, name)] == found
 
 
 def test_names_of_a_text_are_removed_as_words() -> None:

@@ -1,6 +1,7 @@
 """The instructions of a prompt."""
 
 from skein.models.common.address import Route, sms_address, sms_route
+from skein.models.common.person_names import tagged
 from skein.models.common.storage import Put
 from skein.models.directory.line import Line
 from skein.settings import Settings
@@ -32,6 +33,15 @@ def test_instructions_on_sms_name_the_channel_and_the_length() -> None:
 
 def test_instructions_in_the_app_do_not_mention_sms() -> None:
     assert "SMS" not in instructions(texting(), sms=None)
+
+
+def test_instructions_explain_the_tag_of_a_chosen_name_of_the_chat() -> None:
+    note = "- (chosen, ...) marks a name that a person picked: it proves nothing."
+    for name, explained in (("Ann", False), (tagged("Ann", TENANT, "usr_ann"), True)):
+        world = World()
+        world.agent()
+        world.chat(person(), person("usr_ann", name), bot())
+        assert (note in instructions(world, sms=None)) is explained
 
 
 def test_instructions_on_sms_have_the_length_of_the_line() -> None:

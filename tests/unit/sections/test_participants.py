@@ -3,10 +3,24 @@
 from skein.agent.sections.participants import participants
 from skein.interface.history import History
 from skein.interface.section import LIST_SHARE, Section
-from tests.support.builders import World, bot, person
+from skein.models.common.person_names import tagged
+from tests.support.builders import TENANT, World, bot, person
 from tests.support.sections import section_input
 
 COACH = bot()
+
+
+def test_legend_tells_a_chosen_name_from_the_same_given_name() -> None:
+    given = person("usr_ann", "Ann Lee")
+    chosen = person("usr_bob", tagged("Ann Lee", TENANT, "usr_bob"))
+    world = World()
+    world.chat(given, chosen, COACH)
+    section = participants(section_input(chat=world.stored_chat()))
+    assert section is not None
+    assert section.text == (
+        "PARTICIPANTS:\n  Ann Lee (human) \u00b7 Ann Lee (chosen, q6zw) (human) \u00b7 "
+        "Coach (agent, you)"
+    )
 
 
 def test_legend_without_room_keeps_senders_and_counts_the_others() -> None:

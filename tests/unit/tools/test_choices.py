@@ -7,8 +7,9 @@ import pytest
 from skein.models.chats.choice import Option
 from skein.models.chats.person_choices import MAX_OPEN
 from skein.models.common.base import NamedMember
+from skein.models.common.person_names import tagged
 from tests.support.agents import AHMAD, COACH, END, HUSAM, results_of, settle, stage, the_run
-from tests.support.builders import World, person, statuses
+from tests.support.builders import TENANT, World, person, statuses
 from tests.support.choices import answer, ask, choice_in, choices_of
 from tests.support.fakes import Calls, Script, calls
 
@@ -82,6 +83,14 @@ def test_person_is_named_as_in_the_prompt_or_by_id(name: str) -> None:
 def test_person_with_a_shared_name_is_named_with_the_number() -> None:
     world = group(asks(**ASKED, person="Husam (2)"), people=(HUSAM, TWIN))
     assert choice_in(world, 2).addressee == TWIN.id
+
+
+def test_chosen_name_is_not_the_given_name() -> None:
+    alice = person("usr_bob", tagged("Alice", TENANT, "usr_bob"))
+    world = group(asks(**ASKED, person="Alice"), people=(HUSAM, alice))
+    assert result(world)[0] == "correctable"
+    world = group(asks(**ASKED, person=alice.name), people=(HUSAM, alice))
+    assert choice_in(world, 2).addressee == alice.id
 
 
 @pytest.mark.parametrize("name", [None, "Lena", "Coach", "usr_lena"])

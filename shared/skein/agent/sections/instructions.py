@@ -6,6 +6,7 @@ from textwrap import indent
 from skein.agent.sections.your_chats import askable_elsewhere, listed_elsewhere
 from skein.interface.section import Section, SectionInput, prose
 from skein.models.common.audience import may_show
+from skein.models.common.person_names import split_tag
 from skein.prompts import render
 from skein.workspace.sections.threads import Threads
 
@@ -47,5 +48,7 @@ def _parts(given: SectionInput) -> Iterator[str]:
     else:
         yield render("instructions_roles_group" if group else "instructions_roles_direct")
     yield render("instructions_quoted")
+    if reading.chat is not None and any(split_tag(each.name)[1] for each in reading.chat.roster):
+        yield f"- {render('chosen_note')}."
     if reading.of(Threads).any or SWITCH in tools or CREATE in tools:
         yield render("instructions_threads")

@@ -27,7 +27,7 @@ def user_profile(given: SectionInput) -> Section | None:
     may_update = NOTING in agent.enabled_tools and bool(agent.profile_fields)
     if user is None or not (user.profile or user.time_zone or may_update):
         return None
-    own = {"name": user.name, "time_zone": user.time_zone}
+    own = {"name": user.as_member.name, "time_zone": user.time_zone}
     known = own | {name: value for name, value in user.profile.items() if name not in own}
     lines = [
         f"  - {quoted_id(name)}: {_shown(value)}"

@@ -21,6 +21,7 @@ from skein.models.chats.chat import Chat
 from skein.models.chats.membership import Membership
 from skein.models.common.base import NULL, EntityId, Instant, NamedModel
 from skein.models.common.free_fields import Profile
+from skein.models.common.person_names import NameSource, PersonName
 from skein.models.config.overrides import (
     ChatOverridesChange,
     OverridableSettings,
@@ -193,13 +194,21 @@ class AgentPage(Page[AgentResource]):
     """A page of agents, oldest first."""
 
 
-class NewUser(UserFields, NamedModel, Request):
+PERSON_NAME = (
+    "The name. Reserved words, such as `System`, and names with a tag, such as "
+    "`Ann (chosen, k3f9)`, are refused."
+)
+OptionalPersonName = Annotated[PersonName | None, Field(description=PERSON_NAME)]
+
+
+class NewUser(UserFields, Request):
     """A new user."""
 
     model_config = ConfigDict(
         json_schema_extra={"example": {"name": "Husam", "phones": ["+15005550100"]}}
     )
 
+    name: Annotated[PersonName, Field(description=PERSON_NAME)]
     id: Annotated[
         EntityId | None,
         Field(description="The `sub` of the user's token; null: Skein generates an id."),
@@ -218,7 +227,7 @@ class UserChange(UserFields, ChangeRequest):
     null removes a field.
     """
 
-    name: OptionalName = None
+    name: OptionalPersonName = None
     phones: Annotated[
         Annotated[tuple[Phone, ...], Field(max_length=MAX_ADDRESSES)] | None,
         Field(description="Phone numbers with country codes."),
@@ -238,13 +247,20 @@ class OwnChange(UserFields, ChangeRequest):
         json_schema_extra={"example": {"name": "Husam", "time_zone": "Europe/Berlin"}}
     )
 
-    name: OptionalName = None
+    name: OptionalPersonName = None
 
 
 class UserResource(UserFields, NamedModel, Resource):
     """A user."""
 
     id: Id
+    name_source: Annotated[
+        NameSource,
+        Field(
+            description="`given` by the token's issuer, an operator or Skein, or `chosen` by the "
+            "user. Others see a chosen name with a tag: `Alice Ward (chosen, k3f9)`."
+        ),
+    ]
     phones: Annotated[tuple[str, ...], Field(description="Phone numbers with country codes.")]
     profile: Annotated[
         dict[str, Any], Field(description="Free fields about the person, up to 16 KiB.")

@@ -1,8 +1,9 @@
 """The names by which prompts and tool results show a chat's members.
 
 Each name is plain: it holds no bracket, quote, colon or line break, so a name cannot imitate the
-format around it. Members of equal names are numbered in order of joining: the second Husam is
-`Husam (2)`. A number is never given to another member, even after its member has left.
+format around it. Only the tag of a chosen name has brackets. Members of equal names are numbered in
+order of joining: the second Husam is `Husam (2)`. A number is never given to another member, even
+after its member has left.
 """
 
 import unicodedata
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.person_names import split_tag
 
 PUNCTUATION = frozenset(" '\u2019.-_&+")
 MAX_NAME = 60  # characters of a name that are shown
@@ -31,9 +33,14 @@ def plain_name(member: NamedMember) -> str:
     """Return a member's name without the characters that the format of prompts uses.
 
     Such characters become spaces, and invisible ones are removed. `You`, and a name without any
-    letter or digit, becomes `Person` or `Agent`.
+    letter or digit, becomes `Person` or `Agent`. The tag of a chosen name stays.
     """
-    whole = unicodedata.normalize("NFC", member.name)
+    name, tag = split_tag(member.name) if member.kind == "user" else (member.name, "")
+    return _plain_name(name, member) + tag
+
+
+def _plain_name(name: str, member: NamedMember) -> str:
+    whole = unicodedata.normalize("NFC", name)
     plain = " ".join("".join(map(_plain, whole)).split())[:MAX_NAME].strip(" -")
     while plain and unicodedata.category(plain[0])[0] == "M":
         plain = plain[1:].lstrip(" -")

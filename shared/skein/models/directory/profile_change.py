@@ -1,8 +1,11 @@
 """Changes of a person's fields by agents or the person: old value, new value and source."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Value
+from skein.models.common.person_names import NameSource
 
 MAX_CHANGES = 30  # of one person; the oldest are dropped first
 MAX_CHANGES_BYTES = 16_384  # of all changes as JSON; the newest change is always kept
@@ -36,6 +39,7 @@ class ProfileChange(Value):
         id: `pch_<ulid>`.
         field: The name of the field.
         before: The value before the change; None if there was none.
+        before_source: The source of the name before an agent's change of the name.
         value: The value after the change; None if the field was removed.
         source: Where an agent's value comes from; None if the person set the value in the app.
         at: When the value was set.
@@ -45,6 +49,9 @@ class ProfileChange(Value):
     id: Identifier
     field: str
     before: Any = None
+    before_source: Annotated[NameSource | None, Field(exclude_if=lambda source: source is None)] = (
+        None
+    )
     value: Any = None
     source: ProfileSource | None = None
     at: Instant

@@ -15,6 +15,7 @@ from skein.models.common.base import (
     Tenant,
     key_part,
 )
+from skein.models.common.person_names import NameSource, split_tag, tagged
 from skein.models.common.quiet_hours import QuietHours
 from skein.models.common.storage import META, Item, Key
 from skein.models.common.time_zone import TimeZone
@@ -44,6 +45,8 @@ class User(UserFields, NamedModel, Stored):
     """A person with a record.
 
     Attributes:
+        name_source: Whether the issuer of tokens, an operator or Skein gave the name, or the person
+            chose it. A name that an agent notes is chosen.
         addresses: The addresses that are linked to this person, of all channels.
         profile: Free fields about the person; name and time zone are fields of the user.
         profile_changes: Changes of the profile, the name and the time zone by agents and by the
@@ -60,6 +63,7 @@ class User(UserFields, NamedModel, Stored):
 
     tenant: Tenant
     id: Identifier
+    name_source: NameSource = "given"
     addresses: tuple[Address, ...] = ()
     profile: dict[str, Any] = Field(default_factory=dict)
     profile_changes: Annotated[
@@ -90,8 +94,22 @@ class User(UserFields, NamedModel, Stored):
 
     @property
     def as_member(self) -> NamedMember:
-        """The person as a roster entry."""
-        return NamedMember(kind="user", id=self.id, name=self.name)
+        """The person as a roster entry, which shows a chosen name with its tag."""
+        chosen = self.name_source == "chosen"
+        name = tagged(self.name, self.tenant, self.id) if chosen else self.name
+        return NamedMember(kind="user", id=self.id, name=name)
+
+    @classmethod
+    def unknown(cls, tenant: str, person: NamedMember, now: datetime) -> "User":
+        """Return the first record of a person who has none.
+
+        Args:
+            person: The person, with the name from the sign-in or from a roster.
+            now: The current time.
+        """
+        name, tag = split_tag(person.name)
+        source: NameSource = "chosen" if tag else "given"
+        return cls(tenant=tenant, id=person.id, name=name, name_source=source, created_at=now)
 
     def to_item(self) -> Item:
         """Return the person as table attributes, listed under their tenant."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from skein.models.common.base import to_utc
+from skein.models.common.person_names import split_tag
 
 PLAIN_NAME = re.compile(r"[^\W_]+(?:[ '.\-][^\W_]+)*")
 PLAIN_ID = re.compile(r"[A-Za-z0-9_.@|\-]+")
@@ -71,10 +72,12 @@ def bracket_lines_behind_bars(text: str) -> str:
 def label(name: str) -> str:
     """Return a name as is if it is plain words, else as a JSON string.
 
-    The name `You`, in upper or lower case, is quoted too, because `You` means the agent itself.
+    The name `You`, in upper or lower case, is quoted too, because `You` means the agent itself. The
+    tag of a chosen name stands after the quotes.
     """
-    plain = PLAIN_NAME.fullmatch(name) is not None and name.casefold() != "you"
-    return name if plain else quoted(name)
+    own, tag = split_tag(name)
+    plain = PLAIN_NAME.fullmatch(own) is not None and own.casefold() != "you"
+    return (own if plain else quoted(own)) + tag
 
 
 def quoted_id(identifier: str) -> str:

@@ -76,7 +76,7 @@ def named_members(
                 raise Conflict("this user is being erased", details={"user_id": member.id})
             named.append(User.from_item(item).as_member)
         else:
-            user = User(tenant=tenant, id=caller.id, name=caller.name, created_at=now)
+            user = User.unknown(tenant, caller, now)
             table.transact([Put(user.key, user.to_item(), Missing()), *indexed(user)])
             named.append(user.as_member)
     return tuple(named)

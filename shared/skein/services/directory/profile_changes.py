@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from skein.errors import Conflict, Unprocessable
-from skein.models.common.base import Name
 from skein.models.common.free_fields import OWN_FIELDS, Profile
+from skein.models.common.person_names import PersonName
 from skein.models.common.time_zone import TimeZone
 from skein.models.directory.address_index import caller_name
 from skein.models.directory.profile_change import (
@@ -26,7 +26,7 @@ from skein.models.directory.user import User
 
 _PROFILE: TypeAdapter[dict[str, Any]] = TypeAdapter(Profile)
 _OWN: Mapping[str, TypeAdapter[Any]] = {
-    "name": TypeAdapter(Name),
+    "name": TypeAdapter(PersonName),
     "time_zone": TypeAdapter(TimeZone | None),
 }
 
@@ -90,7 +90,8 @@ def set_by_agent(
         change_id: The id of the record.
 
     Returns:
-        The changed fields, with `profile_changes`; nothing if the field has this value already.
+        The changed fields, with `profile_changes`; nothing if the field has this value already. A
+        name that an agent sets is in the person's words, so it is chosen.
 
     Raises:
         Unprocessable: The value is invalid or too large, or the field cannot be removed.
@@ -100,8 +101,16 @@ def set_by_agent(
     if before == after:
         return {}
     made = ProfileChange(
-        id=change_id, field=field, before=before, value=after, source=source, at=now
+        id=change_id,
+        field=field,
+        before=before,
+        before_source=user.name_source if field == "name" else None,
+        value=after,
+        source=source,
+        at=now,
     )
+    if field == "name":
+        given["name_source"] = "chosen"
     return given | {"profile_changes": kept_changes([*user.profile_changes, made])}
 
 
@@ -110,6 +119,7 @@ def set_by_person(
 ) -> dict[str, Any]:
     """Return the changed fields of a user after the person's own change, with its records.
 
+    A new name is chosen; the name that the person has already keeps its source.
     Earlier changes by agents stay recorded with their sources. Of the person's own changes of a
     field, only the newest is recorded.
 
@@ -122,6 +132,8 @@ def set_by_person(
         The changed fields, with `profile_changes`; nothing if all values are already the person's.
     """
     changed = {name: value for name, value in given.items() if getattr(user, name) != value}
+    if "name" in changed:
+        changed["name_source"] = "chosen"
     made = [
         ProfileChange(
             id=f"{change_id}_{field}",
@@ -147,12 +159,14 @@ def set_by_operator(user: User, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the changed fields of a user after an operator's change; see `changes_of`.
 
     The values that are given are the operator's from then on: changes of these fields by agents and
-    by the person are no longer recorded.
+    by the person are no longer recorded, and the name is a given name.
 
     Raises:
         Unprocessable: The profile as a whole would be too large.
     """
     changed = changes_of(user, given)
+    if "name" in given:
+        changed["name_source"] = "given"
     named = {*given.get("profile", {}), *(set(OWN_FIELDS) & given.keys())}
     left = tuple(made for made in user.profile_changes if made.field not in named)
     return changed if left == user.profile_changes else changed | {"profile_changes": left}
@@ -213,6 +227,8 @@ def undone(user: User, made: ProfileChange, *, now: datetime) -> dict[str, Any]:
     if newest_change(user, made.field) != made:
         raise Conflict("the field has changed since")
     given = changes_of(user, field_values(made.field, made.before))
+    if made.field == "name":
+        given["name_source"] = made.before_source or "chosen"
     ended = made.model_copy(update={"undone_at": now})
     changes = tuple(ended if each.id == made.id else each for each in user.profile_changes)
     return given | {"profile_changes": changes}

@@ -81,13 +81,13 @@ class Users:
         try:
             return self.get(tenant, person.id)
         except NotFound:
-            now = self.clock.now()
-            return User(tenant=tenant, id=person.id, name=person.name, created_at=now)
+            return User.unknown(tenant, person, self.clock.now())
 
     def change_own(self, tenant: str, person: NamedMember, change: "OwnChange") -> User:
         """Change some fields of the signed-in user, who gets a record if there is none.
 
-        A new name is copied into the rosters of the user's chats.
+        A new name is a chosen name. It is copied into the rosters of the user's chats, with its
+        tag.
 
         Raises:
             Conflict: The user is being erased.
@@ -102,16 +102,15 @@ class Users:
     ) -> User:
         now = self.clock.now()
         item = self.table.get(User.key_of(tenant, person.id))
-        unknown = User(tenant=tenant, id=person.id, name=person.name, created_at=now)
-        user = User.from_item(item) if item is not None else unknown
+        user = User.from_item(item) if item is not None else User.unknown(tenant, person, now)
         if user.erasure_id is not None:
             raise Conflict("this user is being erased", details={"user_id": user.id})
         given = set_by_person(user, change.given, change_id=change_id, now=now)
         if not given:
             return user
-        if given.get("name", user.name) != user.name:
-            self.renaming.announce(tenant, person.ref)
         revised, write = revise(user, given)
+        if revised.as_member != user.as_member:
+            self.renaming.announce(tenant, person.ref)
         if item is None:
             new = Put(revised.key, revised.to_item(), Missing())
             self.table.transact([new, *indexed(revised)])
@@ -150,7 +149,8 @@ class Users:
     def change(self, tenant: str, user_id: str, change: "UserChange") -> User:
         """Change some of a user's fields (idempotent).
 
-        A new name is copied into the rosters of the user's chats. Messages to addresses that the
+        A name that is set is a given name, which is copied into the rosters of the user's chats.
+        Messages to addresses that the
         user loses stop. If a call crashes halfway, the same call again completes the change.
 
         Raises:
@@ -176,9 +176,9 @@ class Users:
         gone = [address for address in user.addresses if address not in kept]
         if gone:
             given["former_addresses"] = tuple(dict.fromkeys([*user.former_addresses, *gone]))
-        if given.get("name", user.name) != user.name:
-            self.renaming.announce(tenant, user.as_member.ref)
         revised, write = revise(user, given)
+        if revised.as_member != user.as_member:
+            self.renaming.announce(tenant, user.as_member.ref)
         writes: list[Write] = [write]
         new = [address for address in revised.addresses if address not in user.addresses]
         writes.extend(self._taken(user, address) for address in new)
@@ -276,8 +276,7 @@ class Profiles:
             record = effect_record(done, None, self.clock.now())
             item = self.table.get(User.key_of(tenant, person.id))
             now = self.clock.now()
-            user = User(tenant=tenant, id=person.id, name=person.name, created_at=now)
-            user = User.from_item(item) if item is not None else user
+            user = User.from_item(item) if item is not None else User.unknown(tenant, person, now)
             given = set_by_agent(user, field, value, source, change_id=f"pch_{effect}", now=now)
             revised, write = revise(user, given)
             new = Put(user.key, revised.to_item() | {"version": 1}, Missing())

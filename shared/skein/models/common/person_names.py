@@ -1,0 +1,99 @@
+"""Names of people: given by the issuer or an operator, or chosen by the person.
+
+A chosen name has a tag wherever others see it: `Alice Ward (chosen, k3f9)`. Nobody can write a tag,
+so a name without one was given.
+"""
+
+import re
+import unicodedata
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
+
+from skein.models.common.base import Name, key_part, stable_hash
+
+NameSource = Literal["given", "chosen"]
+
+MAX_NAME = 200
+NOBODY = "Person"  # stands for an issuer's name that people must not have
+
+# Names of Skein's own, and of the sections of prompts, as letters only.
+SECTIONS = frozenset(
+    {
+        *("ACTIVE CHAT", "ACTIVE RUNS", "ACTIVE THREAD", "BORROWED CONTEXT", "CHAT HISTORY"),
+        *("CONVERSATION", "CONVERSATION SUMMARY", "CORE MEMORIES", "GLOBAL DOCUMENTS", "GOALS"),
+        *("IDENTITY", "INSTRUCTIONS", "JOURNAL", "LAST CONVERSATION", "NOW", "OPEN QUESTIONS"),
+        *("OTHER ACTIVE CONVERSATIONS", "PARTICIPANTS", "PENDING THREADS", "PLANS", "RECALLED"),
+        *("SKILLS", "TODAY", "TRIGGER", "USER PROFILE", "YOUR CHATS"),
+    }
+)
+RESERVED = SECTIONS | {"System", "Operator", "Skein", "You"}
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_DIGITS = 4
+_TAG = re.compile(rf" \(chosen, [{_ALPHABET}]{{{_DIGITS}}}\)\Z")
+# "chosen" next to a bracket, a comma or another sign that no name has.
+_LIKE_TAG = re.compile(r"[^\w\s'\u2019.\-]\s*chosen\b|\bchosen\s*[^\w\s'\u2019.\-]")
+
+
+def tagged(name: str, tenant: str, user_id: str) -> str:
+    """Return a chosen name with its tag: a stable short hash of tenant and user id.
+
+    A long name is cut, so that the tag fits.
+    """
+    number = stable_hash(f"name tag#{key_part(tenant)}#{key_part(user_id)}")
+    code = "".join(_ALPHABET[number >> 5 * digit & 31] for digit in range(_DIGITS))
+    tag = f" (chosen, {code})"
+    return name[: MAX_NAME - len(tag)].rstrip() + tag
+
+
+def split_tag(name: str) -> tuple[str, str]:
+    """Return a name without its tag, and the tag with the space before it; "" without a tag."""
+    found = _TAG.search(name)
+    return (name, "") if found is None else (name[: found.start()], found.group())
+
+
+def untagged(name: str) -> str:
+    """Return a name without its tag."""
+    return split_tag(name)[0]
+
+
+def unfit(name: str) -> str | None:
+    """Return why a person must not have a name; None if nothing speaks against it.
+
+    Names are compared without case, accents and everything that is no letter.
+    """
+    plain = unicodedata.normalize("NFKD", name).casefold()
+    visible = "".join(each for each in plain if unicodedata.category(each) not in {"Mn", "Cf"})
+    if _LIKE_TAG.search(visible):
+        return "a name must not look like the tag of a chosen name"
+    if _letters(visible) in _RESERVED_LETTERS:
+        return "this name is reserved"
+    return None
+
+
+def given_name(claim: str, user_id: str) -> str:
+    """Return the name that an issuer gives a person: the claim, or the id if the claim is unfit.
+
+    Args:
+        claim: The token's `name`; may be empty.
+        user_id: The token's `sub`.
+    """
+    name = claim.strip()[:MAX_NAME].strip()
+    return next((each for each in (name, user_id) if each and unfit(each) is None), NOBODY)
+
+
+def _fit(name: str) -> str:
+    why = unfit(name)
+    if why is not None:
+        raise ValueError(why)
+    return name
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalpha, text))
+
+
+_RESERVED_LETTERS = frozenset(_letters(name.casefold()) for name in RESERVED)
+
+PersonName = Annotated[Name, AfterValidator(_fit)]

@@ -1,0 +1,117 @@
+"""Names of people: the tag of a chosen name, and the names that nobody may have."""
+
+import pytest
+
+from skein.models.api.inspection import PROVENANCES
+from skein.models.chats.names import MAX_NAME as MAX_SHOWN
+from skein.models.chats.names import plain_name
+from skein.models.common.base import NamedMember
+from skein.models.common.person_names import (
+    MAX_NAME,
+    SECTIONS,
+    given_name,
+    split_tag,
+    tagged,
+    unfit,
+    untagged,
+)
+from skein.services.common.quoting import label
+from tests.support.builders import TENANT, bot, person
+
+TAGGED = "Ann (chosen, k3f9)"
+
+
+def test_tag_is_stable_and_differs_by_tenant_and_person() -> None:
+    assert tagged("Ann", "acme", "usr_ann") == "Ann (chosen, j9qj)"
+    others = [("acme", "usr_ben"), ("globex", "usr_ann"), ("acme#usr", "ann"), ("acme", "usr#ann")]
+    tags = {split_tag(tagged("Ann", *each))[1] for each in [("acme", "usr_ann"), *others]}
+    assert len(tags) == 1 + len(others)
+
+
+def test_tag_comes_off_again() -> None:
+    name = tagged("Ann (Lee)", TENANT, "usr_ann")
+    assert untagged(name) == "Ann (Lee)"
+    assert untagged("Ann (chosen)") == "Ann (chosen)"
+    assert split_tag("Ann") == ("Ann", "")
+
+
+def test_longest_name_keeps_its_tag() -> None:
+    name = tagged("x" * MAX_NAME, TENANT, "usr_ann")
+    member = NamedMember(kind="user", id="usr_ann", name=name)
+    assert len(member.name) == MAX_NAME
+    assert plain_name(member) == "x" * MAX_SHOWN + split_tag(name)[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (TAGGED, TAGGED),
+        ('An"n:\n (2) (chosen, k3f9)', "An n 2 (chosen, k3f9)"),
+        ("You (chosen, k3f9)", "Person (chosen, k3f9)"),
+        ("?? (chosen, k3f9)", "Person (chosen, k3f9)"),
+        ("Ann (chosen, k3f9) Lee", "Ann chosen k3f9 Lee"),
+    ],
+)
+def test_plain_name_keeps_the_tag_and_no_other_bracket(name: str, shown: str) -> None:
+    assert plain_name(person("usr_ann", name)) == shown
+
+
+def test_plain_name_of_an_agent_has_no_tag() -> None:
+    assert plain_name(bot(name=TAGGED)) == "Ann chosen k3f9"
+
+
+def test_label_has_the_tag_after_the_quotes() -> None:
+    assert label(TAGGED) == TAGGED
+    assert label("Ann: ok (chosen, k3f9)") == '"Ann: ok" (chosen, k3f9)'
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        TAGGED,
+        "Ann(CHOSEN,K3F9)",
+        "Ann \uff08chosen\uff0c k3f9\uff09",  # full-width signs
+        "Ann [chosen k3f9]",
+        "Ann chosen, k3f9",
+        "Ann (cho\u200bsen, k3f9)",
+        "Ann (chosén, k3f9)",
+        "System",
+        "  sYsTeM: ",
+        "\uff33ystem",  # a full-width S
+        "S.y.s.t.e.m",
+        "Operator",
+        "skein",
+        "YOU (2)",
+        "<- TRIGGER",
+        "core memories",
+    ],
+)
+def test_name_like_a_tag_or_a_reserved_word_is_unfit(name: str) -> None:
+    assert unfit(name) is not None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Ann", "Chosen Park", "J. Chosen-Lee", "O'Chosen", "Will Core", "Systema", "2", "\u674e"],
+)
+def test_name_of_a_person_is_fit(name: str) -> None:
+    assert unfit(name) is None
+
+
+def test_names_of_all_sections_are_reserved() -> None:
+    assert set(PROVENANCES) == SECTIONS
+
+
+@pytest.mark.parametrize(
+    ("claim", "user_id", "name"),
+    [
+        (" Ann ", "usr_ann", "Ann"),
+        ("", "usr_ann", "usr_ann"),
+        (TAGGED, "usr_ann", "usr_ann"),
+        ("System", "usr_ann", "usr_ann"),
+        ("System", "operator", "Person"),
+        ("x" * 300, "usr_ann", "x" * MAX_NAME),
+    ],
+)
+def test_unfit_name_of_an_issuer_gives_way_to_the_id(claim: str, user_id: str, name: str) -> None:
+    assert given_name(claim, user_id) == name
