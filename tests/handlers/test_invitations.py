@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from skein.models.chats.person_choices import MAX_INVITATIONS
+from skein.models.common.person_names import tagged
 from tests.support.api_client import Answer, Client
-from tests.support.builders import World, bot, person
+from tests.support.builders import TENANT, World, bot, person
 
 HUSAM, AHMAD, LENA = person(), person("usr_ahmad", "Ahmad"), person("usr_lena", "Lena")
 CHAT = "/v1/chats/chat_1"
@@ -103,6 +104,20 @@ def test_unknown_people_are_named(husam: Client) -> None:
     answer = husam.post("/v1/chats", {"kind": "group", "members": members})
     assert answer.status == 404
     assert answer.body["error"]["details"] == {"user_ids": ["usr_nobody"]}
+
+
+@WAYS
+def test_invitation_of_a_person_with_a_chosen_name_has_its_tag(
+    world: World, husam: Client, ahmad: Client, way: str
+) -> None:
+    husam.patch("/v1/me", {"name": "Ahmad's boss"})
+    world.clock.advance(60)
+    world.drain()
+    adding(husam, way)
+    [listed] = ahmad.get("/v1/me/choices").body["items"]
+    name = tagged("Ahmad's boss", TENANT, HUSAM.id)
+    assert listed["question"].startswith(f"{name} invites you")
+    assert listed["invitation"]["by"]["name"] == name
 
 
 def test_invited_person_sees_who_title_and_members(husam: Client, ahmad: Client) -> None:

@@ -2224,6 +2224,8 @@ export interface components {
             quiet_hours: components["schemas"]["QuietHours"] | null;
             /** @description The id, an opaque text. */
             id: string;
+            /** @description `given` by the token's issuer, an operator or Skein, or `chosen` by the user. Others see a chosen name with a tag: `Alice Ward (chosen, k3f9)`. */
+            name_source: components["schemas"]["NameSource"];
             /** @description Phone numbers with country codes. */
             phones: string[];
             /** @description Free fields about the person, up to 16 KiB. */
@@ -2350,7 +2352,7 @@ export interface components {
             time_zone?: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
-            /** @description The name. */
+            /** @description The name. Reserved words, such as `System`, and names with a tag, such as `Ann (chosen, k3f9)`, are refused. */
             name?: string | null;
         };
         /**
@@ -4063,12 +4065,12 @@ export interface components {
          * @description A new user.
          */
         NewUser: {
-            /** @description The name. */
-            name: string;
             /** @description The IANA name of a time zone, such as `Europe/Paris`. */
             time_zone?: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
+            /** @description The name. Reserved words, such as `System`, and names with a tag, such as `Ann (chosen, k3f9)`, are refused. */
+            name: string;
             /** @description The `sub` of the user's token; null: Skein generates an id. */
             id?: string | null;
             /** @description Phone numbers with country codes. Default: `[]`. */
@@ -4930,7 +4932,7 @@ export interface components {
             time_zone?: string | null;
             /** @description Hours in which plans send the person no SMS, in the person's time zone; null: the tenant's quiet hours. */
             quiet_hours?: components["schemas"]["QuietHours"] | null;
-            /** @description The name. */
+            /** @description The name. Reserved words, such as `System`, and names with a tag, such as `Ann (chosen, k3f9)`, are refused. */
             name?: string | null;
             /** @description Phone numbers with country codes. */
             phones?: string[] | null;
@@ -4950,6 +4952,8 @@ export interface components {
             quiet_hours: components["schemas"]["QuietHours"] | null;
             /** @description The id, an opaque text. */
             id: string;
+            /** @description `given` by the token's issuer, an operator or Skein, or `chosen` by the user. Others see a chosen name with a tag: `Alice Ward (chosen, k3f9)`. */
+            name_source: components["schemas"]["NameSource"];
             /** @description Phone numbers with country codes. */
             phones: string[];
             /** @description Free fields about the person, up to 16 KiB. */
@@ -4982,6 +4986,8 @@ export interface components {
             quiet_hours: components["schemas"]["QuietHours"] | null;
             /** @description The id, an opaque text. */
             id: string;
+            /** @description `given` by the token's issuer, an operator or Skein, or `chosen` by the user. Others see a chosen name with a tag: `Alice Ward (chosen, k3f9)`. */
+            name_source: components["schemas"]["NameSource"];
             /** @description Phone numbers with country codes. */
             phones: string[];
             /** @description Free fields about the person, up to 16 KiB. */
@@ -5115,6 +5121,11 @@ export interface components {
          * @enum {string}
          */
         MessageKind: "text" | "keyword" | "notice" | "choice" | "deleted" | "erased";
+        /**
+         * NameSource
+         * @enum {string}
+         */
+        NameSource: "given" | "chosen";
         /**
          * PromptMark
          * @description A note on how a prompt was built, for example that content was left out.

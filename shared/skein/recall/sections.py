@@ -226,10 +226,10 @@ def recalled(given: SectionInput) -> Section | None:
     """Render the recalled messages by chat and day, oldest first; None if none fit."""
     counter, zone = given.counter, given.context.zone
     entries, named = given.reading.of(RecalledMessages).entries, given.names.__getitem__
-    notes = [render("recalled_note")]
+    remarks = [render("recalled_note")]
     if any(split_tag(named(entry.message.sender))[1] for entry in entries):
-        notes.append(render("chosen_note"))
-    head = f"RECALLED ({'; '.join(notes)}):"
+        remarks.append(render("chosen_note"))
+    head = f"RECALLED ({'; '.join(remarks)}):"
     here = given.reading.chat.id if given.reading.chat is not None else None
     budget = given.reading.config.effective.recall_tokens
 

@@ -559,9 +559,9 @@ class NewUser(TypedDict):
     A new user.
     """
 
-    name: str
     time_zone: NotRequired[str | None]
     quiet_hours: NotRequired[QuietHours | None]
+    name: str
     id: NotRequired[str | None]
     phones: NotRequired[list[Phone]]
     profile: NotRequired[dict[str, Any]]
@@ -857,19 +857,6 @@ class UsageRowResource(TypedDict):
     money: Money | None
 
 
-class UserResource(TypedDict):
-    """
-    A user.
-    """
-
-    name: str
-    time_zone: str | None
-    quiet_hours: QuietHours | None
-    id: str
-    phones: list[str]
-    profile: dict[str, Any]
-
-
 class StartedRuns(TypedDict):
     """
     The runs that a webhook started.
@@ -936,6 +923,9 @@ TurnRole: TypeAlias = Literal['user', 'assistant']
 
 
 MessageKind: TypeAlias = Literal['text', 'keyword', 'notice', 'choice', 'deleted', 'erased']
+
+
+NameSource: TypeAlias = Literal['given', 'chosen']
 
 
 PromptMark: TypeAlias = Literal['core_memories_over_budget', 'context_unavailable', 'context_off', 'answered_without_model']
@@ -1216,6 +1206,7 @@ class Myself(TypedDict):
     time_zone: str | None
     quiet_hours: QuietHours | None
     id: str
+    name_source: NameSource
     phones: list[str]
     profile: dict[str, Any]
     tenant: str
@@ -1899,13 +1890,18 @@ class UserChange(TypedDict):
     profile: NotRequired[UserChangeProfile | None]
 
 
-class UserPage(TypedDict):
+class UserResource(TypedDict):
     """
-    A page of users, ordered by id.
+    A user.
     """
 
-    items: list[UserResource]
-    next_cursor: str | None
+    name: str
+    time_zone: str | None
+    quiet_hours: QuietHours | None
+    id: str
+    name_source: NameSource
+    phones: list[str]
+    profile: dict[str, Any]
 
 
 class ConsentPage(TypedDict):
@@ -2276,9 +2272,19 @@ class UserDetail(TypedDict):
     time_zone: str | None
     quiet_hours: QuietHours | None
     id: str
+    name_source: NameSource
     phones: list[str]
     profile: dict[str, Any]
     profile_changes: list[ProfileChangeResource]
+
+
+class UserPage(TypedDict):
+    """
+    A page of users, ordered by id.
+    """
+
+    items: list[UserResource]
+    next_cursor: str | None
 
 
 class ChatPage(TypedDict):

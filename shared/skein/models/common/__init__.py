@@ -9,6 +9,7 @@ __all__ = [
     "free_fields",
     "json_types",
     "ownership",
+    "person_names",
     "provenance",
     "quiet_hours",
     "reason",

@@ -251,7 +251,15 @@ class ChatAdministration:
         if strangers_among(self.table, tenant, by, [named]):
             settings = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
             hours = self.settings.overridden(settings).choice_hours
-            new = invite(self.table, tenant, chat_id, by, [named], hours=hours, now=now)
+            new = invite(
+                self.table,
+                tenant,
+                chat_id,
+                _as_called(chat.roster, by),
+                [named],
+                hours=hours,
+                now=now,
+            )
             chat, write = revise(chat, {"invited": (*chat.invited, *new.invited)})
             writes = [write, *new.writes]
         else:
@@ -434,7 +442,8 @@ def open_chat(
     roster = tuple(member for member in members if member not in strangers)
     tenant_settings = TenantSettings.from_optional(table.get(TenantSettings.key_of(tenant)))
     hours = settings.overridden(tenant_settings).choice_hours
-    invitations = invite(table, tenant, chat_id, by, strangers, hours=hours, now=now)
+    inviter = _as_called(roster, by)
+    invitations = invite(table, tenant, chat_id, inviter, strangers, hours=hours, now=now)
     admit()
     group = new.kind == "group"
     chat = Chat(
@@ -472,6 +481,11 @@ def open_chat(
                 raise
     table.transact(writes[early:])
     return chat
+
+
+def _as_called(roster: Sequence[NamedMember], by: NamedMember) -> NamedMember:
+    """Return the signed-in person with the name in the roster, not the one of the sign-in."""
+    return next((member for member in roster if member.ref == by.ref), by)
 
 
 def _authors_of(title: str | None, by: MemberRef) -> Authors:
