@@ -62,7 +62,7 @@ MOST = {
     "push_worker": 90,
     "recall_worker": 100,
     "reflection_finder": 60,
-    "reflection_worker": 80,
+    "reflection_worker": 81,
     "run_worker": 241,
     "service_webhook": 70,
     "sms_delivery": 70,
@@ -70,7 +70,7 @@ MOST = {
     "sms_webhook": 106,
     "summary_worker": 80,
     "tick": 99,
-    "upkeep_worker": 79,
+    "upkeep_worker": 80,
 }
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
