@@ -277,6 +277,14 @@ YES_AFTER_SOMEONE_JOINED: Story = (
     Join(by=ALICE.id, chat=PAIR.id, who=CAROL.id),
     Answer(who=ALICE.id),
 )
+YES_BY_SMS: Story = (
+    Text(phone=PHONES[BOB.id], word="secret", tactic=does(("send", PAIR.id))),
+    Answer(who=BOB.id, sms=True),
+)
+YES_FOR_SOMEBODY_ELSE: Story = (
+    Say(who=ALICE.id, chat=PAIR.id, to=COACH.id, word="secret", tactic=does(("send", TEAM.id))),
+    Answer(who=BOB.id, of=ALICE.id),
+)
 YES_OF_ONE_WHO_WAS_NOT_PRESENT: Story = (
     Say(who=ALICE.id, chat=DEN.id, to=COACH.id, word="secret"),
     Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("ask", DEN.id))),

@@ -413,7 +413,7 @@ class Stage(World):
             self.givers.add(step.who)  # who chooses words says them
 
     def _answer_in_app(self, step: Answer) -> None:
-        choices = read_choices(self.table, TENANT, step.who, self.clock.now())
+        choices = read_choices(self.table, TENANT, step.of or step.who, self.clock.now())
         asked = next((each for each in reversed(choices.open) if each.seq is not None), None)
         if asked is None or asked.seq is None:
             return

@@ -276,21 +276,23 @@ class Open(Step):
 
 @dataclass(frozen=True)
 class Answer(Step):
-    """A person answers the newest question that they were asked.
+    """A person answers the newest question that they, or somebody else, were asked.
 
     Attributes:
+        of: The person who was asked, if it is somebody else.
         yes: With the first option; else with the last.
         sms: By the number in the newest SMS; else in the app.
     """
 
     who: str = ""
+    of: str = ""
     yes: bool = True
     sms: bool = False
 
     @property
     def sentence(self) -> str:
         """See `Step`."""
-        how = " by SMS" if self.sms else ""
+        how = f" for {named(self.of)}" if self.of else " by SMS" if self.sms else ""
         return f"{named(self.who)} answers {'yes' if self.yes else 'no'}{how}."
 
 

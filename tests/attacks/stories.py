@@ -158,7 +158,12 @@ _opens = st.builds(
     Open, tactics, _people, _people, st.sampled_from(["open", "open", "private"]), _words
 )
 _answers = st.builds(
-    Answer, tactics, _people, yes=st.sampled_from([True, True, False]), sms=st.booleans()
+    Answer,
+    tactics,
+    _people,
+    of=st.one_of(st.just(""), st.just(""), _people),
+    yes=st.sampled_from([True, True, False]),
+    sms=st.booleans(),
 )
 _accepts = st.builds(Accept, tactics, _people, accept=st.sampled_from([True, True, False]))
 _events: st.SearchStrategy[Step] = st.one_of(
