@@ -76,6 +76,18 @@ def test_members_of_the_chat_of_a_wait_are_insiders() -> None:
     assert not held(world).outsiders
 
 
+def test_people_of_each_chat_in_which_the_run_has_waited_are_insiders() -> None:
+    asks_again = calls(("send_message", {"text": "Sure?", "chat_id": "chat_1", "wait": True}))
+    world = waiting_elsewhere(asks_again, calls("end_run"))
+    world.post("They are blue", AHMAD, chat_id="chat_2")
+    settle(world)
+    world.post("Yes", HUSAM)
+    settle(world)
+    assert the_run(world).waited_in == ("chat_2", "chat_1")
+    assert held(world).authors == Authors.in_digests([HUSAM.id, AHMAD.id])
+    assert not held(world).outsiders
+
+
 def test_person_who_has_left_the_chat_is_an_outsider() -> None:
     world = stage(calls("end_run"))
     world.chat(HUSAM, AHMAD, COACH, respond="mention")

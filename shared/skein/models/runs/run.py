@@ -137,6 +137,7 @@ class Run(Stored):
         borrowed: The borrowed context of the run's prompts, which is cleared when the run is done.
         wait: The wait, while the run waits in `wait_chat_id`.
         wait_chat_id: The chat in which the run waits.
+        waited_in: The chats in which the run has waited, each once.
         waits: How often the run has waited.
         resumed: How the newest wait ended.
         sent: The newest messages that the run sent.
@@ -182,6 +183,7 @@ class Run(Stored):
     borrowed: Annotated[tuple[ShownStaging, ...], Field(exclude_if=lambda held: not held)] = ()
     wait: Wait | None = None
     wait_chat_id: Identifier | None = None
+    waited_in: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     waits: int = 0
     resumed: Resume | None = None
     sent: tuple[SentMessage, ...] = ()

@@ -1,7 +1,7 @@
 """The insiders of a run: the people of the chats for which it works.
 
-These are the chat that started the run, the chats that its plan or service names, and the chat of
-its newest wait. All other people are outsiders, and so are people who have left these chats.
+These are the chat that started the run, the chats that its plan or service names, and the chats in
+which it has waited. All other people are outsiders, and so are people who have left these chats.
 """
 
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ from skein.models.runs.run import Run
 
 def chats_of_insiders(run: Run) -> tuple[str, ...]:
     """Return the ids of the chats whose people are insiders of a run, each once."""
-    trigger, resumed = run.trigger, run.resumed
+    trigger = run.trigger
     known = (
         run.own_chat_id,
         trigger.plan.chat_id if trigger.plan is not None else None,
         trigger.service.chat_id if trigger.service is not None else None,
-        resumed.chat_id if resumed is not None else None,
+        *run.waited_in,
     )
     return tuple(dict.fromkeys(each for each in known if each is not None))
 

@@ -216,6 +216,7 @@ class Questions:
             "status": "waiting",
             "wait": wait,
             "wait_chat_id": membership.chat_id,
+            "waited_in": tuple(dict.fromkeys((*claim.run.waited_in, membership.chat_id))),
             "lease_until": None,
             "attempts": 0,
         }
