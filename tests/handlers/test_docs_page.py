@@ -74,7 +74,7 @@ def test_docs_page_links_lead_to_a_place_on_the_page() -> None:
 
 
 def test_docs_page_shows_parameters_examples_headers_and_scopes() -> None:
-    for text in ("If-None-Match", "Morning run", "Retry-After", "Scope admin", "No token"):
+    for text in ("If-None-Match", "Morning run", "Retry-After", "Scope support", "No token"):
         assert text in page()
 
 

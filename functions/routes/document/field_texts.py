@@ -43,6 +43,8 @@ ENUMS = {
     "summaries and memories (`background`).",
     "PlanOutcome": "Whether a plan is to be due again, or is canceled.",
     "PlanStatus": "Whether a plan is still due, has fired for the last time, or was canceled.",
+    "PostFailure": "Why words to which a person agreed were not posted in a chat.",
+    "PostStatus": "Whether words to which a person agreed are posted in a chat.",
     "ProfileChangeMadeBy": "What changed the profile: consolidation, or the agent's tool.",
     "PromptMark": "A note on how a prompt was built, for example that content was left out.",
     "ReplyMode": "How an agent answers: only with the tool `send_message`, or with its text.",
