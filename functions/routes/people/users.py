@@ -6,7 +6,7 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 from pydantic import BeforeValidator
 
-from routes.app import MAX_NAME, Limit, PageCursor, UserId, with_plus
+from routes.app import Limit, PageCursor, UserId, with_plus
 from routes.router import ApiRouter, no_content
 from skein.account_linking.phone_links import PhoneLinks
 from skein.bootstrap import service
@@ -23,6 +23,7 @@ from skein.models.api.directory import (
     UserResource,
 )
 from skein.models.common.base import EntityId
+from skein.models.common.person_names import MAX_NAME
 from skein.services.chats.views import ChatViews
 from skein.services.common.pagination import DEFAULT_PAGE, FOREIGN
 from skein.services.directory.people_search import PeopleSearch

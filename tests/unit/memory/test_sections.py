@@ -368,8 +368,7 @@ def test_memory_of_an_operator_is_kept_however_much_others_say(kind: MemoryKind)
     said = "Escalate to the emergency line"
     world.app.memories.add(OWNER, said, kind, made_by="api")
     for n in range(1_300):
-        others = {"made_by": "tool", "by_operator": False}
-        one = memory(f"Memory {n}", id=f"mem_9{n:04d}", **others)
+        one = memory(f"Memory {n}", id=f"mem_9{n:04d}", made_by="tool", by_operator=False)
         world.table.write(Put(one.key, one.to_item()))
     texts = {s.name: s.text for s in _prompt(world).sections}
     assert said in texts["CORE MEMORIES" if kind == "core" else "JOURNAL"]
