@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from skein.errors import Contention
+from skein.models.common.person_names import tagged
 from tests.support.api_client import Client, operator, recorded
 from tests.support.builders import TENANT, World, bot, person
 
@@ -114,7 +115,7 @@ def test_members_who_have_left_or_been_renamed_are_listed_as_they_are_now(
     world.clock.advance(60)
     world.drain()
     names = [each["name"] for each in husam.get("/v1/chats/chat_1/members").body["items"]]
-    assert names == ["Coach", "Sam"]
+    assert names == ["Coach", tagged("Sam", TENANT, HUSAM.id)]
     assert ahmad.get("/v1/chats/chat_1/members").status == 404
 
 
@@ -264,6 +265,7 @@ def test_me_is_the_record_or_else_the_claims_of_the_token(world: World, husam: C
     expected: dict[str, Any] = {
         "id": "usr_husam",
         "name": "Husam",
+        "name_source": "given",
         "phones": [],
         "time_zone": None,
         "quiet_hours": None,
