@@ -15,7 +15,6 @@ from skein.models.common.base import Name, key_part, stable_hash
 NameSource = Literal["given", "chosen"]
 
 MAX_NAME = 200
-NOBODY = "Person"  # stands for an issuer's name that people must not have
 
 # Names of Skein's own, and of the sections of prompts, as letters only.
 SECTIONS = frozenset(
@@ -75,12 +74,14 @@ def unfit(name: str) -> str | None:
 def given_name(claim: str, user_id: str) -> str:
     """Return the name that an issuer gives a person: the claim, or the id if the claim is unfit.
 
+    The id is not checked. It has no space, so it never has a tag.
+
     Args:
         claim: The token's `name`; may be empty.
         user_id: The token's `sub`.
     """
     name = claim.strip()[:MAX_NAME].strip()
-    return next((each for each in (name, user_id) if each and unfit(each) is None), NOBODY)
+    return name if name and unfit(name) is None else user_id
 
 
 def _fit(name: str) -> str:
