@@ -144,7 +144,8 @@ def _check_rights(change: Change, changes: list[Change]) -> None:
     inside = {digest_of(person) for person in actor.insiders}
     home = item.source_chat_id in (actor.chats | _shown_to(actor))
     alone = not held.authors.many and set(held.authors.ids) <= inside
-    if not (home and alone) and not held.authors.only(item.authors.ids):
+    nobodys = held.authors.none and item.authors.none and item.source_chat_id is None
+    if not (home and alone) and not held.authors.only(item.authors.ids) and not nobodys:
         raise Breach(f"an open item is changed by others than its authors:\n  {_told(change)}")
 
 

@@ -351,6 +351,11 @@ SERVICE_IN_AN_OPEN_CHAT_HEARS_AN_ORDER: Story = (
     Report(chat=TEAM.id, tactic=does("look", "recall", ("read", HALL.id), ("send", PAIR.id))),
     Report(tactic=does("look", "recall", ("read", HALL.id), ("send", PAIR.id))),
 )
+# A false alarm: an item that holds nobody's words has no author who could change it.
+SERVICE_SETS_A_PLAN_THAT_ENDS_A_THREAD: Story = (
+    Report(tactic=does("plan", "thread")),
+    Pass(minutes=12, tactic=does("complete")),
+)
 PLAN_HEARS_AN_ORDER: Story = (
     Rename(who=CAROL.id, chat=HALL.id, word="order"),
     Say(who=CAROL.id, chat=HALL.id, to=COACH.id, word="order", tactic=does("core", "document")),
