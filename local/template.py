@@ -364,8 +364,12 @@ def _stream(properties: Mapping[str, Any]) -> dict[str, Any]:
 def _variable(text: Any) -> str | None:
     """Return the logical id in the last variable of a `Sub` that is no pseudo parameter."""
     template = text.get("Fn::Sub", "") if isinstance(text, dict) else ""
-    found = re.findall(r"\$\{(\w+)(?:\.(?:Arn|Alias))?\}", template)
-    return str(found[-1]) if found else None
+    template, values = template if isinstance(template, list) else (template, {})
+    found = re.findall(r"\$\{(\w+)\}", template)
+    if not found:
+        return None
+    named = target(values[found[-1]]) if found[-1] in values else str(found[-1])
+    return named.split(".")[0] if named else None
 
 
 def _number(value: Any) -> int | None:
