@@ -54,7 +54,7 @@ class ClockControl(Deployment):
         self.asked += 1
         system, transcript = (message.content for message in request.messages)
         [fact] = [fact for fact in FACTS if fact in transcript]
-        shown = re.findall(r'^(\d+)\. \[[^]]+\] ', system, flags=re.MULTILINE)
+        shown = re.findall(r"^(\d+)\. \[[^]]+\] ", system, flags=re.MULTILINE)
         core = {"text": f"core {fact} {self.asked}", "replaces": int(shown[-1]) if shown else 0}
         return json.dumps({"journal": [f"journal {fact} {self.asked}"], "core": [core]})
 
