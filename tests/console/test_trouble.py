@@ -123,14 +123,14 @@ def test_slow_network_shows_that_the_page_is_loading(driver: Driver) -> None:
     expect(driver.page.locator(".loading")).to_have_count(0)
 
 
-def test_reader_without_the_scope_admin_gets_links_to_the_other_pages_only(driver: Driver) -> None:
+def test_reader_without_a_role_gets_links_to_the_other_pages_only(driver: Driver) -> None:
     as_person(driver, "chat")
     driver.sign_in("#/chats")
     links = driver.page.get_by_role("navigation", name="Pages").get_by_role("link")
     expect(links).to_have_text(["Phone", "Chats", "Time"])
     driver.page.evaluate("location.hash = '#/audit'")
     expect(driver.page.locator("h1")).to_have_text("You may not see this page")
-    expect(driver.page.get_by_role("alert")).to_contain_text("lacks the scope support")
+    expect(driver.page.get_by_role("alert")).to_contain_text("lacks the scope privacy")
     driver.check_looks()
 
 
