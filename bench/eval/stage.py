@@ -94,7 +94,13 @@ class Stage:
             for name in members[1:]
         ]
         new = {"title": title, "kind": "group", "visibility": "open", "members": listed, **fields}
-        self.ids[title] = self._as(members[0], "POST", "/v1/chats", new)["id"]
+        made = self._as(members[0], "POST", "/v1/chats", new)
+        self.ids[title] = made["id"]
+        invited = {each["id"] for each in made["members"] if each["state"] == "invited"}
+        for name in members[1:]:
+            if self.ids[name] in invited:
+                accepted = {"accept": True}
+                self._as(name, "POST", f"/v1/chats/{self.ids[title]}/invitation", accepted)
         return self.ids[title]
 
     def direct(self, title: str, person: str, agent: str) -> str:
