@@ -97,7 +97,7 @@ def test_nobody_who_joins_meanwhile_is_counted_among_those_who_were_there(world:
         world.say(f"Before {number}")
     world.known(ANN)
     world.clock.advance(7 * 3_600)
-    join = partial(world.app.chat_admin.add_member, TENANT, world.here, HUSAM, ANN.ref)
+    join = partial(world.add, ANN, by=HUSAM, chat_id=world.here)
     at_once(partial(work, world), join, partial(work, world))
     world.say("After")
     to_the_end(world)

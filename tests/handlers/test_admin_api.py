@@ -43,6 +43,7 @@ def test_a_person_from_their_beginning(admin: Client) -> None:
         {
             "id": "auth0|42",
             "name": "Ann",
+            "name_source": "given",
             "phones": ["+15005550101"],
             "time_zone": None,
             "quiet_hours": None,

@@ -2246,6 +2246,7 @@ export interface components {
             kind: components["schemas"]["MemberKind"];
             /** @description The id, an opaque text. */
             id: string;
+            /** @description The name that the other members see. */
             name: string;
         };
         /**
@@ -5089,11 +5090,13 @@ export interface components {
         ChoiceStatus: "open" | "answered" | "expired";
         /**
          * PostStatus
+         * @description Whether words to which a person agreed are posted in a chat.
          * @enum {string}
          */
         PostStatus: "posting" | "posted" | "failed";
         /**
          * PostFailure
+         * @description Why words to which a person agreed were not posted in a chat.
          * @enum {string}
          */
         PostFailure: "readers_changed" | "left" | "discarded" | "too_late" | "deleted";
@@ -5123,6 +5126,7 @@ export interface components {
         MessageKind: "text" | "keyword" | "notice" | "choice" | "deleted" | "erased";
         /**
          * NameSource
+         * @description Whether a name is `given` by the issuer or an operator, or was `chosen`.
          * @enum {string}
          */
         NameSource: "given" | "chosen";

@@ -121,7 +121,7 @@ class MemberRef(Value):
 class NamedMember(MemberRef):
     """A member, with the name that the other members see."""
 
-    name: Annotated[str, Field(max_length=200)]
+    name: Annotated[str, Field(max_length=200, description="The name that the other members see.")]
 
     @property
     def ref(self) -> MemberRef:
