@@ -37,7 +37,7 @@ from tests.attacks.stories import ordered_stories, random_stories, variations
 from tests.attacks.test_noninterference import SEARCH
 from tests.support.builders import TENANT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 def _yes(*_: Any, **__: Any) -> bool:

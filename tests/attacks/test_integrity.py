@@ -26,7 +26,7 @@ def test_seeded_stories_obey_no_outsider(part: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("part", range(5))
 def test_thousands_of_new_stories_obey_no_outsider(part: int) -> None:
     @settings(SEARCH, max_examples=300)
