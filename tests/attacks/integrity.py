@@ -8,6 +8,8 @@ from skein.models.common.audience import may_show
 from skein.models.common.ownership import DerivedItem
 from skein.models.common.provenance import digest_of
 from skein.models.runs.run import HeldContent, Run
+from skein.workspace.models.document import Document
+from skein.workspace.models.thread import Thread
 from tests.attacks.cast import ORDERS, named, titled, words
 from tests.attacks.effects import Actor, Change, contents
 from tests.attacks.knowledge import Leak
@@ -125,15 +127,17 @@ def _shown_to(actor: Actor) -> set[str]:
 def _check_rights(change: Change, changes: list[Change]) -> None:
     """Look for an item that a run or a task changed without the right to.
 
-    The rule is spelled out here once more: operators' items are changed by operators only; private
-    ones by those who may be shown all of them; open ones in their own chat without words of
-    outsiders, and elsewhere by those whose held people are all authors.
+    The rule is spelled out here once more: operators' items are changed by operators only, but
+    their documents and threads by runs without words of outsiders, too; private ones by those who
+    may be shown all of them; open ones in their own chat without words of outsiders, and elsewhere
+    by those whose held people are all authors.
     """
     item, actor = change.before, change.actor
     if actor.kind == "else" or not isinstance(item, DerivedItem) or not _is_changed(change):
         return
     if item.by_operator and not (isinstance(item, Memory) and item.made_by != "api"):
-        raise Breach(f"an operator's item is changed:\n  {_told(change)}")
+        _check_operators(change)
+        return
     held = actor.run.held if actor.run is not None else _held_by_task(change, changes)
     if held is None:
         return
@@ -147,6 +151,17 @@ def _check_rights(change: Change, changes: list[Change]) -> None:
     nobodys = held.authors.none and item.authors.none and item.source_chat_id is None
     if not (home and alone) and not held.authors.only(item.authors.ids) and not nobodys:
         raise Breach(f"an open item is changed by others than its authors:\n  {_told(change)}")
+
+
+def _check_operators(change: Change) -> None:
+    run = change.actor.run
+    worked_on = isinstance(change.before, Document | Thread)
+    inside = {digest_of(person) for person in change.actor.insiders}
+    held = run.held if run is not None else None
+    known = held is not None and not held.authors.many and set(held.authors.ids) <= inside
+    if worked_on and known:
+        return
+    raise Breach(f"an operator's item is changed:\n  {_told(change)}")
 
 
 def _held_by_task(change: Change, changes: list[Change]) -> HeldContent | None:

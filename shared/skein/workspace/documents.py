@@ -12,7 +12,7 @@ from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.snapshot import read_chat
 from skein.services.common.optimistic import optimistic, transact_guarded
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, items_under, list_partition
-from skein.services.items.store import check_change
+from skein.services.items.store import OPERATORS_ONLY, check_change
 from skein.workspace.document_edits import (
     OPERATOR,
     Author,
@@ -269,6 +269,8 @@ class Documents:
             if before is not None:
                 check_change(reach, before)
             change = DocumentEdit(home, before, make(before, home), found, shown_in(home))
+            if change.after is None and before is not None and not reach.deletes(before):
+                raise Conflict(OPERATORS_ONLY)
             standing = found.get(home.key(name))
             if before is not None or standing is None:
                 return self._commit(change, author)

@@ -299,11 +299,17 @@ def actor(*authors: str, chat_id: str | None = "chat_1", outsiders: bool = False
     return Actor(chat_id=chat_id, authors=Authors.in_digests(authors), outsiders=outsiders)
 
 
+WORK = "runs work on an operator's"
 RIGHTS: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "operators change all": ({"by_operator": True}, {}, True),
-    "nobody else changes an operator's": (
+    WORK: (
         {"by_operator": True, "source_chat_id": "chat_1"},
         {"readers": OPEN, "actor": actor()},
+        False,
+    ),
+    "an operator's, with words of outsiders": (
+        {"by_operator": True, "source_chat_id": "chat_1"},
+        {"readers": OPEN, "actor": actor(ANN, outsiders=True)},
         False,
     ),
     "a private one of an operator": (
@@ -392,6 +398,7 @@ def test_item_is_ended_only_by_those_with_the_right_to_it(kind: Kind, case: str)
     fields, within, allowed = RIGHTS[case]
     world = World()
     made = kind.add(world, 1, None)
+    allowed = allowed or (case == WORK and made.WORKED_ON)
     given = {"authors": Authors.in_digests([ANN, BEN])} | fields
     item = made.model_copy(update=given)
     world.table.transact(replaced(made, item))
@@ -414,8 +421,13 @@ def test_document_is_changed_only_by_those_with_the_right_to_it(case: str) -> No
     documents = world.app.documents
     documents.write(reach, "plan", "One", new_in=folder, author=Author(**given))
     reach = reach.model_copy(update=within)
-    if allowed:
+    if allowed or case == WORK:
         assert documents.write(reach, "plan", "Two", author=Author()).change == "changed"
+    if case == WORK:
+        with pytest.raises(Conflict, match="only operators"):
+            documents.delete(reach, "plan", author=Author())
+        return
+    if allowed:
         assert documents.delete(reach, "plan", author=Author()).change == "deleted"
         return
     for change in (documents.delete, partial(documents.write, text="Two")):

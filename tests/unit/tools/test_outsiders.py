@@ -86,11 +86,18 @@ OWNERS: dict[str, tuple[dict[str, Any], bool, bool]] = {
         True,
     ),
     "of an operator": ({"by_operator": True}, False, False),
+    "of an operator, after words of an outsider": ({"by_operator": True}, True, False),
     "of an operator for this chat": (
         {"by_operator": True, "source_chat_id": "chat_1"},
         False,
         False,
     ),
+}
+
+
+# Operators give agents documents and threads to work on. They alone delete them.
+WORK = {name for name in CHANGES if ("document" in name or "thread" in name or "skill" in name)} - {
+    "delete a document"
 }
 
 
@@ -100,6 +107,8 @@ def test_open_item_is_changed_only_with_a_right_to_it(case: str, change: str) ->
     fields, outsider, allowed = OWNERS[case]
     if change == "show a document" and outsider:
         allowed = False  # the prompts of all chats would show it
+    if "by_operator" in fields and change in WORK and not outsider:
+        allowed = True
     world = group(calls(CHANGES[change]), outsider=outsider)
     owner = Owner(tenant=TENANT, agent_id=COACH.id).model_copy(update=fields)
     given(world, owner)

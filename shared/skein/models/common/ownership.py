@@ -99,8 +99,8 @@ class HasProvenance(Protocol):
         """The people whose words the item may hold, by digest."""
 
     @property
-    def by_operator(self) -> bool:
-        """Whether an operator made the item."""
+    def trusted(self) -> bool:
+        """Whether all words of the item are an operator's."""
 
 
 class Actor(Value):
@@ -151,19 +151,27 @@ class Readers(Value):
         """Tell whether `thing` may be shown to the readers, and its words to the run."""
         if self.readers is not None and not may_show(thing.audience, self.readers):
             return False
-        return thing.by_operator or self.insiders.admit(thing.authors)
+        return thing.trusted or self.insiders.admit(thing.authors)
 
     def changes(self, thing: "DerivedItem") -> bool:
         """Tell whether the caller may change, end or supersede `thing`: the rights of all items.
 
-        Operators' items are changed by operators only. A private item is changed by content for
-        which all its people were present, and an open one as `Actor.changes_open` says.
+        Operators' items are changed by operators only, except those that they give agents to work
+        on: these are changed by runs without words of outsiders, too. A private item is changed by
+        content for which all its people were present, and an open one as `Actor.changes_open` says.
         """
         if self.readers is None and self.content is None:
             return True
-        if thing.by_operator or not self.covers(thing):
+        if not self.covers(thing):
             return False
+        if thing.by_operator:
+            return thing.WORKED_ON and not self.actor.outsiders
         return not thing.audience.open or self.actor.changes_open(thing)
+
+    def deletes(self, thing: "DerivedItem") -> bool:
+        """Tell whether the caller may delete `thing` for good; only operators delete their own."""
+        operators = self.readers is None and self.content is None
+        return operators or (self.changes(thing) and not thing.by_operator)
 
     def covers(self, thing: HasProvenance) -> bool:
         """Tell whether all who may be shown `thing` were present for the content (`may_change`)."""
@@ -197,6 +205,7 @@ class DerivedItem(Stored):
 
     Attributes:
         TEXTS: The attributes with free text, in which people may be named.
+        WORKED_ON: Whether operators give agents items of this kind to work on.
         agent_id: The agent that owns the item; None for a document of a chat.
         audience: The people who were present when the item was made, and so may be shown it.
         authors: The people whose words the model's call was shown, by digest; see `provenance`.
@@ -209,6 +218,7 @@ class DerivedItem(Stored):
     """
 
     TEXTS: ClassVar[tuple[str, ...]] = ()
+    WORKED_ON: ClassVar[bool] = False
 
     tenant: Tenant
     agent_id: Identifier | None = None
@@ -225,6 +235,11 @@ class DerivedItem(Stored):
     def home(self) -> str | None:
         """The chat in which the item was made, whose members may change it; None without one."""
         return self.source_chat_id
+
+    @property
+    def trusted(self) -> bool:
+        """Whether all words of the item are an operator's: agents may have worked on it."""
+        return self.by_operator and not self.WORKED_ON
 
     @property
     def texts(self) -> tuple[str | None, ...]:

@@ -121,6 +121,7 @@ class Document(DerivedItem):
 
     PREFIX: ClassVar = SortKeyPrefix("DOC#")
     TEXTS: ClassVar = ("name", "text")
+    WORKED_ON: ClassVar = True
 
     scope: str | None = None
     chat_id: Identifier | None = None

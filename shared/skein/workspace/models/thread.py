@@ -102,6 +102,7 @@ class Thread(ThreadProgressFields, ThreadFields, AgentItem):
     )
 
     # Sorts between goals and plans, so that their query reads it.
+    WORKED_ON: ClassVar = True
     PREFIX: ClassVar = SortKeyPrefix("OWNED#THREAD#")
     LIVE_STATUS: ClassVar = "open"
     COUNTER: ClassVar = "threads"
