@@ -53,6 +53,7 @@ class Knowledge:
         self._told_apart = told_apart
         self.insiders: set[str] = set()
         self._members: defaultdict[str, set[str]] = defaultdict(set)
+        self._invited: defaultdict[str, set[str]] = defaultdict(set)
         self._scanned: dict[str, int] = {}
         self._confirmed: list[Confirmed] = []
         self._answered: set[str] = set()
@@ -87,11 +88,11 @@ class Knowledge:
         return EVERYBODY
 
     def strange_chats(self, person: str) -> list[str]:
-        """The private chats that a person was never in."""
+        """The private chats that a person was never in, nor invited to."""
         return [
             chat_id
             for chat_id, members in self._members.items()
-            if person not in members and self.readers(chat_id) != EVERYBODY
+            if person not in members | self._invited[chat_id] and self.readers(chat_id) != EVERYBODY
         ]
 
     def confided(self, chat_id: str, word: Word | None) -> None:
@@ -135,7 +136,9 @@ class Knowledge:
             elif self.tells(message.text) and message.sender.kind == "agent":
                 self._heard(message)
         for chat_id in self.chat_ids():
-            self._members[chat_id].update(people_of(self._world.stored_chat(chat_id)))
+            chat = self._world.stored_chat(chat_id)
+            self._members[chat_id].update(people_of(chat))
+            self._invited[chat_id].update(each.member.id for each in chat.invited)
             readers = self.readers(chat_id)
             unknowing = readers != EVERYBODY and not set(readers) <= self.insiders
             if unknowing and self._said_in(chat_id):  # a new member can read what came before
