@@ -118,18 +118,12 @@ class Stage:
             self.person(person)
         self.chat("Office", *people, agent, respond=respond)
 
-    def office_and_sales(self, agent: str, *, same_people: bool = True) -> None:
-        """Create Ann and Ben, and open the groups Office (Ann's) and Sales (Ben's) with an agent.
-
-        Args:
-            agent: The agent, a member of both groups.
-            same_people: Whether Ann and Ben are members of both groups.
-        """
+    def office_and_sales(self, agent: str) -> None:
+        """Create Ann and Ben, and open the groups Office and Sales with both and an agent."""
         for person in ("Ann", "Ben"):
             self.person(person)
-        others = {"Ann": ["Ben"], "Ben": ["Ann"]} if same_people else {"Ann": [], "Ben": []}
-        for title, owner in (("Office", "Ann"), ("Sales", "Ben")):
-            self.chat(title, owner, *others[owner], agent, respond="mention")
+        self.chat("Office", "Ann", "Ben", agent, respond="mention")
+        self.chat("Sales", "Ben", "Ann", agent, respond="mention")
 
     # ------------------------------------------------------------------ what happens
 

@@ -11,7 +11,7 @@ NOT_YET = "Nobody has answered yet."
 
 def _asks_elsewhere(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
-    stage.office_and_sales("Scout", same_people=False)
+    stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "@Scout ask Sales how many seats they need and tell us here.")
     asked = stage.answers("Sales", reader="Ben")
     yield Check("asks Sales", matches(asked, "seats"))
@@ -31,7 +31,7 @@ def _reply_of_another(stage: Stage) -> Iterator[Check]:
 
 def _nobody_answers(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
-    stage.office_and_sales("Scout", same_people=False)
+    stage.office_and_sales("Scout")
     stage.say("Ann", "Office", "@Scout ask Sales whether they come, wait, and tell us the result.")
     stage.turn(HOUR)
     said = stage.answers("Office", reader="Ann")
@@ -41,7 +41,7 @@ def _nobody_answers(stage: Stage) -> Iterator[Check]:
 
 def _does_not_wait_needlessly(stage: Stage) -> Iterator[Check]:
     stage.agent("Scout", SCOUT)
-    stage.office_and_sales("Scout", same_people=False)
+    stage.office_and_sales("Scout")
     stage.say(
         "Ann", "Office", "@Scout tell Sales that the office is closed tomorrow. No reply needed."
     )
