@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from skein.agent.sections.participants import speakers_in
 from skein.agent.spoken_text import spoken
 from skein.agent.tools.chats import own_chat
-from skein.agent.tools.send_message import made_for, origin_of
+from skein.agent.tools.send_message import origin_of, remember_sent
 from skein.errors import Correctable, ExtraWriteFailed, LostLease
 from skein.interface.arguments import LINE, TEXT, Id
 from skein.interface.names import Names
@@ -21,7 +21,6 @@ from skein.models.chats.names import folded, plain_name
 from skein.models.common.audience import NOBODY
 from skein.models.common.base import NamedMember
 from skein.models.common.storage import Write
-from skein.models.runs.run import PREVIEW_CHARACTERS, SentMessage
 from skein.services.chat_state.audience import audience_of
 from skein.services.chat_state.snapshot import ChatSnapshot
 from skein.services.choices.asking import Asking, NewChoice
@@ -96,13 +95,7 @@ def ask_choice(
         posted = call.service(Asking).ask(new, extra_writes=extra_writes).message
     except ExtraWriteFailed as error:
         raise LostLease(run.id) from error
-    sent = SentMessage(
-        chat_id=posted.chat_id,
-        seq=posted.seq,
-        preview=posted.text[:PREVIEW_CHARACTERS],
-        audience=made_for(call).narrowed(heard_by),
-    )
-    call.activation.sent.append(sent)
+    remember_sent(call, posted, heard_by)
     return f"asked as msg:{posted.seq}; the answer starts a new run, so do not wait for it"
 
 

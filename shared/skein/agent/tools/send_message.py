@@ -26,7 +26,7 @@ from skein.interface.arguments import NOT_SHOWN, TEXT, Id, MessageNumber
 from skein.interface.section import speaks_in_text
 from skein.interface.tool import Tool, tool
 from skein.interface.tool_context import ToolContext
-from skein.models.chats.chat import MAX_TEXT
+from skein.models.chats.chat import MAX_TEXT, Message
 from skein.models.chats.choice import MAX_DESTINATIONS
 from skein.models.common.audience import NOBODY, Audience, Origin
 from skein.models.common.json_types import JsonBool
@@ -192,6 +192,16 @@ def _say(call: ToolContext, new: NewMessage) -> str:
         return (claim.guard,)
 
     posted = call.service(Chats).post_message(new, extra_writes=extra_writes).message
+    remember_sent(call, posted, heard_by)
+    return f"sent as msg:{posted.seq}"
+
+
+def remember_sent(call: ToolContext, posted: Message, heard_by: Audience) -> None:
+    """Note a message that the run sent, for its next prompts.
+
+    Args:
+        heard_by: The people who were present where the message was posted.
+    """
     sent = SentMessage(
         chat_id=posted.chat_id,
         seq=posted.seq,
@@ -199,7 +209,6 @@ def _say(call: ToolContext, new: NewMessage) -> str:
         audience=made_for(call).narrowed(heard_by),
     )
     call.activation.sent.append(sent)
-    return f"sent as msg:{posted.seq}"
 
 
 def _ask(call: ToolContext, new: NewMessage) -> str:

@@ -169,7 +169,7 @@ class Readers(Value):
         return not thing.audience.open or self.actor.changes_open(thing)
 
     def deletes(self, thing: "DerivedItem") -> bool:
-        """Tell whether the caller may delete `thing` for good; only operators delete their own."""
+        """Tell whether the caller may delete `thing`. Operators alone delete their items."""
         operators = self.readers is None and self.content is None
         return operators or (self.changes(thing) and not thing.by_operator)
 
