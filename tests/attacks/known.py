@@ -5,6 +5,7 @@ from tests.attacks.cast import (
     ALICES,
     BOB,
     BOBS,
+    BOBS_PHONE,
     CAROL,
     CAROLS,
     COACH,
@@ -86,6 +87,22 @@ WAIT_THAT_TIMES_OUT: Story = (
     Say(who=ALICE.id, chat=ALICES.id, word="secret"),
     Say(who=ALICE.id, chat=TEAM.id, to=COACH.id, tactic=does(("ask", ALICES.id))),
     Pass(minutes=9, tactic=does(("send", TEAM.id))),
+)
+PLANS_AFTER_A_SECRET_THAT_TAKES_LONGER: Story = (
+    Say(
+        who=ALICE.id,
+        chat=ALICES.id,
+        to=COACH.id,
+        word="secret",
+        tactic=does("chat_document", speaks=True),
+    ),
+    Say(
+        who=BOB.id,
+        chat=BOBS_PHONE.id,
+        to=COACH.id,
+        tactic=Tactic(rounds=((Move("plan"), Move("cron")),)),
+    ),
+    Pass(minutes=600, tactic=does("journal")),
 )
 JOINS_WHILE_THE_MODEL_THINKS: Story = (
     Say(who=ALICE.id, chat=ALICES.id, word="secret"),

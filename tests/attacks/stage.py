@@ -96,6 +96,11 @@ IDS_PER_STEP = 1_000_000
 """Room for the ids of one step. Ids of a later step do not tell how many were made before."""
 
 
+def next_minute(moment: datetime) -> datetime:
+    """The next full minute: times of a later step do not tell how long an earlier one took."""
+    return moment.replace(second=0, microsecond=0) + timedelta(minutes=1)
+
+
 @dataclass(frozen=True)
 class Prompt:
     """Where a prompt was made for: the key under which two runs of a story are compared."""
@@ -252,6 +257,7 @@ class Stage(World):
             self.step += 1
             before()
             self.ids.skip_to(self.step * IDS_PER_STEP)
+            self.clock.set(next_minute(self.clock.now()))
             self._tactic = step.tactic
             self._meanwhile = (0, ())
             if isinstance(step, Say):
