@@ -1,22 +1,22 @@
 """Handler that serves the OpenAPI document of both APIs, as JSON and as a page."""
 
 import json
+from functools import cache
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from public_files import PublicFile
 from routes.app import check_query
 from routes.document import docs_page
 from routes.document.openapi import document
 from skein.errors import Unprocessable
-from skein.http import JSON_HEADERS, error_response
+from skein.http import error_response
 from skein.logs import logged
 
 PAGE = "/docs"
 PAGE_HEADERS = {
-    "content-type": "text/html; charset=utf-8",
     "content-security-policy": docs_page.POLICY,
-    "cache-control": "no-cache",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
@@ -33,6 +33,16 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     except Unprocessable as error:
         return error_response(error)
     if event["rawPath"] == PAGE:
-        return {"statusCode": 200, "headers": PAGE_HEADERS, "body": docs_page.page()}
-    body = json.dumps(document(), ensure_ascii=False, separators=(",", ":"))
-    return {"statusCode": 200, "headers": JSON_HEADERS, "body": body}
+        return _page().answer(event, PAGE_HEADERS)
+    return _json().answer(event, {})
+
+
+@cache
+def _page() -> PublicFile:
+    return PublicFile(docs_page.page().encode(), "text/html; charset=utf-8")
+
+
+@cache
+def _json() -> PublicFile:
+    text = json.dumps(document(), ensure_ascii=False, separators=(",", ":"))
+    return PublicFile(text.encode(), "application/json")

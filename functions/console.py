@@ -1,9 +1,7 @@
 """Handler that serves the console: the files of `console/`, and where to sign in."""
 
-import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from urllib.parse import urlsplit
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
+from public_files import PublicFile
 from skein.bootstrap import app
 from skein.errors import NotFound
 from skein.http import JSON_HEADERS, error_response
@@ -31,8 +30,6 @@ TYPES = {
 }
 SCOPES = ("chat", "support", "privacy", "owner", "admin")
 
-# A browser asks each time, and gets 304 with the same ETag. So a deployment shows at once.
-CACHING = "no-cache"
 SECURITY_HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -54,21 +51,6 @@ SOURCES = (
 )
 
 
-@dataclass(frozen=True)
-class ConsoleFile:
-    """A file of the console.
-
-    Attributes:
-        text: Its content.
-        kind: Its content type.
-        etag: A hash of the content.
-    """
-
-    text: str
-    kind: str
-    etag: str
-
-
 @logged
 def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     """Return a file of the console; other paths lead to its first page."""
@@ -82,18 +64,19 @@ def handler(event: dict[str, Any], _context: LambdaContext) -> dict[str, Any]:
     found = files().get(name)
     if found is None:
         return error_response(NotFound("file not found"))
-    return _answer(found, event.get("headers") or {}, settings)
+    policy = {"content-security-policy": content_security_policy(settings)}
+    return found.answer(event, SECURITY_HEADERS | policy)
 
 
 @cache
-def files() -> Mapping[str, ConsoleFile]:
+def files() -> Mapping[str, PublicFile]:
     """Read all files of the console, by their path in its folder.
 
     A request can only name one of these files, so no path leads out of the folder.
     """
     folder = LAYER_FOLDER if LAYER_FOLDER.is_dir() else REPOSITORY_FOLDER
     return {
-        path.relative_to(folder).as_posix(): _file(path)
+        path.relative_to(folder).as_posix(): PublicFile(path.read_bytes(), TYPES[path.suffix])
         for path in sorted(folder.rglob("*"))
         if path.suffix in TYPES
     }
@@ -122,24 +105,6 @@ def content_security_policy(settings: Settings) -> str:
 def _origin(address: str) -> str:
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def _file(path: Path) -> ConsoleFile:
-    content = path.read_bytes()
-    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    return ConsoleFile(content.decode(), TYPES[path.suffix], etag)
-
-
-def _answer(found: ConsoleFile, headers: Mapping[str, str], settings: Settings) -> dict[str, Any]:
-    sent = {
-        **SECURITY_HEADERS,
-        "content-security-policy": content_security_policy(settings),
-        "cache-control": CACHING,
-        "etag": found.etag,
-    }
-    if found.etag in headers.get("if-none-match", ""):
-        return {"statusCode": 304, "headers": sent}
-    return {"statusCode": 200, "headers": {**sent, "content-type": found.kind}, "body": found.text}
 
 
 def _json(value: object) -> dict[str, Any]:

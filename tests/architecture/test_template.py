@@ -5,6 +5,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatch
 from operator import attrgetter
 from typing import Any, get_args
 
@@ -286,6 +287,37 @@ def test_expanded_api_has_cors_for_exactly_the_given_origins(origins: tuple[str,
         if origins
         else None
     )
+
+
+@pytest.mark.parametrize("path", ["/docs", "/openapi.json", "/console/", "/console/{proxy+}"])
+def test_expanded_api_leaves_most_requests_to_calls_with_a_token(path: str) -> None:
+    stage = expand(TEMPLATE)["HttpApiApiGatewayDefaultStage"]["Properties"]
+    all_calls, own = stage["DefaultRouteSettings"], stage["RouteSettings"][f"GET {path}"]
+    values = TEMPLATE.resolve(all_calls, {})
+    assert 0 < own["ThrottlingRateLimit"] <= values["ThrottlingRateLimit"] / 5
+    assert values == {"ThrottlingRateLimit": 250, "ThrottlingBurstLimit": 500}
+
+
+def test_cloudfront_is_optional_and_keeps_public_files_only() -> None:
+    distribution = expand(TEMPLATE, Edge="on")["EdgeDistribution"]
+    config = distribution["Properties"]["DistributionConfig"]
+    kept = config["DefaultCacheBehavior"]["CachePolicyId"]
+    patterns = {each["PathPattern"]: each["CachePolicyId"] for each in config["CacheBehaviors"]}
+    public = [r.path for f in FUNCTIONS.values() for r in f.routes if not r.authorized]
+    assert distribution["Condition"] == "HasEdge"
+    assert kept not in patterns.values()
+    assert patterns.keys() == {"/docs", "/openapi.json", "/console*"}
+    assert all(any(fnmatch(path, each) for path in public) for each in patterns)
+    covered = {
+        r.path
+        for f in FUNCTIONS.values()
+        for r in f.routes
+        if any(fnmatch(r.path, each) for each in patterns)
+    }
+    assert covered <= set(public)
+    acl = {"EdgeWebAclArn": "arn:aws:wafv2:us-east-1:1:global/webacl/skein/1"}
+    assert TEMPLATE.resolve(config["WebACLId"], acl) == acl["EdgeWebAclArn"]
+    assert TEMPLATE.resolve(config["WebACLId"], {}) is None
 
 
 def test_no_two_functions_claim_one_route() -> None:

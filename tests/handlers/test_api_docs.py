@@ -1,7 +1,9 @@
 """The OpenAPI document says what the API does, and all of it."""
 
+import gzip
 import json
 import re
+from base64 import b64decode
 from typing import Any
 
 import jsonschema_rs
@@ -14,7 +16,7 @@ from routes.app import ROLES
 from routes.document.field_texts import ENUMS, describe_fields
 from routes.document.openapi import BY_GATEWAY, ERRORS, TAGS, document
 from skein.errors import Rejected
-from tests.support.api_client import Client, operator, recorded
+from tests.support.api_client import Client, Context, operator, recorded
 from tests.support.builders import World
 
 WEBHOOK = ("post", "/webhooks/services/{service_id}")
@@ -44,6 +46,24 @@ def test_the_recorded_event_is_answered_with_the_document() -> None:
     assert answer.status == 200
     assert answer.body == document()
     assert answer.body["openapi"].startswith("3.1")
+
+
+@pytest.mark.parametrize("path", ["/docs", "/openapi.json"])
+def test_document_is_small_for_callers_that_read_gzip_and_304_for_those_that_have_it(
+    path: str,
+) -> None:
+    def ask(**headers: str) -> dict[str, Any]:
+        event = recorded("api_docs") | {"rawPath": path, "headers": headers}
+        answer: dict[str, Any] = api_docs.handler(event, Context(api_docs))  # type: ignore[arg-type]
+        return answer
+
+    plain, packed = ask(), ask(**{"accept-encoding": "gzip"})
+    assert packed["isBase64Encoded"]
+    assert packed["headers"]["cache-control"].startswith("public")
+    assert gzip.decompress(b64decode(packed["body"])).decode() == plain["body"]
+    assert len(b64decode(packed["body"])) < len(plain["body"]) / 4
+    again = ask(**{"if-none-match": packed["headers"]["etag"]})
+    assert (again["statusCode"], "body" in again) == (304, False)
 
 
 def test_every_route_is_in_the_document() -> None:

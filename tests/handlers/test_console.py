@@ -1,6 +1,8 @@
 """The function of the console serves its files, and nothing else."""
 
+import gzip
 import json
+from base64 import b64decode
 from typing import Any
 
 import pytest
@@ -86,6 +88,15 @@ def test_console_file_with_its_etag_answers_304_without_a_body() -> None:
     assert get("/console/app.js", headers={"if-none-match": '"other"'})["statusCode"] == 200
 
 
+def test_console_file_is_compressed_for_callers_that_read_gzip() -> None:
+    plain = get("/console/app.js")
+    packed = get("/console/app.js", headers={"accept-encoding": "gzip, deflate, br"})
+    assert packed["headers"]["content-encoding"] == "gzip"
+    assert packed["headers"]["vary"] == plain["headers"]["vary"] == "accept-encoding"
+    assert gzip.decompress(b64decode(packed["body"])).decode() == plain["body"]
+    assert packed["headers"]["etag"] == plain["headers"]["etag"]
+
+
 def test_console_policy_allows_own_files_and_known_origins_only() -> None:
     found = directives(get("/console/", console_origins=("https://login.example",)))
     assert found["default-src"] == "'none'"
@@ -106,7 +117,7 @@ def test_console_answers_forbid_sniffing_framing_and_old_copies() -> None:
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"
     assert headers["referrer-policy"] == "no-referrer"
-    assert headers["cache-control"] == "no-cache"
+    assert headers["cache-control"] == "public, max-age=0, s-maxage=60, must-revalidate"
 
 
 def test_console_config_has_the_address_of_the_sign_in() -> None:
