@@ -439,7 +439,6 @@ export const words = {
       jobs: "Waiting",
       delayed: "Delayed",
       batches: "At work",
-      deadLetters: "Dead letters",
       work: "At work now",
       idle: "No agent is at work.",
       working: (agent, status) => `${agent}: ${status}`,

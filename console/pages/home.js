@@ -66,10 +66,10 @@ function counted(count, complete) {
 
 /** The depths of a local stack's queues; queues without jobs are left out. */
 function queuesOf({ items }) {
-  const rows = items.filter((queue) => queue.waiting + queue.delayed + queue.running + queue.dead_letters > 0)
-    .map((queue) => [queue.queue, ...[queue.waiting, queue.delayed, queue.running, queue.dead_letters].map((count) => number(count))]);
+  const rows = items.filter((queue) => queue.waiting + queue.delayed + queue.running > 0)
+    .map((queue) => [queue.queue, ...[queue.waiting, queue.delayed, queue.running].map((count) => number(count))]);
   return [el("h3", {}, said.queues),
-    table(said.queues, [said.queue, said.jobs, said.delayed, said.batches, said.deadLetters], rows, said.noJobs)];
+    table(said.queues, [said.queue, said.jobs, said.delayed, said.batches], rows, said.noJobs)];
 }
 
 function light(good, text) {

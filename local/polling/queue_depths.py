@@ -14,19 +14,17 @@ class QueueDepth:
 
     Attributes:
         queue: The logical id of the queue.
-        function: The logical id of its function.
+        function: The logical id of its function; None for a queue of dead letters.
         waiting: How many messages are due and not taken.
         delayed: How many messages become due later: delayed ones, and failed ones before a retry.
         running: How many batches are at work.
-        dead_letters: How many messages are in its dead-letter queue.
     """
 
     queue: str
-    function: str
+    function: str | None
     waiting: int
     delayed: int
     running: int
-    dead_letters: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,22 +46,27 @@ class QueueDepths:
     now: Callable[[], datetime]
 
     def read(self) -> list[QueueDepth]:
-        """Return the depth of each queue, in the order of the template."""
+        """Return the depth of each queue and then of each queue of dead letters, in order."""
         now, running = self.now(), self.running()
         waiting: Counter[str] = Counter()
         delayed: Counter[str] = Counter()
         for held in self.messages():
             (waiting if held.due_at <= now else delayed)[held.source.queue.logical_id] += 1
-        return [
+        queues = [
             QueueDepth(
                 queue=source.queue.logical_id,
                 function=source.function.logical_id,
                 waiting=waiting[source.queue.logical_id],
                 delayed=delayed[source.queue.logical_id],
                 running=running.get(source.function.logical_id, 0),
-                dead_letters=self.dead_letters(source.queue.dead_letters)
-                if source.queue.dead_letters
-                else 0,
             )
             for source in self.sources
+        ]
+        given_up = dict.fromkeys(source.queue.dead_letters for source in self.sources)
+        return queues + [
+            QueueDepth(
+                queue=name, function=None, waiting=self.dead_letters(name), delayed=0, running=0
+            )
+            for name in given_up
+            if name is not None
         ]

@@ -44,14 +44,14 @@ def properties(logical_id: str) -> dict[str, Any]:
     return found
 
 
-def test_every_queue_of_work_has_a_queue_for_dead_letters_of_its_own() -> None:
-    dead = [queue.dead_letters for queue in WORK_QUEUES]
+def test_all_queues_of_work_share_one_for_dead_letters_and_each_stream_has_its_own() -> None:
+    dead = {queue.dead_letters for queue in WORK_QUEUES}
     assert len(WORK_QUEUES) == 9
-    assert len(set(dead)) == len(dead)
+    assert dead == {"DeadLetters"}
     given_up = {source.failures for source in STREAMS}
     assert len(given_up) == len(STREAMS)
     work = {queue.logical_id for queue in WORK_QUEUES}
-    assert set(dead) | given_up | work == set(QUEUES)
+    assert dead | given_up | work == set(QUEUES)
 
 
 @pytest.mark.parametrize("function", [f for f in FUNCTIONS.values() if f.streams], ids=LOGICAL_ID)
@@ -355,13 +355,10 @@ def test_runbooks_use_outputs_that_exist() -> None:
     ]
 
 
-@pytest.mark.parametrize("queue", WORK_QUEUES, ids=lambda queue: queue.logical_id)
-def test_dead_letters_have_outputs(queue: Any) -> None:
+def test_dead_letters_have_outputs() -> None:
     outputs = TEMPLATE.document["Outputs"]
-    assert outputs[f"{queue.dead_letters}Url"]["Value"] == {"Ref": queue.dead_letters}
-    assert outputs[f"{queue.dead_letters}Arn"]["Value"] == {
-        "Fn::GetAtt": f"{queue.dead_letters}.Arn"
-    }
+    assert outputs["DeadLettersUrl"]["Value"] == {"Ref": "DeadLetters"}
+    assert outputs["DeadLettersArn"]["Value"] == {"Fn::GetAtt": "DeadLetters.Arn"}
 
 
 def test_log_level_never_drops_the_lines_of_metrics() -> None:

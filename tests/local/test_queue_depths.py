@@ -23,19 +23,16 @@ def held(source: PolledQueue, seconds: float) -> Held:
 
 
 def test_depths_tell_due_delayed_running_and_dead_messages_of_each_queue() -> None:
-    runs, texts = polled("Runs", "DeadRuns"), polled("Texts")
+    runs, texts = polled("Runs", "Dead"), polled("Texts", "Dead")
     depths = QueueDepths(
         sources=[runs, texts],
         messages=lambda: [held(runs, -5), held(runs, 0), held(runs, 30), held(texts, 60)],
         running=lambda: {"RunsWorker": 2},
-        dead_letters={"DeadRuns": 4}.__getitem__,
+        dead_letters={"Dead": 4}.__getitem__,
         now=lambda: NOW,
     )
     assert depths.read() == [
-        QueueDepth(
-            queue="Runs", function="RunsWorker", waiting=2, delayed=1, running=2, dead_letters=4
-        ),
-        QueueDepth(
-            queue="Texts", function="TextsWorker", waiting=0, delayed=1, running=0, dead_letters=0
-        ),
+        QueueDepth(queue="Runs", function="RunsWorker", waiting=2, delayed=1, running=2),
+        QueueDepth(queue="Texts", function="TextsWorker", waiting=0, delayed=1, running=0),
+        QueueDepth(queue="Dead", function=None, waiting=4, delayed=0, running=0),
     ]

@@ -14,11 +14,11 @@ to use it.
 
 `make reference` writes this page from `template.yaml`, `ops.yaml` and the functions' docstrings.
 """
-QUEUES = """A job that failed too often becomes a dead letter, which is kept for 14 days.
+QUEUES = """A job that failed too often is moved to `DeadLetters` and kept for 14 days.
 `FeedDeadLetters` gets positions in the table's stream whose changes `Feed` gave up.
 
 """
-QUEUE_HEAD = ("queue", "worker", "at most at once", "tries", "next try after", "dead letters")
+QUEUE_HEAD = ("queue", "worker", "at most at once", "tries", "next try after")
 PARAMETERS = """Set parameters with `make deploy PARAMETERS="Name=value Name=value"`. Later
 deployments keep their values.
 
@@ -100,7 +100,7 @@ def _queues(template: Template) -> Iterator[tuple[str, ...]]:
 def _queue(queue: Queue, worker: str, concurrency: int | None) -> tuple[str, ...]:
     names = (f"`{queue.logical_id}`", f"`{worker}`")
     bounds = (str(concurrency or "-"), str(queue.max_receives), f"{queue.visibility:,} s")
-    return *names, *bounds, f"`{queue.dead_letters}`"
+    return *names, *bounds
 
 
 def _parameters(template: Template) -> Iterator[tuple[str, ...]]:

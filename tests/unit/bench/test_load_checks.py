@@ -42,7 +42,7 @@ def a_good_table() -> tuple[list[Item], StoredState]:
         world.tick()
         world.drain()
     items = list(world.table.query(Query(chat_partition(TENANT, chat_id))).items)
-    found = StoredState(acknowledged=acknowledged, dead_letters={"TurnsDeadLetters": 0})
+    found = StoredState(acknowledged=acknowledged, dead_letters={"DeadLetters": 0})
     found.sms = [
         Sms(sent.sid, LINE, PHONE, text.body, "delivered", "", 1, "")
         for text, sent in world.sms.taken
@@ -157,7 +157,7 @@ def leave_something_due(items: list[Item], _: StoredState) -> None:
 
 
 def leave_a_dead_letter(_: list[Item], found: StoredState) -> None:
-    found.dead_letters = {"TurnsDeadLetters": 1}
+    found.dead_letters = {"DeadLetters": 1}
 
 
 def leave_something_queued(_: list[Item], found: StoredState) -> None:
