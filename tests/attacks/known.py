@@ -20,6 +20,7 @@ from tests.attacks.cast import (
 from tests.attacks.steps import (
     Answer,
     Discard,
+    Erase,
     Join,
     Leave,
     ManualTrigger,
@@ -103,6 +104,17 @@ PLANS_AFTER_A_SECRET_THAT_TAKES_LONGER: Story = (
         tactic=Tactic(rounds=((Move("plan"), Move("cron")),)),
     ),
     Pass(minutes=600, tactic=does("journal")),
+)
+INVITED_BEFORE_A_PRIVATE_PLAN_WITHOUT_A_CHAT: Story = (
+    Open(who=CAROL.id, whom=ALICE.id, visibility="open"),
+    Say(who=ALICE.id, chat=DEN.id, to=COACH.id, word="secret", tactic=does("plan")),
+    Join(by=ALICE.id, chat=DEN.id, who=BOB.id),
+    Pass(minutes=12),
+)
+OPENS_A_GROUP_AFTER_THEIR_ERASURE: Story = (
+    Erase(who=CAROL.id),
+    Open(who=CAROL.id, whom=CAROL.id),
+    Say(who=ALICE.id, chat=ALICES.id, word="secret"),
 )
 JOINS_WHILE_THE_MODEL_THINKS: Story = (
     Say(who=ALICE.id, chat=ALICES.id, word="secret"),

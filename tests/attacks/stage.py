@@ -395,8 +395,10 @@ class Stage(World):
     def _is_strange(self, by: str, who: str) -> bool:
         """Whether two people are in no chat together."""
         chats = map(self.stored_chat, self.knowledge.chat_ids())
-        return _ref(who).kind == "user" and not any(
-            {by, who} <= set(people_of(chat)) for chat in chats
+        return (
+            by != who
+            and _ref(who).kind == "user"
+            and not any({by, who} <= set(people_of(chat)) for chat in chats)
         )
 
     def _check_put(self) -> None:

@@ -91,21 +91,23 @@ def for_readers(
 ) -> tuple[list[OwnChat], list[OwnChat]]:
     """Return the chats that a prompt may name, newest first: the readers' own, and those of others.
 
-    For a prompt of an open chat, all chats count as the readers' own. A private prompt has open
-    chats of outsiders only if they had a message in the last six hours, and at most three of one
-    outsider; it has none if it holds words of insiders alone. So nobody fills the prompts of people
-    who are in no chat with them.
+    For a prompt of an open chat, all chats count as the readers' own. The readers of a prompt
+    without a chat are the audience of its run. A private prompt has open chats of outsiders only if
+    they had a message in the last six hours, and at most three of one outsider; it has none if it
+    holds words of insiders alone. So nobody fills the prompts of people who are in no chat with
+    them.
 
     Args:
         chats: Chats that may be shown to the readers.
     """
     newest = newest_first(chats)
-    if read.readers.open:
+    readers = read.readers if read.chat is not None else read.run.audience
+    if readers.open:
         return newest, []
     known, unknown, shown = [], [], Counter[str]()
     for own in newest:
         people = own.chat.person_ids
-        if own.chat.visibility == "private" or read.readers.counts(people):
+        if own.chat.visibility == "private" or readers.counts(people):
             known.append(own)
         elif (
             not read.insiders.alone
