@@ -65,7 +65,7 @@ class Inbox(Protocol):
         ...
 
     def take(self, source: PolledQueue) -> list[Held]:
-        """Take a queue's next batch of due messages, earliest first; the batch may be empty."""
+        """Take a queue's next batch of due messages, tenants in turn; the batch may be empty."""
         ...
 
     def succeed(self, held: Held) -> None:

@@ -1,7 +1,6 @@
 """The queues on SQLite: messages that are due by the local clock."""
 
 import logging
-import math
 import sqlite3
 import threading
 import uuid
@@ -18,8 +17,23 @@ from skein.adapters.aws.rules import check_jobs
 from skein.models.outbox.jobs import Job
 from skein.ports import Clock
 
-NO_LIMIT = -1
+COLUMNS = "id, message_id, body, sent_at, first_received_at, receives, due_at"
+TENANT = "CASE WHEN json_valid(body) THEN json_extract(body, '$.tenant') END"
 INSERT = "INSERT INTO messages (message_id, queue, body, sent_at, due_at) VALUES (?, ?, ?, ?, ?)"
+
+# Tenants take turns, as on SQS's fair queues: the tenant with the fewest messages at work is first.
+IN_TURN = """
+  WITH due AS (
+    SELECT {columns}, {tenant} AS tenant FROM messages
+    WHERE queue = :queue AND due_at <= :now AND id NOT IN ({running})
+  ), working AS (
+    SELECT {tenant} AS tenant, count(*) AS number FROM messages
+    WHERE queue = :queue AND received = 1 AND due_at > :now GROUP BY 1
+  )
+  SELECT {columns} FROM due LEFT JOIN working USING (tenant)
+  ORDER BY row_number() OVER (PARTITION BY tenant ORDER BY due_at, id) + coalesce(number, 0),
+    due_at, id
+  LIMIT :limit"""
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +120,7 @@ class SqliteInbox:
             return [
                 replace(held, running=False)
                 for source in self.sources
-                for held in self._found(connection, source, now)
+                for held in self._all(connection, source, now)
             ]
 
     def shift(self, by: timedelta) -> int:
@@ -123,7 +137,7 @@ class SqliteInbox:
         """See `local.polling.inbox.Inbox`."""
         now = self._clock.now()
         with self._database.reading() as connection:
-            found = self._found(connection, source, now, due=True)
+            found = self._next(connection, source, now)
         if not found:
             return []
         visible_at = now.timestamp() + source.queue.visibility
@@ -166,27 +180,30 @@ class SqliteInbox:
                 [self._clock.now().timestamp()],
             )
 
-    def _found(
-        self,
-        connection: sqlite3.Connection,
-        source: PolledQueue,
-        now: datetime,
-        *,
-        due: bool = False,
+    def _all(
+        self, connection: sqlite3.Connection, source: PolledQueue, now: datetime
     ) -> list[Held]:
-        """Return the messages that wait, earliest first; with `due`, the next batch of those."""
+        """Return all messages that wait, earliest first."""
         running = self._ids()
-        latest = now.timestamp() if due else math.inf
         rows = connection.execute(
-            "SELECT id, message_id, body, sent_at, first_received_at, receives, due_at"  # noqa: S608
-            " FROM messages WHERE queue = ? AND due_at <= ?"
-            f" AND id NOT IN ({_marks(running)}) ORDER BY due_at, id LIMIT ?",
-            [
-                source.queue.logical_id,
-                latest,
-                *running,
-                source.settings.batch_size if due else NO_LIMIT,
-            ],
+            f"SELECT {COLUMNS} FROM messages WHERE queue = ?"  # noqa: S608 - no input
+            f" AND id NOT IN ({_marks(running)}) ORDER BY due_at, id",
+            [source.queue.logical_id, *running],
+        ).fetchall()
+        return [_held(source, row, now) for row in rows]
+
+    def _next(
+        self, connection: sqlite3.Connection, source: PolledQueue, now: datetime
+    ) -> list[Held]:
+        """Return the next batch of due messages, with the tenants in turn."""
+        running = ", ".join(str(number) for number in self._ids())
+        rows = connection.execute(
+            IN_TURN.format(columns=COLUMNS, tenant=TENANT, running=running),
+            {
+                "queue": source.queue.logical_id,
+                "now": now.timestamp(),
+                "limit": source.settings.batch_size,
+            },
         ).fetchall()
         return [_held(source, row, now) for row in rows]
 

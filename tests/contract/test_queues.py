@@ -10,12 +10,12 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 from moto import mock_aws
 
-from local.polling.inbox import PolledQueue
+from local.polling.inbox import Held, PolledQueue
 from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues
 from local.template import Queue, QueueSource
 from skein.adapters.aws.clients import Aws
-from skein.adapters.aws.sqs import SqsQueues, group_of, sqs_client
+from skein.adapters.aws.sqs import BATCH_JOBS, SqsQueues, group_of, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
 from skein.models.outbox.jobs import (
     ConsolidationJob,
@@ -86,9 +86,12 @@ class OnSqlite:
         self._sources = {name: source(name.title()) for name in NAMES}
         self._inbox = SqliteInbox(database, sources=list(self._sources.values()), clock=clock)
 
+    def take(self, queue: QueueName) -> list[Held]:
+        return self._inbox.take(self._sources[queue])
+
     def received(self, queue: QueueName) -> list[Job]:
         jobs: list[Job] = []
-        while batch := self._inbox.take(self._sources[queue]):
+        while batch := self.take(queue):
             jobs += [KINDS[queue].model_validate_json(held.message.body) for held in batch]
             for held in batch:
                 self._inbox.succeed(held)
@@ -191,6 +194,28 @@ def test_a_delayed_job_waits(receiving: Receiving) -> None:
     receiving.queues.send([run_job(2)])
     assert receiving.received("turns") == [run_job(2)]
     assert receiving.delayed("turns") == 1
+
+
+@pytest.mark.parametrize("where", ["memory", "sqlite"])
+def test_jobs_of_two_tenants_arrive_in_turn(where: str, clock: FixedClock, tmp_path: Path) -> None:
+    receiving = InMemory(clock) if where == "memory" else OnSqlite(clock, tmp_path / "queues.db")
+    receiving.queues.send([run_job(number) for number in range(3)])
+    late = [run_job(number).model_copy(update={"tenant": "quiet"}) for number in range(2)]
+    receiving.queues.send(late)
+    order = [job.tenant for job in receiving.received("turns")]
+    assert order == ["demo", "quiet", "demo", "quiet", "demo"]
+
+
+def test_tenant_with_messages_at_work_is_behind_an_idle_tenant(
+    clock: FixedClock, tmp_path: Path
+) -> None:
+    on_sqlite = OnSqlite(clock, tmp_path / "queues.db")
+    on_sqlite.queues.send([run_job(number) for number in range(12)])
+    at_work = on_sqlite.take("turns")
+    assert len(at_work) == BATCH_JOBS
+    on_sqlite.queues.send([run_job(99).model_copy(update={"tenant": "quiet"})])
+    tenants = [json.loads(held.message.body)["tenant"] for held in on_sqlite.take("turns")]
+    assert tenants == ["quiet", "demo", "demo"]
 
 
 def test_sending_no_jobs_is_no_error(receiving: Receiving) -> None:

@@ -1,7 +1,7 @@
 """Queues, metrics, time and ids in memory; the table has a module of its own."""
 
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -122,12 +122,17 @@ class MemoryQueues:
             self._waiting.extend(waiting)
 
     def ready(self, queue: QueueName) -> tuple[Job, ...]:
-        """Take the jobs off a queue that are due, the longest due first."""
+        """Take the jobs off a queue that are due, with the tenants in turn."""
         now = self._clock.now()
         with self._lock:
             due = [w for w in self._waiting if w.job.queue == queue and w.due_at <= now]
             self._waiting = [w for w in self._waiting if w not in due]
-        return tuple(w.job for w in sorted(due, key=lambda w: w.due_at))
+        turns = Counter[str]()
+        in_turn: list[tuple[int, datetime, Job]] = []
+        for w in sorted(due, key=lambda w: w.due_at):
+            turns[w.job.tenant] += 1
+            in_turn.append((turns[w.job.tenant], w.due_at, w.job))
+        return tuple(job for _, _, job in sorted(in_turn, key=lambda each: each[:2]))
 
     def give_again(self, job: Job, *, seconds: int) -> None:
         """Put a job back that nobody finished; a visibility time-out may exceed any delay."""
