@@ -6,10 +6,10 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from public_files import PublicFile
 from routes.app import check_query
 from routes.document import docs_page
 from routes.document.openapi import document
+from routes.public_files import PublicFile
 from skein.errors import Unprocessable
 from skein.http import error_response
 from skein.logs import logged

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from public_files import PublicFile
+from routes.public_files import PublicFile
 from skein.bootstrap import app
 from skein.errors import NotFound
 from skein.http import JSON_HEADERS, error_response

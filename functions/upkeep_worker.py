@@ -1,17 +1,25 @@
-"""Handler of the queue of upkeep jobs, which update a chat's derived records."""
+"""Handler of the queue of upkeep jobs: short work on what is derived from a chat's messages."""
 
 from datetime import datetime
 
 from skein.bootstrap import service
 from skein.bootstrap.job_handlers import for_jobs
 from skein.bootstrap.ports import load_adapters
-from skein.models.outbox.jobs import UpkeepJob
+from skein.models.outbox.jobs import Job, RecallJob, SummaryJob, UpkeepJob
+from skein.recall.recall_worker import RecallWorker
+from skein.services.background.engine import BackgroundEngine
+from skein.summaries.renewal import SummaryTasks
 from skein.summaries.upkeep import Upkeep
 
-load_adapters()
+load_adapters("embeddings")
 
 
-@for_jobs(UpkeepJob)
-def handler(job: UpkeepJob, _deadline: datetime) -> None:
-    """Update the derived records of a job's chat."""
-    service(Upkeep).keep(job)
+@for_jobs(UpkeepJob, SummaryJob, RecallJob)
+def handler(job: Job, deadline: datetime) -> None:
+    """Update a chat's derived records, renew a summary or a title, or index messages."""
+    if isinstance(job, UpkeepJob):
+        service(Upkeep).keep(job)
+    elif isinstance(job, SummaryJob):
+        service(BackgroundEngine).run(service(SummaryTasks).of(job), job, deadline=deadline)
+    elif isinstance(job, RecallJob):
+        service(RecallWorker).take(job, deadline=deadline)

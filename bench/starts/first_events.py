@@ -43,15 +43,11 @@ from skein.models.directory.webhook_service import WebhookService
 from skein.models.outbox.jobs import (
     ConsolidationJob,
     DeliveryJob,
-    ErasureJob,
     Job,
     LiveEvent,
     PushJob,
-    RecallJob,
-    ReflectionJob,
     RunJob,
     SummaryJob,
-    UpkeepJob,
 )
 from skein.ports import Clock
 from skein.settings import Settings
@@ -168,19 +164,13 @@ class _Story:
         app.turns.take(self._job(RunJob), deadline=self.now + INVOCATION)
         self._receive(3)
         source = app.webhook_services.create(TENANT, NewService(name="Jira", agent_ids=(agent.id,)))
-        leaver = app.users.create(TENANT, NewUser(name="Mira"))
-        erasure = app.erasures.request(TENANT, leaver.id, by="usr_op")
-        chat, caller = answer.chat_id, {"sub": leaver.id}
+        chat, caller = answer.chat_id, {"sub": app.users.create(TENANT, NewUser(name="Mira")).id}
         where = {"tenant": TENANT, "chat_id": chat}
         jobs = {
             "run_worker": self._job(RunJob),
             "sms_delivery": self._job(DeliveryJob),
-            "upkeep_worker": UpkeepJob(**where),
-            "summary_worker": SummaryJob(agent_id=agent.id, **where),
-            "consolidation_worker": ConsolidationJob(**where),
-            "reflection_worker": ReflectionJob(tenant=TENANT, agent_id=agent.id),
-            "erasure_worker": ErasureJob(tenant=TENANT, erasure_id=erasure.id),
-            "recall_worker": RecallJob(**where),
+            "upkeep_worker": SummaryJob(agent_id=agent.id, **where),
+            "background_worker": ConsolidationJob(**where),
             "push_worker": PushJob(events=(LiveEvent(type="chat"),), **where),
         }
         schedules = ("tick", "consolidation_finder", "reflection_finder")

@@ -228,10 +228,8 @@ class SkeinChat:
         """Advance the clock between two turns, and do the background work."""
         stand = self._stand
         stand.clock.advance(SECONDS_BETWEEN_TURNS)
-        for upkeep in stand.queues.ready("upkeep"):
-            if isinstance(upkeep, UpkeepJob):
-                stand.app.upkeep.keep(upkeep)
-        for summary in stand.queues.ready("summaries"):
-            if isinstance(summary, SummaryJob):
-                task, deadline = stand.app.summary_tasks.of(summary), stand.clock.now() + INVOCATION
-                stand.app.background_engine.run(task, summary, deadline=deadline)
+        for upkeep in stand.queues.take(UpkeepJob):
+            stand.app.upkeep.keep(upkeep)
+        for summary in stand.queues.take(SummaryJob):
+            task, deadline = stand.app.summary_tasks.of(summary), stand.clock.now() + INVOCATION
+            stand.app.background_engine.run(task, summary, deadline=deadline)

@@ -1,11 +1,9 @@
 """Batches of SQS messages as jobs, each handled independently of the others."""
 
+import json
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
-
-from pydantic import ValidationError
 
 from skein import tracing
 from skein.hops import handling
@@ -35,15 +33,17 @@ def process(
 
 
 def parsed(body: str, job_types: Sequence[type[J]]) -> J:
-    """Parse the body of a message as a job of the first type that fits.
+    """Parse the body of a message as a job of its kind.
 
     Raises:
-        ValidationError: The message is no job of these types.
+        ValueError: The message is no job of these types.
     """
-    for job_type in job_types[:-1]:
-        with suppress(ValidationError):
+    content = json.loads(body)
+    kind = content.get("kind") if isinstance(content, dict) else None
+    for job_type in job_types:
+        if job_type.model_fields["kind"].default == kind:
             return job_type.model_validate_json(body)
-    return job_types[-1].model_validate_json(body)
+    raise ValueError(f"no job of this queue has the kind {kind!r}")
 
 
 def _done(

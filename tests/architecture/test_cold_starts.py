@@ -23,26 +23,26 @@ WAITED_FOR = {"run_worker", "sms_delivery"}  # and what they call has a large li
 # Who may load what is heavy or none of their business, and who surely does.
 LOADED_BY = {
     "boto3": set[str](),
-    "lunr": {"recall_worker", "run_worker"},
+    "lunr": {"run_worker"},
     "markdown_it": set[str](),
-    "openai": {"run_worker", "summary_worker"},
+    "openai": {"run_worker", "upkeep_worker"},
     "opentelemetry": set[str](),  # tracing is off
     "tiktoken": {"run_worker"},
     "twilio.rest": {"sms_delivery"},
     "requests": {"sms_delivery"},
     "gsm0338": {"api_docs", "sms_delivery", "sms_status"},
-    "phonenumbers": APIS | {"consolidation_worker", "run_worker", "sms_webhook", "tick"},
+    "phonenumbers": APIS | {"background_worker", "run_worker", "sms_webhook", "tick"},
     "aws_lambda_powertools.event_handler": APIS,
     "aws_lambda_powertools.utilities.data_classes": APIS,
-    "skein.models.api.base": APIS | LIVE | {"erasure_worker"},
+    "skein.models.api.base": APIS | LIVE,
     "skein.agent.turn": {"run_worker"},
     "skein.agent.sections.builder": {"api_docs", "run_worker"},  # the document needs all routes
     "skein.agent.tools": {"api_docs", "run_worker"},
-    "skein.memory.consolidation": {"consolidation_worker"},
-    "skein.privacy.erasure_worker": {"erasure_worker"},
+    "skein.memory.consolidation": {"background_worker"},
+    "skein.privacy.erasure_worker": {"background_worker"},
     "skein.inbound.sms": {"sms_webhook"},
-    "skein.memory.reflection": {"reflection_worker"},
-    "skein.summaries.agent_summary": {"summary_worker"},
+    "skein.memory.reflection": {"background_worker"},
+    "skein.summaries.agent_summary": {"upkeep_worker"},
 }
 
 # How many modules of Skein's own they may hold: some more than they do, so that a new one that all
@@ -52,25 +52,21 @@ MOST = {
     "api_docs": 300,
     "console": 60,
     "consolidation_finder": 62,
-    "consolidation_worker": 106,
-    "erasure_worker": 127,
+    "background_worker": 150,
     "feed": 60,
     "live_connect": 90,
     "live_disconnect": 90,
     "live_frames": 90,
     "mobile_api": 110,
     "push_worker": 90,
-    "recall_worker": 100,
     "reflection_finder": 60,
-    "reflection_worker": 81,
     "run_worker": 241,
     "service_webhook": 70,
     "sms_delivery": 77,
     "sms_status": 76,
     "sms_webhook": 106,
-    "summary_worker": 82,
     "tick": 104,
-    "upkeep_worker": 80,
+    "upkeep_worker": 120,
 }
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -109,10 +109,10 @@ def test_function_that_does_not_use_the_table_has_no_permission_for_it() -> None
     assert not [each for each in PERMISSIONS["Feed"] if each.resource == "Table"]
 
 
-def test_only_the_erasure_worker_uses_the_erasure_register_and_it_only_adds() -> None:
+def test_only_the_background_worker_uses_the_erasure_register_and_it_only_adds() -> None:
     granted = {n: {a for a, r in PERMISSIONS[n] if r == "ErasureRegister"} for n in FUNCTIONS}
     assert {name: actions for name, actions in granted.items() if actions} == {
-        "ErasureWorker": {"dynamodb:PutItem"}
+        "BackgroundWorker": {"dynamodb:PutItem"}
     }
 
 

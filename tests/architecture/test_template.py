@@ -46,7 +46,7 @@ def properties(logical_id: str) -> dict[str, Any]:
 
 def test_all_queues_of_work_share_one_for_dead_letters_and_each_stream_has_its_own() -> None:
     dead = {queue.dead_letters for queue in WORK_QUEUES}
-    assert len(WORK_QUEUES) == 9
+    assert len(WORK_QUEUES) == 5
     assert dead == {"DeadLetters"}
     given_up = {source.failures for source in STREAMS}
     assert len(given_up) == len(STREAMS)
@@ -194,7 +194,7 @@ def test_erasure_register_is_kept_and_protected_as_the_table_is() -> None:
     assert "TimeToLiveSpecification" not in table
     outputs = TEMPLATE.document["Outputs"]
     assert outputs["ErasureRegisterName"]["Value"] == {"Ref": REGISTER}
-    worker = properties("ErasureWorker")["Environment"]["Variables"]
+    worker = properties("BackgroundWorker")["Environment"]["Variables"]
     assert worker["SKEIN_ERASURE_REGISTER_NAME"] == {"Ref": REGISTER}
 
 
@@ -420,6 +420,5 @@ def test_only_functions_that_recall_may_search_the_vector_index() -> None:
         "AdminApi",
         "MobileApi",
         "RunWorker",
-        "ConsolidationWorker",
-        "ReflectionWorker",
+        "BackgroundWorker",
     }

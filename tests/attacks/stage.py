@@ -20,7 +20,7 @@ from skein.models.common.base import MemberRef, NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat
-from skein.models.outbox.jobs import ConsentJob, Job, RunJob
+from skein.models.outbox.jobs import ConsentJob, Job, RecallJob, RunJob
 from skein.models.runs.completion import ModelAnswer, ModelRequest, TokenUsage, ToolCall
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import ServiceTrigger, Trigger
@@ -237,7 +237,7 @@ class Stage(World):
         """Index the changes since the last push for recall, and push their frames."""
         self._connect()
         self._changes.pump(self._forward)
-        for job in (*self.queues.ready("pushes"), *self.queues.ready("recall")):
+        for job in (*self.queues.ready("pushes"), *self.queues.take(RecallJob)):
             self.handle(job)
 
     # ------------------------------------------------------------------ playing

@@ -18,6 +18,7 @@ from skein.adapters.aws.clients import Aws
 from skein.adapters.aws.sqs import BATCH_JOBS, SqsQueues, group_of, sqs_client
 from skein.errors import Ambiguous, Throttled, Transient, Unavailable
 from skein.models.outbox.jobs import (
+    ConsentJob,
     ConsolidationJob,
     DeliveryJob,
     ErasureJob,
@@ -33,22 +34,19 @@ from skein.models.outbox.jobs import (
 )
 from skein.ports import Queues
 from skein.settings import Settings
+from skein.sqs_events import parsed
 from tests.fakes.system import FixedClock, MemoryQueues
 from tests.support.functions import a_function
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-KINDS: dict[QueueName, type[Job]] = {
-    "turns": RunJob,
-    "deliveries": DeliveryJob,
-    "upkeep": UpkeepJob,
-    "summaries": SummaryJob,
-    "consolidations": ConsolidationJob,
-    "erasures": ErasureJob,
-    "reflections": ReflectionJob,
-    "pushes": PushJob,
-    "recall": RecallJob,
+KINDS: dict[QueueName, tuple[type[Job], ...]] = {
+    "turns": (RunJob, ConsentJob),
+    "deliveries": (DeliveryJob,),
+    "upkeep": (UpkeepJob, SummaryJob, RecallJob),
+    "background": (ConsolidationJob, ReflectionJob, ErasureJob),
+    "pushes": (PushJob,),
 }
 NAMES: tuple[QueueName, ...] = get_args(QueueName)
 BATCH_BYTES = 256 * 1024
@@ -92,7 +90,7 @@ class OnSqlite:
     def received(self, queue: QueueName) -> list[Job]:
         jobs: list[Job] = []
         while batch := self.take(queue):
-            jobs += [KINDS[queue].model_validate_json(held.message.body) for held in batch]
+            jobs += [parsed(held.message.body, KINDS[queue]) for held in batch]
             for held in batch:
                 self._inbox.succeed(held)
         return jobs
@@ -119,7 +117,7 @@ class OnSqs:
     def received(self, queue: QueueName) -> list[Job]:
         jobs: list[Job] = []
         while messages := self._receive(queue):
-            jobs += [KINDS[queue].model_validate_json(message["Body"]) for message in messages]
+            jobs += [parsed(message["Body"], KINDS[queue]) for message in messages]
         return jobs
 
     def delayed(self, queue: QueueName) -> int:
@@ -159,20 +157,26 @@ def run_job(number: int = 1) -> RunJob:
 
 
 def test_a_job_arrives_on_its_own_queue_and_once(receiving: Receiving) -> None:
-    jobs: dict[QueueName, Job] = {
-        "turns": run_job(),
-        "deliveries": DeliveryJob(tenant="demo", chat_id="chat_1", delivery_id="dlv_1"),
-        "upkeep": UpkeepJob(tenant='d"é\u2028😀', chat_id="chat\x00_1"),
-        "summaries": SummaryJob(tenant="demo", chat_id="chat_1", agent_id=None),
-        "consolidations": ConsolidationJob(tenant="demo", chat_id="chat_1"),
-        "erasures": ErasureJob(tenant="demo", erasure_id="era_1"),
-        "reflections": ReflectionJob(tenant="demo", agent_id="agt_1", scope="user:usr_1"),
-        "pushes": PushJob(tenant="demo", chat_id="chat_1", events=(LiveEvent(type="chat"),)),
-        "recall": RecallJob(tenant="demo", chat_id="chat_1", first_seq=8, last_seq=9),
+    jobs: dict[QueueName, list[Job]] = {
+        "turns": [run_job(), ConsentJob(tenant="demo", user_id="usr_1", consent_id="cns_1")],
+        "deliveries": [DeliveryJob(tenant="demo", chat_id="chat_1", delivery_id="dlv_1")],
+        "upkeep": [
+            UpkeepJob(tenant='d"é\u2028😀', chat_id="chat\x00_1"),
+            SummaryJob(tenant="demo", chat_id="chat_1", agent_id=None),
+            RecallJob(tenant="demo", chat_id="chat_1", first_seq=8, last_seq=9),
+        ],
+        "background": [
+            ConsolidationJob(tenant="demo", chat_id="chat_1"),
+            ErasureJob(tenant="demo", erasure_id="era_1"),
+            ReflectionJob(tenant="demo", agent_id="agt_1", scope="user:usr_1"),
+        ],
+        "pushes": [PushJob(tenant="demo", chat_id="chat_1", events=(LiveEvent(type="chat"),))],
     }
-    for job in jobs.values():
-        receiving.queues.send([job])
-    assert {name: receiving.received(name) for name in NAMES} == {n: [j] for n, j in jobs.items()}
+    for each in jobs.values():
+        receiving.queues.send(each)
+    found = {name: receiving.received(name) for name in NAMES}
+    assert {name: {*got} for name, got in found.items()} == {n: {*js} for n, js in jobs.items()}
+    assert {name: len(got) for name, got in found.items()} == {n: len(js) for n, js in jobs.items()}
     assert {name: receiving.received(name) for name in NAMES} == {n: [] for n in jobs}
 
 

@@ -123,7 +123,7 @@ def test_week_fires_finders_once_for_the_hour_at_which_chats_are_due(start: Star
     fill(60, consolidations=40)
     drain(client)  # which indexes the messages for recall
     done = turn(client, WEEK)["done"]
-    assert done["jobs"] == {"ConsolidationWorker": 40}
+    assert done["jobs"] == {"BackgroundWorker": 40}
     assert done["fired"]["ConsolidationFinder"] <= 4
 
 
@@ -139,7 +139,7 @@ def test_week_with_a_thousand_due_consolidations_takes_ten_seconds_of_cpu(
     done = turn(client, WEEK)["done"]
     seconds, cpu = time.monotonic() - began, time.process_time() - cpu
     print(f"\n{CHATS} consolidations: {seconds:.1f} s, {cpu:.1f} s of CPU")  # noqa: T201
-    assert done["jobs"]["ConsolidationWorker"] == CHATS
+    assert done["jobs"]["BackgroundWorker"] == CHATS
     assert len(model.memory_calls) == CHATS
     assert cpu < 10
 
@@ -410,7 +410,7 @@ def test_reset_makes_schedules_fire_by_real_time(start: StartStack, model: Scrip
     reset(client)
     fill(1, consolidations=1)
     drain(client)  # which indexes the messages for recall
-    assert turn(client, 8 * HOUR)["done"]["jobs"] == {"ConsolidationWorker": 1}
+    assert turn(client, 8 * HOUR)["done"]["jobs"] == {"BackgroundWorker": 1}
     assert len(model.memory_calls) == 1
 
 

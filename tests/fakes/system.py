@@ -16,6 +16,7 @@ ULID_LENGTH = 26
 COPRIME = 618_033  # to all powers of ten
 ALMOST_A_MILLISECOND = timedelta(microseconds=999)
 T = TypeVar("T")
+J = TypeVar("J", bound=Job)
 
 
 class FixedClock:
@@ -123,9 +124,17 @@ class MemoryQueues:
 
     def ready(self, queue: QueueName) -> tuple[Job, ...]:
         """Take the jobs off a queue that are due, with the tenants in turn."""
+        return self._take(lambda job: job.queue == queue)
+
+    def take(self, kind: type[J]) -> tuple[J, ...]:
+        """Take the jobs of one kind that are due off their queue, with the tenants in turn."""
+        taken = self._take(lambda job: isinstance(job, kind))
+        return tuple(job for job in taken if isinstance(job, kind))
+
+    def _take(self, wanted: Callable[[Job], bool]) -> tuple[Job, ...]:
         now = self._clock.now()
         with self._lock:
-            due = [w for w in self._waiting if w.job.queue == queue and w.due_at <= now]
+            due = [w for w in self._waiting if wanted(w.job) and w.due_at <= now]
             self._waiting = [w for w in self._waiting if w not in due]
         turns = Counter[str]()
         in_turn: list[tuple[int, datetime, Job]] = []

@@ -13,16 +13,12 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple, get_args
 
-import consolidation_worker
-import erasure_worker
+import background_worker
 import feed as feed_function
 import mobile_api
 import push_worker
-import recall_worker
-import reflection_worker
 import run_worker
 import sms_delivery
-import summary_worker
 import tick
 import upkeep_worker
 from local.permissions import PermittedQueues
@@ -79,13 +75,9 @@ class Worker(NamedTuple):
 WORKERS: dict[QueueName, Worker] = {
     "turns": Worker(run_worker, 120, 720),
     "deliveries": Worker(sms_delivery, 60, 360),
-    "upkeep": Worker(upkeep_worker, 60, 360),
-    "summaries": Worker(summary_worker, 120, 720),
-    "consolidations": Worker(consolidation_worker, 900, 5_400),
-    "reflections": Worker(reflection_worker, 900, 5_400),
-    "erasures": Worker(erasure_worker, 900, 5_400),
+    "upkeep": Worker(upkeep_worker, 300, 1_800),
+    "background": Worker(background_worker, 900, 5_400),
     "pushes": Worker(push_worker, 30, 180),
-    "recall": Worker(recall_worker, 300, 1_800),
 }
 
 

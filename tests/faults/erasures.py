@@ -61,8 +61,7 @@ class StruckWorld(World):
         while not self._survives(self.ask, coming):
             pass
         for _ in range(self.MINUTES):
-            for job in self.queues.ready("erasures"):
-                assert isinstance(job, ErasureJob)
+            for job in self.queues.take(ErasureJob):
                 deadline = self.clock.now() + LONG_INVOCATION
                 self._survives(
                     partial(self.app.eraser.continue_erasure, job, deadline=deadline), coming

@@ -8,7 +8,7 @@ import pytest
 from skein.errors import Throttled, Unavailable
 from skein.interface.reading import READ_SECONDS
 from skein.models.common.storage import Item, Key, Page, Query
-from skein.models.outbox.jobs import RunJob
+from skein.models.outbox.jobs import RecallJob, RunJob
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import PlanTrigger, Trigger
 from skein.settings import Settings
@@ -274,7 +274,7 @@ def test_an_agent_that_is_gone_is_gone_all_the_same() -> None:
     world = direct()
     world.post("Hello?", HUSAM)
     world.app.agents.delete(TENANT, "agt_a")
-    world.queues.ready("recall")  # the job that takes the agent out of the index
+    world.queues.take(RecallJob)  # the job that takes the agent out of the index
     world.fall_sick(Unavailable("down"))
     world.drain()
     assert world.runs()[-1].status == "canceled"

@@ -134,7 +134,6 @@ def test_only_functions_that_continue_their_own_jobs_are_exempt() -> None:
     assert recursive_functions() == {
         "run_worker",
         "sms_delivery",
-        "consolidation_worker",
-        "erasure_worker",
-        "recall_worker",
+        "background_worker",
+        "upkeep_worker",
     }

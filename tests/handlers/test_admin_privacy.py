@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-import erasure_worker
+import background_worker
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
 from skein.models.common.provenance import MadeFrom
@@ -32,7 +32,7 @@ from tests.support.erasure import (
 )
 from tests.support.webhooks import invoke
 
-JOB = recorded("erasure_worker")
+JOB = recorded("background_worker_erasure")
 PATH = f"/v1/users/{ZOE.id}"
 EXPORT = f"{PATH}/export"
 
@@ -210,11 +210,11 @@ def test_a_message_carries_an_erasure_on_and_one_of_nobody_changes_nothing() -> 
     world = world_of()
     text(world, f"I love {MARK}")
     settle(world)
-    assert invoke(erasure_worker, world, JOB) == {"batchItemFailures": []}
+    assert invoke(background_worker, world, JOB) == {"batchItemFailures": []}
     erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     event = deepcopy(JOB)
     event["Records"][0]["body"] = ErasureJob(tenant=TENANT, erasure_id=erasure.id).model_dump_json()
-    assert invoke(erasure_worker, world, event) == {"batchItemFailures": []}
+    assert invoke(background_worker, world, event) == {"batchItemFailures": []}
     # The recorded invocation has little time: it takes one step and hands on.
     assert world.app.erasures.get(TENANT, erasure.id).after is not None
     settle(world)

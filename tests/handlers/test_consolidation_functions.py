@@ -2,15 +2,15 @@
 
 import pytest
 
+import background_worker
 import consolidation_finder
-import consolidation_worker
 from skein.errors import Unavailable
 from skein.models.outbox.jobs import ConsolidationJob
 from tests.support.api_client import recorded
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.webhooks import invoke
 
-JOB = recorded("consolidation_worker")
+JOB = recorded("background_worker")
 HOURLY = recorded("consolidation_finder")
 HUSAM, COACH = person(), bot()
 
@@ -30,8 +30,8 @@ def world() -> World:
 def test_the_hourly_event_sends_a_job_and_the_recorded_one_makes_memories(world: World) -> None:
     assert invoke(consolidation_finder, world, HOURLY) == {"sent": 1}
     job = ConsolidationJob(tenant=TENANT, chat_id="chat_1")
-    assert list(world.queues.ready("consolidations")) == [job]
-    assert invoke(consolidation_worker, world, JOB) == {"batchItemFailures": []}
+    assert list(world.queues.ready("background")) == [job]
+    assert invoke(background_worker, world, JOB) == {"batchItemFailures": []}
     assert [memory.text for memory in world.memories()] == ["Husam said hello."]
 
 
@@ -48,7 +48,7 @@ def test_job_while_the_table_is_down_is_retried(
 
     with monkeypatch.context() as patch:
         patch.setattr(world.table, "query", down)
-        answer = invoke(consolidation_worker, world, JOB)
+        answer = invoke(background_worker, world, JOB)
     assert [failure["itemIdentifier"] for failure in answer["batchItemFailures"]] == [
         JOB["Records"][0]["messageId"]
     ]

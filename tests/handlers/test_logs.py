@@ -15,12 +15,10 @@ from typing import Any, get_args
 
 import pytest
 
-import recall_worker
 import run_worker
 import sms_delivery
 import sms_status
 import sms_webhook
-import summary_worker
 import tick
 import upkeep_worker
 from skein import logs
@@ -47,8 +45,6 @@ WORKERS: dict[QueueName, Any] = {
     "turns": run_worker,
     "deliveries": sms_delivery,
     "upkeep": upkeep_worker,
-    "summaries": summary_worker,
-    "recall": recall_worker,
 }
 SMS = Webhook.recorded("sms_webhook")
 

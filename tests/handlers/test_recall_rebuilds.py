@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-import recall_worker
+import upkeep_worker
 from skein.errors import Unavailable
 from skein.models.chats.chat import Chat, chat_partition
 from skein.models.common.base import NamedMember
@@ -80,11 +80,11 @@ def test_rebuild_of_a_tenant_sends_one_job_for_a_chat_of_several_people(
     world: World, admin: Client
 ) -> None:
     admin.post("/v1/recall/rebuild", {})
-    [job] = world.queues.ready("recall")
+    [job] = world.queues.take(RecallJob)
     assert isinstance(job, RecallJob)
     deadline = world.clock.now() + timedelta(seconds=300)
     world.app.recall_worker.take(job, deadline=deadline)
-    jobs = world.queues.ready("recall")
+    jobs = world.queues.take(RecallJob)
     chat_ids = [job.chat_id for job in jobs if isinstance(job, RecallJob)]
     assert sorted(map(str, chat_ids)) == ["chat_1", "chat_2", "chat_3", "chat_3"]
 
@@ -92,7 +92,7 @@ def test_rebuild_of_a_tenant_sends_one_job_for_a_chat_of_several_people(
 def test_rebuild_that_runs_out_of_time_continues(world: World, admin: Client) -> None:
     admin.post("/v1/recall/rebuild", {})
     positions: list[str | None] = []
-    while jobs := world.queues.ready("recall"):
+    while jobs := world.queues.take(RecallJob):
         for job in jobs:
             assert isinstance(job, RecallJob)
             if job.chat_id is None:
@@ -137,10 +137,10 @@ def test_rebuild_is_in_the_audit_log(world: World, admin: Client) -> None:
 
 
 def test_jobs_of_the_queue_are_handled(world: World) -> None:
-    event = recorded("recall_worker")
-    assert invoke(recall_worker, world, event) == {"batchItemFailures": []}
+    event = recorded("upkeep_worker_recall")
+    assert invoke(upkeep_worker, world, event) == {"batchItemFailures": []}
     event["Records"][0]["body"] = RecallJob(tenant=TENANT, chat_id="chat_1").model_dump_json()
-    assert invoke(recall_worker, world, event) == {"batchItemFailures": []}
+    assert invoke(upkeep_worker, world, event) == {"batchItemFailures": []}
     assert indexed(world) == set()  # the invocation has less than 30 seconds left
     world.drain()
     assert indexed(world) == {("chat_1", "agt_a")}

@@ -3,8 +3,8 @@
 import pytest
 
 import admin_api
+import background_worker
 import reflection_finder
-import reflection_worker
 from skein.memory.models.memory import JOURNAL_DAYS, REFLECTION_LEAD
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
@@ -13,7 +13,7 @@ from tests.support.api_client import Client, recorded
 from tests.support.builders import TENANT, World, person
 from tests.support.webhooks import invoke
 
-JOB = recorded("reflection_worker")
+JOB = recorded("background_worker_reflection")
 DAILY = recorded("reflection_finder")
 SCOPE = "user:usr_husam"
 
@@ -44,8 +44,8 @@ def test_daily_event_sends_a_job_and_the_recorded_job_promotes_entries(
 ) -> None:
     assert invoke(reflection_finder, world, DAILY) == {"sent": 1}
     job = ReflectionJob(tenant=TENANT, agent_id="agt_a", scope=SCOPE)
-    assert list(world.queues.ready("reflections")) == [job]
-    assert invoke(reflection_worker, world, JOB) == {"batchItemFailures": []}
+    assert list(world.queues.ready("background")) == [job]
+    assert invoke(background_worker, world, JOB) == {"batchItemFailures": []}
     assert kept(world) == ["Husam is allergic to nuts."]
 
 
@@ -55,7 +55,7 @@ def test_with_nothing_due_the_finder_sends_nothing(world: World) -> None:
 
 
 def test_operators_see_the_results_as_ids(world: World) -> None:
-    invoke(reflection_worker, world, JOB)
+    invoke(background_worker, world, JOB)
     api = Client(world, admin_api, sub="usr_op", scope="admin")
     answer = api.get("/v1/agents/agt_a/reflections", user_id="usr_husam")
     assert answer.status == 200

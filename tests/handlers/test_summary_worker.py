@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-import summary_worker
+import upkeep_worker
 from skein.errors import Unavailable
 from skein.models.outbox.jobs import SummaryJob
 from tests.support.api_client import recorded
 from tests.support.builders import TENANT, World, bot, person
 from tests.support.webhooks import invoke
 
-SUMMARY = recorded("summary_worker")
+SUMMARY = recorded("upkeep_worker_summary")
 HUSAM, COACH = person(), bot()
 
 
@@ -39,7 +39,7 @@ def event(*jobs: SummaryJob) -> dict[str, Any]:
 
 def handle(world: World, event: dict[str, Any]) -> list[str]:
     """Handle an event; returns the messages that SQS is to give again."""
-    answer = invoke(summary_worker, world, event)
+    answer = invoke(upkeep_worker, world, event)
     return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
 
 

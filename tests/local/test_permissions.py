@@ -129,7 +129,7 @@ def test_job_for_another_queue_than_the_role_allows_is_refused() -> None:
     queues = PermittedQueues(MemoryQueues(FixedClock(NOON)), DEPLOYED)
     with running("ServiceWebhook"):
         queues.send([RunJob(tenant=TENANT, run_id="run_1", agent_id="agt_a")])
-        with pytest.raises(AccessDeniedError, match="sqs:SendMessage on SummariesQueue"):
+        with pytest.raises(AccessDeniedError, match="sqs:SendMessage on UpkeepQueue"):
             queues.send([SummaryJob(tenant=TENANT, chat_id="chat_1")])
 
 

@@ -274,12 +274,13 @@ class World:
         return self.app.consolidation if isinstance(job, ConsolidationJob) else self.app.reflection
 
     def run_ready(self) -> int:
-        """Play every job that is due now; returns how many there were."""
+        """Play every job that is due now, with what follows on its queue; return how many."""
         played = self.feed.pump(self._forward) if self.feed else 0
         for queue in QUEUES:
-            for job in self.queues.ready(queue):
-                self.handle(job)
-                played += 1
+            while jobs := self.queues.ready(queue):
+                for job in jobs:
+                    self.handle(job)
+                played += len(jobs)
         return played
 
     def _forward(self, event: Event) -> FailedItems:

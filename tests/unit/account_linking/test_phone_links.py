@@ -1027,4 +1027,4 @@ def test_recall_job_of_a_merge_that_was_lost_is_sent_again_by_the_tick() -> None
 
 def recall_jobs(world: World) -> list[RecallJob]:
     """Take the jobs off the queue, as if they were lost."""
-    return [job for job in world.queues.ready("recall") if isinstance(job, RecallJob)]
+    return [*world.queues.take(RecallJob)]

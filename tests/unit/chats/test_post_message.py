@@ -249,13 +249,11 @@ def test_the_first_message_of_an_hour_has_the_chat_moved_up_in_lists() -> None:
     world = World()
     world.chat(HUSAM, bot())
     world.post("At noon", HUSAM)
-    assert world.queues.waiting("upkeep") == ()
+    world.drain()
     world.clock.advance(3600)
     world.post("At one", HUSAM)
     world.post("At one, again", HUSAM)
-    assert [w.job for w in world.queues.waiting("upkeep")] == [
-        UpkeepJob(tenant=TENANT, chat_id="chat_1")
-    ]
+    assert world.queues.take(UpkeepJob) == (UpkeepJob(tenant=TENANT, chat_id="chat_1"),)
 
 
 def test_the_timeline_never_runs_backwards_when_clocks_disagree() -> None:

@@ -754,7 +754,7 @@ def test_a_request_whose_job_was_lost_is_met_within_the_hour() -> None:
     world.post("Hello", HUSAM)
     world.drain()
     world.app.consolidation_requests.request(TENANT, "chat_1")
-    world.queues.ready("consolidations")
+    world.queues.take(ConsolidationJob)
     world.hours_pass(1)
     assert world.membership(COACH).consolidated_seq == 1
 

@@ -115,7 +115,7 @@ def test_an_entry_brings_its_agent_three_days_before_it_fades() -> None:
     remembered(world, "Ana runs on Fridays", "Ben swims")
     world.clock.advance(WEEK - 3 * DAY)
     assert world.find_fading() == 1
-    assert [job.job for job in world.queues.waiting("reflections")] == [JOB]
+    assert [job.job for job in world.queues.waiting("background")] == [JOB]
 
 
 def test_two_finders_at_once_send_one_job() -> None:
@@ -130,7 +130,7 @@ def test_open_and_private_entries_are_jobs_of_their_own() -> None:
     remembered(world, "open")
     remembered(world, "private", audience=HUSAM)
     nearly_faded(world).find_fading()
-    scopes = {job.job.scope for job in world.queues.waiting("reflections")}  # type: ignore[attr-defined]
+    scopes = {job.job.scope for job in world.queues.waiting("background")}  # type: ignore[attr-defined]
     assert scopes == {None, "user:usr_husam"}
 
 

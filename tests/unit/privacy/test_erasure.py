@@ -301,8 +301,7 @@ class InFlight:
         """While the model thinks, the person is erased, and the first sweep comes to its end."""
         if self.erasure is None:
             self.erasure = self.world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
-            for job in self.world.queues.ready("erasures"):
-                assert isinstance(job, ErasureJob)
+            for job in self.world.queues.take(ErasureJob):
                 deadline = self.world.clock.now().replace(year=2027)
                 self.world.app.eraser.continue_erasure(job, deadline=deadline)
             swept = self.world.app.erasures.get(TENANT, self.erasure.id)

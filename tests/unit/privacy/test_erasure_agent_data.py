@@ -363,8 +363,7 @@ def test_items_made_from_what_is_left_after_the_first_sweep_stay() -> None:
     world.post("Good morning", ZOE, chat_id=PRIVATE)
     erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
     settle(world)
-    for job in world.queues.ready("erasures"):
-        assert isinstance(job, ErasureJob)
+    for job in world.queues.take(ErasureJob):
         deadline = world.clock.now() + LONG_INVOCATION
         world.app.eraser.continue_erasure(job, deadline=deadline)
     assert world.app.erasures.get(TENANT, erasure.id).swept_at is not None

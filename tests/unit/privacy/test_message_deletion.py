@@ -11,6 +11,7 @@ from skein.models.chats.summary import Summary
 from skein.models.common.address import sms_route
 from skein.models.common.audience import OPEN as EVERYONE
 from skein.models.common.storage import Query, Update
+from skein.models.outbox.jobs import ErasureJob
 from skein.models.runs.completion import ModelRequest
 from skein.models.runs.step import Step
 from skein.recall.models.stored import RecallBlock
@@ -102,7 +103,7 @@ def test_deleting_again_changes_nothing() -> None:
     assert {k: v for k, v in world.table.all_stored().items() if "#LIMIT#" not in k.pk} == {
         k: v for k, v in before.items() if "#LIMIT#" not in k.pk
     }
-    assert not world.queues.ready("erasures")
+    assert not world.queues.take(ErasureJob)
 
 
 def test_message_of_another_member_is_not_deleted() -> None:

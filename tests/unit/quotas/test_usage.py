@@ -55,7 +55,7 @@ def test_summaries_over_the_budget_wait_for_the_next_day_and_are_then_made() -> 
     due = world.stored_chat().upkeep_at
     assert due is not None
     assert MIDNIGHT <= due < MIDNIGHT + timedelta(hours=1)
-    assert not world.queues.waiting("summaries")
+    assert not [each for each in world.queues.waiting("upkeep") if isinstance(each.job, SummaryJob)]
     world.clock.set(due)
     world.tick()
     world.drain()

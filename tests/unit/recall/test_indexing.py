@@ -248,7 +248,7 @@ def test_range_that_takes_too_long_continues_in_another_job(world: Indexed) -> N
     world.said(*(f"Room {4000 + seq}" for seq in range(1, 31)))
     job = RecallJob(tenant=TENANT, chat_id="chat_1")
     world.app.recall_worker.take(job, deadline=world.clock.now())
-    [rest] = world.queues.ready("recall")
+    [rest] = world.queues.take(RecallJob)
     assert rest == job
     assert world.blocks() == []
 

@@ -37,7 +37,7 @@ def models(world: Indexed) -> list[str]:
 
 
 def jobs(world: Indexed) -> list[RecallJob]:
-    return [job for job in world.queues.ready("recall") if isinstance(job, RecallJob)]
+    return [*world.queues.take(RecallJob)]
 
 
 def test_new_message_after_a_change_of_model_reindexes_the_whole_chat() -> None:

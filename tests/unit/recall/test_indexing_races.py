@@ -46,7 +46,7 @@ def world() -> Indexed:
 
 
 def jobs(world: Indexed) -> list[RecallJob]:
-    return [job for job in world.queues.ready("recall") if isinstance(job, RecallJob)]
+    return [*world.queues.take(RecallJob)]
 
 
 def index_again(world: Indexed) -> None:

@@ -6,17 +6,7 @@ from pydantic import ConfigDict, Field
 
 from skein.models.common.base import Identifier, MemberRef, Tenant, Value
 
-QueueName = Literal[
-    "turns",
-    "deliveries",
-    "upkeep",
-    "summaries",
-    "consolidations",
-    "reflections",
-    "erasures",
-    "recall",
-    "pushes",
-]
+QueueName = Literal["turns", "deliveries", "upkeep", "background", "pushes"]
 
 
 MAX_LIVE_EVENTS = 25  # of one job; more changes of a chat are one `resync`
@@ -25,6 +15,8 @@ MAX_DELAY_SECONDS = 900  # the longest delay of an SQS message
 
 class Job(Value):
     """A message that names an item; the state of the item decides the work.
+
+    The field `kind` tells the jobs of one queue apart.
 
     Attributes:
         hops: How many jobs led to this one; 0 if no job did.
@@ -49,6 +41,7 @@ class RunJob(Job):
 
     queue = "turns"
 
+    kind: Literal["run"] = "run"
     run_id: Identifier
     agent_id: Identifier
     user_id: Identifier | None = None
@@ -59,6 +52,7 @@ class ConsentJob(Job):
 
     queue = "turns"
 
+    kind: Literal["consent"] = "consent"
     user_id: Identifier
     consent_id: Identifier
 
@@ -68,6 +62,7 @@ class DeliveryJob(Job):
 
     queue = "deliveries"
 
+    kind: Literal["delivery"] = "delivery"
     chat_id: Identifier
     delivery_id: Identifier
 
@@ -77,6 +72,7 @@ class UpkeepJob(Job):
 
     queue = "upkeep"
 
+    kind: Literal["upkeep"] = "upkeep"
     chat_id: Identifier
 
 
@@ -87,8 +83,9 @@ class SummaryJob(Job):
         title: Whether the chat needs a title instead of a summary.
     """
 
-    queue = "summaries"
+    queue = "upkeep"
 
+    kind: Literal["summary"] = "summary"
     chat_id: Identifier
     agent_id: Identifier | None = None
     title: Annotated[bool, Field(exclude_if=lambda title: not title)] = False
@@ -97,16 +94,18 @@ class SummaryJob(Job):
 class ConsolidationJob(Job):
     """A chat may be due for consolidation: it is quiet, or an operator asks."""
 
-    queue = "consolidations"
+    queue = "background"
 
+    kind: Literal["consolidation"] = "consolidation"
     chat_id: Identifier
 
 
 class ReflectionJob(Job):
     """Some journal entries in one scope of an agent are about to fade."""
 
-    queue = "reflections"
+    queue = "background"
 
+    kind: Literal["reflection"] = "reflection"
     agent_id: Identifier
     scope: str | None = None
 
@@ -136,6 +135,7 @@ class PushJob(Job):
 
     queue = "pushes"
 
+    kind: Literal["push"] = "push"
     chat_id: Identifier
     events: Annotated[tuple[LiveEvent, ...], Field(min_length=1, max_length=MAX_LIVE_EVENTS)]
 
@@ -143,8 +143,9 @@ class PushJob(Job):
 class ErasureJob(Job):
     """An erasure may have more work to do."""
 
-    queue = "erasures"
+    queue = "background"
 
+    kind: Literal["erasure"] = "erasure"
     erasure_id: Identifier
 
 
@@ -161,8 +162,9 @@ class RecallJob(Job):
         after: Where to continue in a list of chats; None for its start.
     """
 
-    queue = "recall"
+    queue = "upkeep"
 
+    kind: Literal["recall"] = "recall"
     chat_id: Identifier | None = None
     first_seq: int = 1
     last_seq: int | None = None

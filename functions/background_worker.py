@@ -1,0 +1,25 @@
+"""Handler of the queue of background jobs: long work that nobody waits for."""
+
+from datetime import datetime
+
+from skein.bootstrap import service
+from skein.bootstrap.job_handlers import for_jobs
+from skein.bootstrap.ports import load_adapters
+from skein.memory.consolidation import ConsolidationTask
+from skein.memory.reflection import ReflectionTask
+from skein.models.outbox.jobs import ConsolidationJob, ErasureJob, Job, ReflectionJob
+from skein.privacy.erasure_worker import Eraser
+from skein.services.background.engine import BackgroundEngine
+
+load_adapters("sockets")
+
+
+@for_jobs(ConsolidationJob, ReflectionJob, ErasureJob)
+def handler(job: Job, deadline: datetime) -> None:
+    """Make memories from a chat, reflect on an agent's journal, or continue an erasure."""
+    if isinstance(job, ConsolidationJob):
+        service(BackgroundEngine).run(service(ConsolidationTask), job, deadline=deadline)
+    elif isinstance(job, ReflectionJob):
+        service(BackgroundEngine).run(service(ReflectionTask), job, deadline=deadline)
+    elif isinstance(job, ErasureJob):
+        service(Eraser).continue_erasure(job, deadline=deadline)
