@@ -66,7 +66,7 @@ class ChunkCommitter:
             Overtaken: The watermark moved, the agent left, or an erasure began; nothing is stored.
             TooMuch: The writes exceed one transaction; nothing is stored.
         """
-        target, since, chunk, owner = batch
+        target, since, chunk, owner = batch.target, batch.since, batch.chunk, batch.owner
         reach = batch.reach(extracted.authors if extracted is not None else NO_AUTHORS)
         owner = owner.model_copy(update={"authors": reach.actor.authors})
         record_id = f"con_{self.ids.ulid()}"
@@ -84,7 +84,7 @@ class ChunkCommitter:
                 live = searchable_memories(self.table, reach, now=self.clock.now())
                 kept = remember(
                     owner,
-                    extracted.entries,
+                    extracted.entries_for(live),
                     live,
                     reach=reach,
                     revision=read.revision,

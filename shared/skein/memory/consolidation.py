@@ -1,12 +1,14 @@
 """Consolidation: a background task that makes memories from a chat's new messages.
 
 The task takes a chat's agents one after another, and the messages since an agent's watermark chunk
-by chunk. If a chunk fails, the watermark stays before it. A lease ensures that one worker at a time
-consolidates a chat; the lease ends with the worker's invocation. If time runs out, the worker sends
-a new job for the rest. The chat stays due, for the tick or the hourly finder, until every agent is
-done.
+by chunk. In a group with many agents, those with the same watermark share one question, so that the
+cost does not grow with their number. If a chunk fails, the watermark stays before it. A lease
+ensures that one worker at a time consolidates a chat; the lease ends with the worker's invocation.
+If time runs out, the worker sends a new job for the rest. The chat stays due, for the tick or the
+hourly finder, until every agent is done.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,7 +27,8 @@ from skein.memory.models.memory import Memory
 from skein.memory.shown import core_in_budget, newest_first
 from skein.memory.store import searchable_memories
 from skein.memory.transcript import AgentChunk, ConsolidationTarget, TimeZones, joins_of
-from skein.models.chats.chat import Message
+from skein.memory.writes import normalised
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.consolidation import Consolidation
 from skein.models.chats.membership import Membership
 from skein.models.common.audience import NOBODY
@@ -56,6 +59,7 @@ from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
 MESSAGES_PER_PAGE = 100
+MAX_ALONE = 3  # agents of a chat that are asked one by one; more share one question
 MAX_CLOSE = 20  # core memories shown because messages of the chunk are close to them
 
 
@@ -135,41 +139,65 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         An agent whose retry is not due yet is left out, unless an operator asked. So are all agents
         of a chat whose person has opted out of SMS.
         """
-        chat, now = claim.snapshot.chat, self.clock.now()
+        chat = claim.snapshot.chat
         if chat.discarded_at is not None:
             return
+        for agents, until in _together(chat, list(self._due(claim))):
+            yield self._series(claim, agents, until)
+
+    def _due(self, claim: ConsolidationClaim) -> Iterator[tuple[Membership, int]]:
+        """Yield the agents that are due, each with the last message to consolidate."""
+        chat, now = claim.snapshot.chat, self.clock.now()
         for agent in sorted(claim.snapshot.agents, key=lambda agent: agent.member.id):
             waits = claim.snapshot.opted_out or agent.member.id in claim.without
             new = not waits and has_new(chat, agent)
             requested = wanted(agent, claim.requested_seq)
             if claim.idle and new and (requested or (retry_at(agent) or now) <= now):
-                yield self._series(claim, agent, chat.last_seq)
+                yield agent, chat.last_seq
             elif requested and claim.requested_seq is not None:
-                yield self._series(claim, agent, claim.requested_seq)
+                yield agent, claim.requested_seq
 
     def _series(
-        self, claim: ConsolidationClaim, membership: Membership, until: int
+        self, claim: ConsolidationClaim, members: Sequence[Membership], until: int
     ) -> Iterator[AgentChunk]:
         """Yield the chunks up to message `until`; move the watermark over all others.
 
         If nothing is new (`has_new`), or nobody was present for all of a chunk, the watermark moves
         without a question.
+
+        Args:
+            members: Agents with the same watermark, for which one question is asked.
         """
-        chat, at = claim.snapshot.chat, position_of(membership)
-        agent = read_agent(self.table, chat.tenant, membership.member.id)
-        if agent is None or not has_new(chat, membership):
-            self.committer.pass_over(membership, at, HistoryPosition(until))
+        at, targets = position_of(members[0]), self._targets(claim, members, until)
+        if not targets:
             return
-        target = ConsolidationTarget(chat, agent, membership, TimeZones(self.table, agent))
+        target, others = targets[0], tuple(targets[1:])
         for chunk in self._chunks(target, at, until):
-            batch = AgentChunk(target, at, chunk, target.owner(chunk))
+            batch = AgentChunk(target, at, chunk, target.owner(chunk), others)
             if batch.owner.audience == NOBODY:
-                self.committer.keep(batch, None, TokenUsage())
+                self._keep(batch, None, TokenUsage())
             else:
                 yield batch
             at = chunk.position
         if at.seq < until:
-            self.committer.pass_over(membership, at, HistoryPosition(until))
+            for each in targets:
+                self.committer.pass_over(each.membership, at, HistoryPosition(until))
+
+    def _targets(
+        self, claim: ConsolidationClaim, members: Sequence[Membership], until: int
+    ) -> list[ConsolidationTarget]:
+        """Return the agents to ask for; move the watermark of those with nothing new."""
+        chat, targets = claim.snapshot.chat, list[ConsolidationTarget]()
+        for membership in members:
+            agent = read_agent(self.table, chat.tenant, membership.member.id)
+            if agent is None or not has_new(chat, membership):
+                at = position_of(membership)
+                self.committer.pass_over(membership, at, HistoryPosition(until))
+                continue
+            zones = TimeZones(self.table, agent)
+            shared = len(members) > 1
+            targets.append(ConsolidationTarget(chat, agent, membership, zones, shared))
+        return targets
 
     def _chunks(
         self, target: ConsolidationTarget, since: HistoryPosition, until: int
@@ -207,8 +235,15 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
 
     def question(self, claim: ConsolidationClaim, batch: AgentChunk) -> Question[Extraction]:
         """Ask the agent's model which memories and profile values to make from a chunk."""
-        known = searchable_memories(self.table, batch.reach(), now=self.clock.now())
-        live = [memory for memory in known if batch.may_hold(memory)]
+        now = self.clock.now()
+        known = [
+            memory
+            for each in batch.each
+            for memory in searchable_memories(self.table, each.reach(), now=now)
+            if each.may_hold(memory)
+        ]
+        # Agents that share questions have memories with the same words; one of them is shown.
+        live = list({(memory.kind, normalised(memory.text)): memory for memory in known}.values())
         core = core_in_budget(live, self.tokens)
         shown = KnownMemories.of(core, self._close_to(batch.chunk, live))
         return question(batch, shown, default_model=self.settings.default_model)
@@ -237,11 +272,31 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         self, claim: ConsolidationClaim, batch: AgentChunk, answer: Extraction, usage: TokenUsage
     ) -> None:
         """Store memories and profile values together with the new watermark."""
-        self.committer.keep(batch, answer, usage)
+        self._keep(batch, answer, usage)
+
+    def _keep(self, batch: AgentChunk, answer: Extraction | None, usage: TokenUsage) -> None:
+        """Store what a chunk gives for each agent; the record of the first has the cost.
+
+        An agent that was overtaken stores nothing, and does not stop the others.
+
+        Raises:
+            Overtaken: All agents were overtaken.
+        """
+        overtaken: Overtaken | None = None
+        kept = 0
+        for each in batch.each:
+            try:
+                self.committer.keep(each, answer, TokenUsage() if kept else usage)
+                kept += 1
+            except Overtaken as error:
+                overtaken = error
+        if not kept and overtaken is not None:
+            raise overtaken
 
     def fail(self, claim: ConsolidationClaim, batch: AgentChunk, failure: Failure) -> None:
         """Record the failed chunk and the time of its retry; keep the watermark."""
-        self.committer.fail(batch, failure)
+        for each in batch.each:
+            self.committer.fail(each, failure)
 
     def release(self, claim: ConsolidationClaim, outcome: Outcome) -> None:
         """Release the lease, and make the chat due again if messages are left."""
@@ -291,3 +346,19 @@ class ConsolidationTask(Task[ConsolidationJob, ConsolidationClaim, AgentChunk, E
         )
         if again:
             self.dispatch.send([job])
+
+
+def _together(
+    chat: Chat, due: Sequence[tuple[Membership, int]]
+) -> list[tuple[list[Membership], int]]:
+    """Group the due agents that share a question, each group with its last message.
+
+    Agents of a group chat share one if there are many, and if they have the same watermark and as
+    many failures. So they read the same chunks.
+    """
+    if chat.kind != "group" or len(due) <= MAX_ALONE:
+        return [([agent], until) for agent, until in due]
+    groups = defaultdict[tuple[HistoryPosition, int, int], list[Membership]](list)
+    for agent, until in due:
+        groups[position_of(agent), agent.consolidation_failures, until].append(agent)
+    return [(agents, until) for (_, _, until), agents in groups.items()]

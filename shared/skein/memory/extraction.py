@@ -1,19 +1,20 @@
 """Extraction: ask an agent's model which memories to make from a chunk of messages."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from skein.memory.models.memory import Memory, MemoryKind
 from skein.memory.profile_extraction import AskedProfile, ProfileDraft
 from skein.memory.shown import UNNUMBERED
 from skein.memory.transcript import AgentChunk
-from skein.memory.writes import MemoryDraft
+from skein.memory.writes import MemoryDraft, normalised
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.runs.completion import ModelAnswer, ModelMessage, well_formed
 from skein.prompts import render
 from skein.services.background.engine import Question, TooMuch, UnusableAnswer
 from skein.services.common.model_json import json_object_in
-from skein.services.common.quoting import quoted
+from skein.services.common.quoting import label, quoted
 
 ANSWER_TOKENS = 8_000  # of the model, for a consolidation
 
@@ -48,11 +49,32 @@ class Extraction(NamedTuple):
     Attributes:
         authors: The people whose words the memories in the question hold, by digest.
         profile: The values; empty unless the question asked for some.
+        known: The words of the memories in the question, by id.
     """
 
     entries: list[MemoryDraft]
     authors: Authors
     profile: tuple[ProfileDraft, ...] = ()
+    known: Mapping[str, str] = MappingProxyType({})
+
+    def entries_for(self, live: Sequence[Memory]) -> list[MemoryDraft]:
+        """Return the entries for one of the agents that share the question.
+
+        An entry replaces that agent's own memory with the words that the question showed, if there
+        is one.
+
+        Args:
+            live: The agent's memories.
+        """
+        own = {normalised(memory.text): memory.id for memory in live if memory.kind == "core"}
+        ids = {memory.id for memory in live}
+
+        def replaced(memory_id: str | None) -> str | None:
+            if memory_id is None or memory_id in ids:
+                return memory_id
+            return own.get(normalised(self.known.get(memory_id, "")))
+
+        return [entry._replace(replaces=replaced(entry.replaces)) for entry in self.entries]
 
 
 class KnownMemories(NamedTuple):
@@ -108,7 +130,7 @@ def question(
     """
     target, chunk = batch.target, batch.chunk
     agent, chat, profile = target.agent, target.chat, target.profile(chunk)
-    system = render("consolidation", {"identity": agent.identity, "memories": known.text})
+    system = render("consolidation", {"identity": _identity(batch), "memories": known.text})
     if profile is not None:
         system = f"{system}\n\n{profile.request}"
     variables = {"title": quoted(chat.display_title), "messages": target.transcript(chunk)}
@@ -126,7 +148,8 @@ def question(
             raise TooMuch(f"the answer has {len(entries)} entries")
         drafts = profile.drafts_in((found or {}).get("profile")) if profile is not None else ()
         authors = NO_AUTHORS.joined(*(memory.authors for memory in known.core))
-        return Extraction(entries, authors, tuple(drafts))
+        words = {memory.id: memory.text for memory in known.core}
+        return Extraction(entries, authors, tuple(drafts), words)
 
     return Question(
         model=agent.model or default_model,
@@ -135,10 +158,18 @@ def question(
             ModelMessage(role="user", content=asked),
         ),
         schema=schema_with(profile),
-        agent_id=agent.id,
+        agent_id=agent.id if not batch.others else None,
         spread_by=chat.id,
         parse=parse,
     )
+
+
+def _identity(batch: AgentChunk) -> str:
+    """Return whose memories a question is about: one agent, or the agents that share it."""
+    if not batch.others:
+        return batch.target.agent.identity
+    names = [label(each.target.agent.name) for each in batch.each]
+    return render("consolidation_shared_identity", {"names": ", ".join(names)})
 
 
 def entries_in(found: Mapping[str, Any] | None, core: Sequence[Memory]) -> list[MemoryDraft] | None:

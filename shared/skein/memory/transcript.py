@@ -109,16 +109,24 @@ def wall_clock(moment: datetime, zone: ZoneInfo) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConsolidationTarget:
-    """Agent and chat of one consolidation, with the agent's membership."""
+    """Agent and chat of one consolidation, with the agent's membership.
+
+    Attributes:
+        shared: Whether one question is asked for this agent and others together.
+    """
 
     chat: Chat
     agent: Agent
     membership: Membership
     zones: TimeZones
+    shared: bool = False
 
     def line(self, message: Message, start: int, end: int) -> str:
-        """Format a message, or a part of it, as one line of the transcript."""
-        me = self.agent.as_member.ref
+        """Format a message, or a part of it, as one line of the transcript.
+
+        A shared question calls no agent `You`.
+        """
+        me = None if self.shared else self.agent.as_member.ref
         return line(message, self.zones.of(message), start=start, end=end, me=me)
 
     def transcript(self, chunk: Chunk) -> str:
@@ -150,6 +158,8 @@ class ConsolidationTarget:
 
     def profile(self, chunk: Chunk) -> AskedProfile | None:
         """Return the profile fields to ask for with the chunk; None if there are none."""
+        if self.shared:
+            return None
         owner, messages = self.owner(chunk), [piece.message for piece in chunk.pieces]
         return asked_profile(self.agent, owner, self.zones.person(person_of(owner)), messages)
 
@@ -160,12 +170,23 @@ class AgentChunk(NamedTuple):
     Attributes:
         since: The watermark before the chunk.
         owner: The scope and the audience of the chunk's memories.
+        others: The other agents with the same watermark that the question is asked for, too.
     """
 
     target: ConsolidationTarget
     since: HistoryPosition
     chunk: Chunk
     owner: Owner
+    others: tuple[ConsolidationTarget, ...] = ()
+
+    @property
+    def each(self) -> "tuple[AgentChunk, ...]":
+        """The same chunk for each agent alone."""
+        others = (
+            AgentChunk(target, self.since, self.chunk, target.owner(self.chunk))
+            for target in self.others
+        )
+        return self._replace(others=()), *others
 
     @property
     def insiders(self) -> Insiders:
