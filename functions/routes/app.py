@@ -41,6 +41,7 @@ from skein.models.common.base import EntityId, Instant, NamedMember, Tenant, Val
 from skein.models.common.person_names import MAX_NAME, given_name
 from skein.services.common.pagination import MAX_PAGE
 from skein.services.directory.sign_outs import SignOuts
+from skein.services.quotas.read_limits import ReadLimits
 from skein.settings import Settings
 
 Scope = Literal["chat", "admin"]
@@ -291,6 +292,8 @@ class Api(APIGatewayHttpResolver):
         bootstrap.service(SignOuts).check(
             principal.tenant, principal.user_id, issued_at=principal.token_issued_at
         )
+        if event["requestContext"]["http"]["method"] == "GET":
+            bootstrap.service(ReadLimits).admit(principal.tenant, principal.user_id)
         return principal
 
     def _refusals(self) -> APIGatewayHttpResolver:

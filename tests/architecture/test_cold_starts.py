@@ -57,7 +57,7 @@ MOST = {
     "live_connect": 90,
     "live_disconnect": 90,
     "live_frames": 90,
-    "mobile_api": 110,
+    "mobile_api": 114,
     "push_worker": 90,
     "reflection_finder": 60,
     "run_worker": 241,

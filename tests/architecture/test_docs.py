@@ -261,6 +261,7 @@ def test_limits_stand_in_their_page_with_their_defaults() -> None:
         settings.user_messages_per_minute,
         settings.user_tokens_per_day,
         settings.user_chat_changes_per_hour,
+        settings.user_reads_per_minute,
         settings.tenant_messages_per_minute,
         settings.tenant_tokens_per_day,
     )

@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+import admin_api
+import mobile_api
+from skein.services.quotas.read_limits import FREE_READS
 from skein.settings import Settings
 from tests.support.api_client import Client, recorded
 from tests.support.builders import TENANT, World, bot, person
@@ -111,3 +114,24 @@ def test_fixed_tenant_wins_over_the_claim() -> None:
     claims = {"name": "Husam", "tenant": "other"}
     chats = Client(world, claims=claims).get("/v1/chats").body["items"]
     assert [chat["id"] for chat in chats] == ["chat_1"]
+
+
+@pytest.mark.parametrize("scope", ["chat", "admin"])
+def test_person_who_reads_too_much_gets_429_until_the_bucket_refills(scope: str) -> None:
+    world = World(Settings(user_reads_per_minute=20))
+    reader = Client(world, scope=scope, api=mobile_api if scope == "chat" else admin_api)
+    path = "/v1/chats" if scope == "chat" else "/v1/agents"
+    answers = [reader.get(path) for _ in range(FREE_READS + 21)]
+    assert {answer.status for answer in answers[:-1]} == {200}
+    refused = answers[-1]
+    assert (refused.status, refused.code) == (429, "rate_limited")
+    assert int(refused.raw["headers"]["retry-after"]) > 0
+    world.clock.advance(60)
+    assert reader.get(path).status == 200
+
+
+def test_tickets_count_as_ten_reads_each() -> None:
+    world = World(Settings(user_reads_per_minute=20, live_url="wss://live.example"))
+    reader = Client(world)
+    answers = [reader.post("/v1/live", {}).status for _ in range(FREE_READS // 10 + 3)]
+    assert answers == [201] * (FREE_READS // 10 + 2) + [429]

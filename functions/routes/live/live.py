@@ -6,6 +6,7 @@ from skein.bootstrap import app, service
 from skein.errors import NotFound
 from skein.live.api import TicketResource
 from skein.live.tickets import LiveTickets
+from skein.services.quotas.read_limits import READS_OF_TICKET, ReadLimits
 
 router = ApiRouter("live", Unaudited("a ticket shows nothing by itself"))
 
@@ -14,12 +15,14 @@ router = ApiRouter("live", Unaudited("a ticket shows nothing by itself"))
 def open_live() -> TicketResource:
     """The ticket opens one WebSocket connection within 60 seconds: `url?ticket=`.
 
-    The connection ends with the caller's token, and after two hours at most.
+    The connection ends with the caller's token, and after two hours at most. A ticket counts as ten
+    reads of the caller.
     """
     url = app().ports.settings.live_url
     if not url:
         raise NotFound("this deployment has no live channel")
     caller = router.caller
+    service(ReadLimits).admit(caller.tenant, caller.user_id, READS_OF_TICKET)
     issued = service(LiveTickets).issue(
         caller.tenant, caller.user_id, token_ends_at=caller.token_ends_at
     )

@@ -19,7 +19,12 @@ ended before it answered. `filtered`: a content filter stopped the answer. `erro
 """
 
 ClosingCode = Literal[
-    "bad_frame", "frame_too_large", "expired", "too_many_connections", "access_ended"
+    "bad_frame",
+    "frame_too_large",
+    "too_many_frames",
+    "expired",
+    "too_many_connections",
+    "access_ended",
 ]
 """Why the server closes a connection."""
 

@@ -22,6 +22,7 @@ from skein.models.common.storage import Absent, Below, Exists, Update, all_of, a
 from skein.models.outbox.jobs import LiveEvent, PushJob
 from skein.ports import Clock, Table
 from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.read_limits import FrameLimits
 
 TYPING_PAUSE = timedelta(seconds=3)
 
@@ -34,12 +35,14 @@ class ClientFrames:
 
     Args:
         connections: Finds the person of a connection, answers a ping, and closes connections.
+        limits: Admits the frames of a connection.
     """
 
     table: Table
     clock: Clock
     connections: LiveConnections
     dispatch: Dispatch
+    limits: FrameLimits
 
     def receive(self, connection_id: str, text: str) -> None:
         """Handle a frame; a frame that no client should send closes the connection.
@@ -47,6 +50,9 @@ class ClientFrames:
         Raises:
             Transient: The table is out of reach; the frame is lost.
         """
+        if not self.limits.admit(connection_id):
+            self.connections.close(connection_id, "too_many_frames")
+            return
         connection = self.connections.find(connection_id)
         if connection is None:
             self.connections.close(connection_id, "expired")

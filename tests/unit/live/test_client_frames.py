@@ -3,6 +3,7 @@
 import pytest
 
 from skein.models.outbox.jobs import PushJob
+from skein.services.quotas.read_limits import MAX_FRAMES
 from tests.support.builders import World, bot, person
 from tests.support.live import connect
 
@@ -23,6 +24,17 @@ def world() -> World:
 def test_ping_is_answered(world: World) -> None:
     world.app.client_frames.receive("c1", '{"type": "ping"}')
     assert world.sockets.frames("c1") == [{"type": "pong"}]
+
+
+def test_connection_that_sends_too_many_frames_is_closed_without_a_look_at_the_table(
+    world: World,
+) -> None:
+    for _ in range(MAX_FRAMES):
+        world.app.client_frames.receive("c1", '{"type": "ping"}')
+    assert world.sockets.gone == set()
+    world.app.client_frames.receive("c1", '{"type": "ping"}')
+    assert world.sockets.frames("c1")[-1] == {"type": "closing", "code": "too_many_frames"}
+    assert world.sockets.gone == {"c1"}
 
 
 def test_typing_is_pushed_to_the_others(world: World) -> None:

@@ -224,6 +224,15 @@ class LimitSettings(BaseModel):
         ),
         NUMBER,
     ] = 60
+    user_reads_per_minute: Annotated[
+        int,
+        Field(
+            description="Reads (`GET`) per person and minute, beyond 30 that are free; a ticket of"
+            " the live channel counts as ten; 0 for no limit.",
+            ge=0,
+        ),
+        NUMBER,
+    ] = 600
     tenant_messages_per_minute: Annotated[
         int,
         Field(description="Messages of a tenant's people per minute; 0 for no limit.", ge=0),

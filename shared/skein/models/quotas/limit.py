@@ -17,7 +17,7 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-BUCKETS = ("messages_full_at", "tokens_full_at", "changes_full_at", "over")
+BUCKETS = ("messages_full_at", "tokens_full_at", "changes_full_at", "reads_full_at", "over")
 
 What = Literal["messages", "tokens"]
 
@@ -71,6 +71,7 @@ class Allowance(Stored):
         messages_full_at: When the bucket of messages is full again; None if it is full.
         tokens_full_at: The same for the bucket of model tokens.
         changes_full_at: The same for the bucket of opened chats and changed members.
+        reads_full_at: The same for the bucket of reads.
         over: For a person on SMS, the newest time that a limit was exceeded.
     """
 
@@ -79,6 +80,7 @@ class Allowance(Stored):
     messages_full_at: Instant | None = None
     tokens_full_at: Instant | None = None
     changes_full_at: Instant | None = None
+    reads_full_at: Instant | None = None
     over: ExceededLimit | None = None
 
     @staticmethod
@@ -104,7 +106,7 @@ class Allowance(Stored):
         """Return the expiry in seconds since 1970; the buckets are full again by then."""
         over_until = self.over.until if self.over else None
         buckets = (self.messages_full_at, self.tokens_full_at, self.changes_full_at)
-        moments = (*buckets, over_until)
+        moments = (*buckets, self.reads_full_at, over_until)
         last = max((moment for moment in moments if moment is not None), default=EPOCH)
         return int((last + DAY).timestamp())
 

@@ -3,6 +3,7 @@
 __all__ = [
     "money",
     "rate_limits",
+    "read_limits",
     "token_budget",
     "usage",
     "usage_reports",

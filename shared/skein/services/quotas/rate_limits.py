@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from skein.errors import Ambiguous, RateLimited
 from skein.models.common.base import rfc3339, stable_hash
@@ -44,6 +44,14 @@ SHARD_TOKENS = 100_000_000  # per day: about one answer per second
 WORDS: dict[What, str] = {
     "messages": "too many messages",
     "tokens": "the daily token limit is used up",
+}
+
+Alone = Literal["changes", "reads"]
+"""What has a bucket of one person alone."""
+
+WORDS_ALONE: dict[Alone, str] = {
+    "changes": "too many changes of chats, members or the own record",
+    "reads": "too many reads",
 }
 
 logger = logging.getLogger(__name__)
@@ -103,11 +111,13 @@ class TenantRates(NamedTuple):
 
     Attributes:
         changes: The limit of chats that one person opens, and of members that they add or remove.
+        reads: The limit of one person's reads.
     """
 
     person: Rates
     together: Rates
     changes: Rate
+    reads: Rate
 
 
 def rates_of(limits: LimitSettings) -> TenantRates:
@@ -118,6 +128,7 @@ def rates_of(limits: LimitSettings) -> TenantRates:
             Rate(limits.tenant_messages_per_minute, MINUTE), Rate(limits.tenant_tokens_per_day, DAY)
         ),
         Rate(limits.user_chat_changes_per_hour, HOUR),
+        Rate(limits.user_reads_per_minute, MINUTE),
     )
 
 
@@ -198,7 +209,15 @@ class RateLimiter:
         Raises:
             RateLimited: The bucket is empty.
         """
-        optimistic(self.clock, lambda: self._admit_change_once(tenant, user_id))
+        optimistic(self.clock, lambda: self._take_alone(tenant, user_id, "changes", 1))
+
+    def admit_reads(self, tenant: str, user_id: str, reads: int) -> None:
+        """Take reads from a person's bucket.
+
+        Raises:
+            RateLimited: The bucket does not hold so many.
+        """
+        optimistic(self.clock, lambda: self._take_alone(tenant, user_id, "reads", reads))
 
     def change_admission(self, tenant: str, user_id: str) -> Callable[[], None]:
         """Return a function whose first call admits one change, and whose further calls do nothing.
@@ -215,26 +234,24 @@ class RateLimiter:
 
         return admit
 
-    def _admit_change_once(self, tenant: str, user_id: str) -> None:
+    def _take_alone(self, tenant: str, user_id: str, what: Alone, units: int) -> None:
         settings_key, own_key, _ = admission_keys(tenant, user_id)
         found = self.table.get_many([settings_key, own_key])
         allowance, rates = self._of_person(tenant, user_id, found)
-        rate = rates.changes
+        rate, field = (rates.changes if what == "changes" else rates.reads), f"{what}_full_at"
         if not rate.limited:
             return
-        now = self.clock.now()
-        wait = rate.waiting(allowance.changes_full_at, 1, now)
+        now, known = self.clock.now(), getattr(allowance, field)
+        wait = rate.waiting(known, units, now)
         if wait:
             self.metrics.count("OverLimit")
-            raise RateLimited(
-                "too many changes of chats, members or the own record",
-                retry_after_seconds=max(1, ceil(wait.total_seconds())),
-            )
-        full_at = rate.after(allowance.changes_full_at, 1, now)
+            seconds = max(1, ceil(wait.total_seconds()))
+            raise RateLimited(WORDS_ALONE[what], retry_after_seconds=seconds)
+        full_at = rate.after(known, units, now)
         try:
-            self.table.write(allowance.changed(now, changes_full_at=full_at)[1])
+            self.table.write(allowance.changed(now, **{field: full_at})[1])
         except Ambiguous:
-            logger.warning("outcome of counting a change against a rate limit unknown")
+            logger.warning("outcome of counting against a rate limit unknown")
 
     def admit_inbound(
         self, tenant: str, user_id: str, *, known: Mapping[Key, Item] | None = None
