@@ -187,6 +187,12 @@ pause: $(RUNNING) ## Begin or end pauses of a stack (STACK=, RUNS=1, TEXTS=1, BA
 		$(if $(ENV),--env $(ENV)) $(if $(LOCAL),--local) \
 		runs=$(RUNS) texts=$(TEXTS) background=$(BACKGROUND)
 
+.PHONY: numbers
+numbers: $(RUNNING) ## Assign a phone number to a tenant, or list all (STACK=, ENV=, TENANT=, PHONE=+15005550006; LOCAL=1)
+	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.numbers $(if $(STACK),--stack $(STACK)) \
+		$(if $(ENV),--env $(ENV)) $(if $(LOCAL),--local) $(if $(TENANT),--tenant "$(TENANT)") \
+		$(if $(PHONE),--phone "$(PHONE)")
+
 .PHONY: restore-erasures
 restore-erasures: $(RUNNING) ## Apply the erasure register to a stack's table (STACK=, ENV=, TABLE=, REGISTER=, WAIT=0; LOCAL=1)
 	@PYTHONPATH=shared:. $(BIN)/python -m tools.stack.restore_erasures $(if $(STACK),--stack $(STACK)) \

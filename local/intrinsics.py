@@ -10,6 +10,7 @@ REGION = "us-east-1"
 ACCOUNT = "000000000000"
 TABLE_NAME = "skein"
 REGISTER_NAME = "skein-erasures"
+NUMBERS_NAME = "skein-numbers"
 PSEUDO_PARAMETERS: Mapping[str, Any] = {
     "AWS::AccountId": ACCOUNT,
     "AWS::NoValue": None,

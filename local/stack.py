@@ -33,7 +33,7 @@ from local.polling.inbox import Inbox, PolledQueue
 from local.polling.poller import Poller
 from local.polling.queue_depths import QueueDepths
 from local.sqlite.engine import Adapters, SqliteEngine
-from local.template import REGISTER, Template
+from local.template import NUMBERS, REGISTER, Template
 from local.timing.clock import TurnableClock
 from local.timing.clock_control import ClockControl
 from local.timing.due_events import DueEvents
@@ -60,6 +60,7 @@ from skein import bootstrap
 from skein.adapters.openai.model import OpenAIModel
 from skein.ports import Clock, Sockets
 from skein.services.chats.message_reasons import ReasonViews
+from skein.services.directory.assigned_numbers import AssignedNumbers
 from skein.services.directory.users import Users
 from skein.settings import Settings
 
@@ -193,6 +194,7 @@ class Stack:
         self._wire(parts, engine, environment, live_server)
         server.start()
         parts.callback(server.stop)
+        make_demo(bootstrap.app())  # which asks Twilio's sandbox, behind the server
         warm_up = WarmUp(bootstrap.app())
         parts.callback(warm_up.stop)
         warm_up.start()
@@ -273,12 +275,14 @@ class Stack:
             queues=_queue_depths(poller, engine, clock).read,
             config=self._config_response(account, authorizer),
             on_sms=show_sms_received,
+            numbers=AssignedNumbers(
+                numbers=adapters.assigned_numbers, table=adapters.table, clock=clock
+            ),
         )
         issuer = LocalIssuer(authorizer, origins=own_origins(self.url), people=_people)
 
         self._answer = _answers(sandbox, issuer, developer_api, gateway)
         self._wired(engine, poller, clock)
-        make_demo(bootstrap.app())
         parts.callback(sandbox.stop)
         sandbox.start()
         # The poller stops first: a running drain then fails and releases the schedules.
@@ -321,6 +325,7 @@ class Stack:
                 clock=clock,
                 table=table,
                 erasure_register=PermittedTable(adapters.erasure_register, permissions, REGISTER),
+                assigned_numbers=PermittedTable(adapters.assigned_numbers, permissions, NUMBERS),
                 vectors=PermittedVectors(adapters.vectors, permissions),
                 queues=PermittedQueues(adapters.queues, permissions),
                 secrets=secrets,

@@ -19,6 +19,7 @@ from local.intrinsics import Resolver
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATE = ROOT / "template.yaml"
 REGISTER = "ErasureRegister"  # the logical id of the table of the erasure register
+NUMBERS = "AssignedNumbers"  # the logical id of the table of the numbers of tenants
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ class Template:
         The vector index is left out, which DynamoDB Local does not know.
 
         Raises:
-            BadTemplateError: The template does not declare exactly one table besides the register.
+            BadTemplateError: The template does not declare exactly one table besides these two.
         """
         logical_id, properties = self._table
         indexes = [
@@ -196,7 +197,8 @@ class Template:
     @cached_property
     def _table(self) -> tuple[str, dict[str, Any]]:
         every = self.resources("AWS::DynamoDB::Table")
-        tables = [(name, properties) for name, properties in every if name != REGISTER]
+        others = {REGISTER, NUMBERS}
+        tables = [(name, properties) for name, properties in every if name not in others]
         if len(tables) != 1:
             raise BadTemplateError(f"the template must define one table, not {len(tables)}")
         logical_id, properties = tables[0]

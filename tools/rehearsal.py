@@ -24,9 +24,11 @@ import boto3
 from twilio.request_validator import RequestValidator
 
 from local.demo import LINE, make_demo
+from local.demo import TENANT as DEMO_TENANT
 from local.environment import CREDENTIALS, LOOPBACK
 from local.template import ROOT, Template
 from skein import bootstrap
+from skein.services.directory.assigned_numbers import AssignedNumbers
 from skein.settings import Settings
 from tests.support.scripted_openai import ScriptedOpenAI
 from tests.support.scripted_twilio import ACCOUNT, ScriptedTwilio
@@ -178,7 +180,15 @@ class Rehearsal:
             RehearsalError: The SMS was refused, or no answer came.
         """
         table = self._resources["Table"]
-        app = bootstrap.build_app(Settings(table_name=table, aws_endpoint_url=self._url))
+        settings = Settings(
+            table_name=table,
+            assigned_numbers_name=self._resources["AssignedNumbers"],
+            aws_endpoint_url=self._url,
+            twilio_secret="TwilioSecretArn",  # noqa: S106 - the name of the secret
+            twilio_api_url=twilio.url,
+        )
+        app = bootstrap.build_app(settings)
+        app.get(AssignedNumbers).assign(DEMO_TENANT, LINE)
         make_demo(app)
         answer = self._invoke("SmsWebhook", sms_event())
         if answer.get("statusCode") != 200:  # noqa: PLR2004
@@ -205,7 +215,7 @@ class Rehearsal:
         if left:
             raise RehearsalError(f"{len(left)} functions are left")
         tables = self.client("dynamodb").list_tables()["TableNames"]
-        if len(tables) != 2:  # noqa: PLR2004 - the table and the erasure register
+        if len(tables) != 3:  # noqa: PLR2004 - the table, the erasure register and the numbers
             raise RehearsalError(f"the deletion left these tables: {tables}")
 
 

@@ -71,6 +71,7 @@ def wire(setup: Setup, storm: Storm) -> None:
         clock=clock,
         table=cast("Table", ShakenPort(adapters.table, "table", storm)),
         erasure_register=adapters.erasure_register,
+        assigned_numbers=adapters.assigned_numbers,
         vectors=adapters.vectors,
         queues=cast("Queues", ShakenPort(adapters.queues, "jobs", storm)),
         secrets=LocalSecrets(adapters.secrets, MODEL_KEY),

@@ -68,6 +68,10 @@ class TriedSms:
         _in_vain(lambda: self._real.send(sms))
         return self._taking.send(sms)
 
+    def has_number(self, phone: str) -> bool:
+        """See `skein.ports.Sms`."""
+        return self._taking.has_number(phone)
+
     def find(self, sms: "OutgoingSms", *, since: "datetime") -> "tuple[SentSms, ...]":
         """See `skein.ports.Sms`."""
         return self._taking.find(sms, since=since)

@@ -50,6 +50,7 @@ from skein.models.outbox.jobs import (
     SummaryJob,
 )
 from skein.ports import Clock
+from skein.services.directory.assigned_numbers import AssignedNumbers
 from skein.settings import Settings
 from tests.fakes.sms import MemorySecrets, MemorySms
 from tests.fakes.sockets import FakeSockets
@@ -135,6 +136,7 @@ class _Story:
             clock=self._clock,
             table=self._table,
             erasure_register=MemoryTable(self._clock),
+            assigned_numbers=MemoryTable(self._clock),
             queues=self._queues,
             sms=MemorySms(self._clock),
             sockets=FakeSockets(),
@@ -155,6 +157,7 @@ class _Story:
     def told(self) -> tuple[list[Item], dict[str, Event]]:
         app = self._app
         agent = app.agents.create(TENANT, NewAgent(name="Coach", system_prompt=SYSTEM_PROMPT))
+        app.get(AssignedNumbers).assign(TENANT, LINE)
         app.lines.create(TENANT, NewLine(phone=LINE, agent_id=agent.id))
         self._receive(1)
         app.turns.take(self._job(RunJob), deadline=self.now + INVOCATION)

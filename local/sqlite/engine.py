@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from local.environment import TWILIO_SECRET, KeptSecrets, new_twilio_account
 from local.files import read_whole, write_whole
-from local.intrinsics import REGISTER_NAME, TABLE_NAME, queue_arn, table_arn
+from local.intrinsics import NUMBERS_NAME, REGISTER_NAME, TABLE_NAME, queue_arn, table_arn
 from local.polling.feed import FeedSource
 from local.polling.inbox import PolledQueue
 from local.sqlite.changes import SqliteChanges
@@ -15,13 +15,14 @@ from local.sqlite.database import Database
 from local.sqlite.queues import SqliteInbox, SqliteQueues, messages_in
 from local.sqlite.table import SqliteTable
 from local.sqlite.vectors import SqliteVectors
-from local.template import REGISTER, Template
+from local.template import NUMBERS, REGISTER, Template
 from skein.models.common.storage import Item
 from skein.ports import Clock, Queues, Secrets, Table, VectorIndex
 from skein.settings import Settings
 
 FILE = "skein.db"
 REGISTER_FILE = "erasures.db"  # apart from the table, so that a restored file does not change it
+NUMBERS_FILE = "numbers.db"  # apart from the table, which functions may write
 ACCOUNT_FILE = "twilio.json"
 
 
@@ -30,13 +31,14 @@ class Adapters(NamedTuple):
 
     table: Table
     erasure_register: Table
+    assigned_numbers: Table
     vectors: VectorIndex
     queues: Queues
     secrets: Secrets
 
 
 class SqliteEngine:
-    """Engine on one SQLite file, and one for the erasure register.
+    """Engine on SQLite files: one for the table, the erasure register and the numbers each.
 
     Args:
         folder: The data folder.
@@ -52,6 +54,7 @@ class SqliteEngine:
         self._file = folder / FILE
         self.database = Database(self._file)
         self.register = Database(folder / REGISTER_FILE)
+        self.numbers = Database(folder / NUMBERS_FILE)
         self._account = folder / ACCOUNT_FILE
 
     def start(self, template: Template) -> dict[str, str]:
@@ -65,6 +68,7 @@ class SqliteEngine:
         """
         self.database.create()
         self.register.create()
+        self.numbers.create()
         if not self._account.exists():
             write_whole(self._account, json.dumps(new_twilio_account()).encode())
         table = template.table[0]
@@ -72,6 +76,7 @@ class SqliteEngine:
             table: TABLE_NAME,
             f"{table}.Arn": table_arn(TABLE_NAME),
             REGISTER: REGISTER_NAME,
+            NUMBERS: NUMBERS_NAME,
         }
         for queue in template.queues:
             names[queue.logical_id] = names[f"{queue.logical_id}.QueueName"] = queue.logical_id
@@ -82,12 +87,14 @@ class SqliteEngine:
         """Close the files (idempotent)."""
         self.database.close()
         self.register.close()
+        self.numbers.close()
 
     def adapters(self, settings: Settings, clock: Clock) -> Adapters:
         """Create the adapters of the engine's ports, also in other processes without a start."""
         return Adapters(
             table=SqliteTable(self.database, clock, changed=self._has_changed),
             erasure_register=SqliteTable(self.register, clock),
+            assigned_numbers=SqliteTable(self.numbers, clock),
             vectors=SqliteVectors(self.database, clock),
             queues=SqliteQueues(self.database, clock, settings.queue_urls, sent=self._sent),
             secrets=KeptSecrets({TWILIO_SECRET: self.twilio_account()}),

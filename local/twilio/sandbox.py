@@ -1,7 +1,7 @@
 """Sandbox of Twilio's REST API for Twilio's own client.
 
-SMS are only stored in a log and never sent. Some numbers behave like Twilio's documented test
-numbers: https://www.twilio.com/docs/iam/test-credentials.
+SMS are only stored in a log and never sent. The account has every number but those of phones. Some
+numbers behave like Twilio's documented test numbers: https://www.twilio.com/docs/iam/test-credentials.
 """
 
 import base64
@@ -11,7 +11,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from email.utils import format_datetime
 from typing import Any
@@ -117,11 +117,15 @@ class TwilioSandbox:
         """Handle a request to the REST API, whose path starts with `PREFIX`."""
         if not self._authenticated(request.headers.get("authorization", "")):
             return _refusal(UNAUTHORIZED, 20003)
-        messages = f"{PREFIX}/{API}/Accounts/{self._sid}/Messages"
+        query = {name: values[0] for name, values in parse_qs(request.query).items()}
+        account = f"{PREFIX}/{API}/Accounts/{self._sid}"
+        messages = f"{account}/Messages"
+        if request.path == f"{account}/IncomingPhoneNumbers.json" and request.method == "GET":
+            return self._numbers(query.get("PhoneNumber", ""))
         if request.path == f"{messages}.json" and request.method == "POST":
             return self._create(dict(parse_qsl(request.body.decode(), keep_blank_values=True)))
         if request.path == f"{messages}.json" and request.method == "GET":
-            return self._list({name: v[0] for name, v in parse_qs(request.query).items()})
+            return self._list(query)
         one = re.fullmatch(rf"{messages}/(\w+)\.json", request.path)
         found = self._log.find(sid=one[1]) if one and request.method == "GET" else []
         return json_response(200, self._resource(found[0])) if found else _refusal(NOT_FOUND, 20404)
@@ -168,12 +172,21 @@ class TwilioSandbox:
     def _list(self, query: Mapping[str, str]) -> Response:
         found = self._log.find(sender=query.get("From"), recipient=query.get("To"))
         page = [self._resource(sms) for sms in reversed(found) if _in_time(sms, query)]
-        page = page[: int(query.get("PageSize", 50))]
-        uri = f"/{API}/Accounts/{self._sid}/Messages.json"
+        return self._page("messages", "Messages", page[: int(query.get("PageSize", 50))])
+
+    def _numbers(self, number: str) -> Response:
+        """Find a number of the account: any that no phone uses."""
+        found = E164.fullmatch(number) and not self._log.is_phone(number)
+        sid = f"PN{number.removeprefix('+'):0>32}"
+        page = [{"sid": sid, "account_sid": self._sid, "phone_number": number}] if found else []
+        return self._page("incoming_phone_numbers", "IncomingPhoneNumbers", page)
+
+    def _page(self, key: str, resource: str, page: Sequence[Mapping[str, Any]]) -> Response:
+        uri = f"/{API}/Accounts/{self._sid}/{resource}.json"
         return json_response(
             200,
             {
-                "messages": page,
+                key: page,
                 "page": 0,
                 "page_size": len(page),
                 "start": 0,

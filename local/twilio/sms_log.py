@@ -109,6 +109,10 @@ class SmsLog:
             and (recipient is None or sms.recipient == recipient)
         ]
 
+    def is_phone(self, number: str) -> bool:
+        """Tell whether a phone with this number has sent an SMS."""
+        return any(sms.direction == "inbound" and sms.sender == number for sms in self._stored())
+
     def of_phone(self, phone: str, line: str | None, limit: int) -> list[Sms]:
         """Return the newest SMS that a phone got and sent, oldest first.
 

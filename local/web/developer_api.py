@@ -19,9 +19,11 @@ from local.twilio.sandbox import E164
 from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
 from local.web.authorizer import Authorizer
+from skein.errors import Conflict
 from skein.models.common.base import rfc3339
 from skein.models.common.reason import meaning_of
 from skein.services.delivery.sms_segments import segment_count
+from skein.services.directory.assigned_numbers import AssignedNumbers
 
 PREFIX = "/local/"
 MAX_SECONDS = 10 * 366 * 86_400
@@ -49,6 +51,7 @@ class DeveloperApi:
         queues: Returns the depths of the queues.
         config: The response of `GET /local/config`, without the time.
         on_sms: Called with sender, recipient and body of each SMS to a line.
+        numbers: Assigns phone numbers to tenants.
     """
 
     authorizer: Authorizer
@@ -61,6 +64,7 @@ class DeveloperApi:
     queues: Callable[[], Sequence[QueueDepth]]
     config: Mapping[str, str]
     on_sms: Callable[[str, str, str], None]
+    numbers: AssignedNumbers
 
     def answer(self, request: Request) -> Response:
         """Handle a call; an error response has a message of one sentence."""
@@ -151,6 +155,14 @@ class DeveloperApi:
             "body": response.body.decode(errors="replace"),
         }
 
+    def _number(self, body: Values) -> object:
+        tenant, phone = _text(body, "tenant"), _phone(body, "phone")
+        try:
+            number = self.numbers.assign(tenant, phone)
+        except Conflict as error:
+            raise BadRequestError(f"{error.message[0].upper()}{error.message[1:]}.") from error
+        return {"phone": number.address.address, "tenant": number.tenant}
+
     def _turn(self, body: Values) -> object:
         if "reset" in body:
             if body != {"reset": True}:
@@ -211,6 +223,7 @@ CALLS: dict[tuple[str, str], LocalCall] = {
     ("POST", "sms"): LocalCall(DeveloperApi._text, ("from", "to", "body", "message_sid")),
     ("GET", "sms"): LocalCall(DeveloperApi._sms_list, ("from", "to")),
     ("GET", "phone"): LocalCall(DeveloperApi._phone, ("number", "line", "after", "wait")),
+    ("POST", "numbers"): LocalCall(DeveloperApi._number, ("phone", "tenant")),
     ("POST", "clock"): LocalCall(DeveloperApi._turn, ("advance_seconds", "reset")),
     ("GET", "due"): LocalCall(DeveloperApi._due, ("limit",)),
     ("GET", "queues"): LocalCall(DeveloperApi._queues),

@@ -106,6 +106,10 @@ class RegisterTable(Table, Protocol):
     """The table of the erasure register."""
 
 
+class NumbersTable(Table, Protocol):
+    """The table of the numbers that the deployment's owner assigned to tenants."""
+
+
 class ParallelMap(Protocol):
     """A parallel map: calls a function with each of several arguments."""
 
@@ -297,6 +301,14 @@ class Sms(Protocol):
 
     def find(self, sms: OutgoingSms, *, since: datetime) -> tuple[SentSms, ...]:
         """Find SMS with the numbers and body of `sms` that were created after `since`."""
+        ...
+
+    def has_number(self, phone: str) -> bool:
+        """Tell whether a phone number in E.164 belongs to the deployment's account.
+
+        Raises:
+            Unavailable: The provider did not answer.
+        """
         ...
 
 

@@ -42,6 +42,9 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     erasure_register_name: Annotated[
         str, Field(description="Name of the DynamoDB table of the erasure register.")
     ] = "skein-erasures"
+    assigned_numbers_name: Annotated[
+        str, Field(description="Name of the DynamoDB table of the numbers of tenants.")
+    ] = "skein-numbers"
     vector_index: Annotated[
         str, Field(description="Name of the table's vector index; unset if it has none.")
     ] = ""

@@ -116,6 +116,13 @@ def test_only_the_background_worker_uses_the_erasure_register_and_it_only_adds()
     }
 
 
+def test_only_the_operators_api_reads_the_assigned_numbers_and_no_function_writes_them() -> None:
+    granted = {n: {a for a, r in PERMISSIONS[n] if r == "AssignedNumbers"} for n in FUNCTIONS}
+    assert {name: actions for name, actions in granted.items() if actions} == {
+        "AdminApi": {"dynamodb:GetItem"}
+    }
+
+
 def test_only_the_tick_the_finders_and_operators_query_the_due_index() -> None:
     reading = {n for n in FUNCTIONS if ("dynamodb:Query", "Table/gsi2") in PERMISSIONS[n]}
     assert reading == {"AdminApi", "ConsolidationFinder", "ReflectionFinder", "Tick"}

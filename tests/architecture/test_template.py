@@ -13,7 +13,7 @@ import pytest
 
 from local.permissions import permissions_of
 from local.polling.event_filters import EventFilters
-from local.template import REGISTER, ROOT, Function
+from local.template import NUMBERS, REGISTER, ROOT, Function
 from skein.adapters.aws.rules import VECTORS
 from skein.models.common.vector_search import DIMENSIONS
 from skein.models.outbox.jobs import QueueName
@@ -180,8 +180,17 @@ def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:
     assert all(index["Projection"] == {"ProjectionType": "KEYS_ONLY"} for index in indexes)
 
 
-def test_erasure_register_is_kept_and_protected_as_the_table_is() -> None:
-    resource = TEMPLATE.document["Resources"][REGISTER]
+@pytest.mark.parametrize(
+    ("name", "output", "function", "variable"),
+    [
+        (REGISTER, "ErasureRegisterName", "BackgroundWorker", "SKEIN_ERASURE_REGISTER_NAME"),
+        (NUMBERS, "AssignedNumbersName", "AdminApi", "SKEIN_ASSIGNED_NUMBERS_NAME"),
+    ],
+)
+def test_other_tables_are_kept_and_protected_as_the_table_is(
+    name: str, output: str, function: str, variable: str
+) -> None:
+    resource = TEMPLATE.document["Resources"][name]
     table = resource["Properties"]
     assert resource["DeletionPolicy"] == "RetainExceptOnCreate"
     assert resource["UpdateReplacePolicy"] == "Retain"
@@ -193,9 +202,8 @@ def test_erasure_register_is_kept_and_protected_as_the_table_is() -> None:
     assert table["SSESpecification"] == {"SSEEnabled": True}
     assert "TimeToLiveSpecification" not in table
     outputs = TEMPLATE.document["Outputs"]
-    assert outputs["ErasureRegisterName"]["Value"] == {"Ref": REGISTER}
-    worker = properties("BackgroundWorker")["Environment"]["Variables"]
-    assert worker["SKEIN_ERASURE_REGISTER_NAME"] == {"Ref": REGISTER}
+    assert outputs[output]["Value"] == {"Ref": name}
+    assert properties(function)["Environment"]["Variables"][variable] == {"Ref": name}
 
 
 def table_references(value: Any) -> Iterator[str]:

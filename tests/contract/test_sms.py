@@ -140,7 +140,27 @@ def test_a_lost_answer_is_ambiguous_and_a_look_up_tells(
     assert len(provider.sms.find(HELLO, since=NOW)) == after_effect
 
 
+def test_account_has_its_own_numbers_and_no_others(provider: Providing) -> None:
+    assert provider.sms.has_number(HELLO.line)
+    if isinstance(provider, InMemory):
+        provider.sms.foreign.add(HELLO.phone)
+    assert not provider.sms.has_number(HELLO.phone)
+
+
 # ---------------------------------------------------------------------- Twilio alone
+
+
+def test_number_that_only_contains_the_digits_is_not_the_number(twilio: ScriptedTwilio) -> None:
+    assert not real(twilio).has_number(HELLO.line.removesuffix("6"))
+
+
+@pytest.mark.parametrize("wrong", [Misbehaviour(500, ""), Misbehaviour(401, ""), Misbehaviour()])
+def test_question_for_a_number_that_fails_can_be_asked_again(
+    twilio: ScriptedTwilio, wrong: Misbehaviour
+) -> None:
+    twilio.then(wrong)
+    with pytest.raises(Unavailable):
+        real(twilio).has_number(HELLO.line)
 
 
 def test_twilio_gets_numbers_words_and_callback_as_they_are(twilio: ScriptedTwilio) -> None:

@@ -59,6 +59,18 @@ def test_examples_of_the_page_return_the_documented_fields(
     assert [sms["body"] for sms in answer["items"]] == ["Hello, too."]
 
 
+def test_number_that_is_assigned_to_another_tenant_is_no_line(client: Client) -> None:
+    number = {"phone": "+15005550016", "tenant": "globex"}
+    assert client.ok("POST", "/local/numbers", number) == number
+    token = client.token("operator", "admin")
+    agent = client.ok("POST", "/v1/agents", {"name": "Planner"}, token=token)
+    line = {"phone": "+15005550016", "agent_id": agent["id"]}
+    assert client.call("POST", "/v1/lines", line, token=token).status == 422
+    client.ok("POST", "/v1/lines", line | {"phone": "+15005550017"}, token=token)
+    refused = client.call("POST", "/local/numbers", number | {"phone": "+15005550017"})
+    assert (refused.status, "another tenant" in refused.json["error"]["message"]) == (400, True)
+
+
 def test_token_with_a_name_names_the_user_from_the_first_call_on(client: Client) -> None:
     named = {"sub": "usr_named", "tenant": "names", "scope": "chat", "name": "Ann Lee"}
     token = client.ok("POST", "/local/token", named)["token"]

@@ -27,11 +27,13 @@ class MemorySms:
     Attributes:
         taken: Every text that it took, in order, with what it answered.
         asked: How often it was asked to send.
+        foreign: Numbers that the account does not have.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.taken: list[tuple[OutgoingSms, SentSms]] = []
         self.asked = 0
+        self.foreign: set[str] = set()
         self._clock = clock
         self._faults: deque[Fault | None] = deque()
         self._find_faults: deque[SkeinError] = deque()
@@ -78,6 +80,12 @@ class MemorySms:
                 if (taken.line, taken.phone, taken.body) == (sms.line, sms.phone, sms.body)
                 and sent.created_at >= first
             )
+
+    def has_number(self, phone: str) -> bool:
+        """See `skein.ports.Sms`."""
+        if self._find_faults:
+            raise self._find_faults.popleft()
+        return phone not in self.foreign
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from local.config import BadConfigError, Config
 from local.errors import DamagedDataError, OtherFormatError, PortInUseError
 from local.log_file import log_in
 from local.sqlite.database import STORAGE_FORMAT, Database
-from local.sqlite.engine import FILE, REGISTER_FILE, SqliteEngine
+from local.sqlite.engine import FILE, NUMBERS_FILE, REGISTER_FILE, SqliteEngine
 from local.sqlite.table import SqliteTable
 from local.stack import Stack
 from local.timing.clock import TurnableClock
@@ -89,7 +89,7 @@ def of_another_format(path: Path, version: int) -> bytes:
 
 
 @pytest.mark.parametrize("version", [0, STORAGE_FORMAT - 1, STORAGE_FORMAT + 1])
-@pytest.mark.parametrize("name", [FILE, REGISTER_FILE])
+@pytest.mark.parametrize("name", [FILE, REGISTER_FILE, NUMBERS_FILE])
 def test_stack_with_data_of_another_format_does_not_start(
     tmp_path: Path, name: str, version: int
 ) -> None:

@@ -10,12 +10,13 @@ import pytest
 
 from local.events import Request, Response
 from local.twilio.sandbox import PREFIX, TwilioSandbox
-from local.twilio.sms_log import SmsLog
+from local.twilio.sms_log import Sms, SmsLog
 from local.twilio.webhooks import TwilioWebhooks
 from local.web.server import Server
 from skein.adapters.twilio.signature import TwilioSignature
 from skein.adapters.twilio.sms import TwilioSms
 from skein.errors import SmsRejected
+from skein.models.common.base import rfc3339
 from skein.models.delivery.sms import OutgoingSms
 from skein.settings import Settings
 from tests.fakes.system import FixedClock
@@ -90,6 +91,15 @@ def test_sms_is_accepted_and_reported_until_it_is_delivered(world: World) -> Non
     assert [fields["MessageStatus"] for fields in told] == ["queued", "sent", "delivered"]
     assert {fields["MessageSid"] for fields in told} == {sent.sid}
     assert world.log.find()[0].status == "delivered"
+
+
+def test_account_has_every_number_but_those_of_phones(world: World) -> None:
+    assert world.client().has_number(LINE)
+    assert world.client().has_number(PHONE)
+    sms = Sms("SM1", PHONE, LINE, "Hi", "received", rfc3339(NOW), 1, "", direction="inbound")
+    world.log.put(sms)
+    assert world.client().has_number(LINE)
+    assert not world.client().has_number(PHONE)
 
 
 @pytest.mark.parametrize("part", ["status", "callback"])

@@ -12,7 +12,7 @@ from typing import Any
 import admin_api
 import mobile_api
 from routes.audited import Requires
-from tests.matrix.households import Ids
+from tests.matrix.households import NEW_LINE, Ids
 from tests.support.api_client import Answer, Client
 
 WHERE = "tests/matrix/calls.py"
@@ -73,7 +73,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "NewChatMessage": {"text": "Hello there", "client_id": "new", "reply_to": 1},
     "NewDocument": {"name": "new.md", "text": "Something new"},
     "NewGoal": {"text": "Something new"},
-    "NewLine": {"phone": "+15005559006", "agent_id": "{agent_id}"},
+    "NewLine": {"phone": NEW_LINE, "agent_id": "{agent_id}"},
     "NewMemory": {"kind": "core", "text": "Something new"},
     "NewPlan": {"name": "New", "instruction": "Look", "run_after": "2 hours"},
     "NewService": {"name": "New", "agent_ids": ["{agent_id}"]},

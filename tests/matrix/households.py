@@ -360,6 +360,7 @@ class _Furnisher:
         """What operators look at besides."""
         app = self.world.app
         for line in (self.line, self.bens.line.address):
+            self.world.assign(line)
             app.lines.create(TENANT, NewLine(phone=line, agent_id=self.coach.id))
         app.agents.change(
             TENANT,
@@ -442,6 +443,7 @@ class Neighbours(World):
         self.table.copy(_shared_table())
         self.ids._last = 500_000
         self.clock.advance(3_600)
+        self.assign(NEW_LINE)
         self._before = _shared_texts()
 
     def changed(self) -> Iterator[tuple[Key, Item]]:
@@ -455,6 +457,7 @@ class Neighbours(World):
                 yield key, item or {"was": self._before[key], "tenant": key.pk.split("#")[0]}
 
 
+NEW_LINE = "+15005559006"  # a number of the tenant that is no line yet
 STRANGER, TWIN = "zenith", "geminy"
 
 

@@ -12,7 +12,7 @@ from skein.models.common.storage import Query
 from skein.models.outbox.jobs import RecallJob
 from skein.privacy.models.audit import AuditEntry
 from tests.matrix.calls import ROUTES, Request, Route
-from tests.matrix.households import STRANGER, TWIN, Household, Neighbours
+from tests.matrix.households import NEW_LINE, STRANGER, TWIN, Household, Neighbours
 from tests.support.api_client import Answer, Client
 
 # Answers in which nothing of a household can be recognised; of all others the tests below know.
@@ -210,6 +210,7 @@ def test_route_documents_each_query_parameter_that_it_accepts(route: Route) -> N
 @every_guarded_route
 @pytest.mark.parametrize("tenant", ABROAD)
 def test_another_tenant_gets_nothing_of_ours(world: Neighbours, route: Route, tenant: str) -> None:
+    world.assign(NEW_LINE, tenant=tenant)
     request = route.request(world.ours.own)
     answer = route.send(_caller(world, route, tenant=tenant), request)
     assert _told(answer, world.ours, request) == []

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from local.events import Event
 from local.permissions import PermittedQueues, PermittedTable, PermittedVectors
-from local.template import REGISTER
+from local.template import NUMBERS, REGISTER
 from skein import stream_events
 from skein.adapters.static_embeddings import StaticEmbeddings
 from skein.adapters.tokens import Tokens
@@ -25,6 +25,7 @@ from skein.models.common.storage import Put, Query
 from skein.models.delivery.delivery import Delivery
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.agent import Agent
+from skein.models.directory.assigned_number import AssignedNumber
 from skein.models.directory.line import Line
 from skein.models.directory.user import User
 from skein.models.outbox.due import DueKind
@@ -103,6 +104,8 @@ class World:
         self.ids = SequentialIds()
         self.table = self.empty_table()
         self.register = MemoryTable(self.clock)
+        self.numbers = MemoryTable(self.clock)
+        self.assign()
         self.queues = MemoryQueues(self.clock)
         self.metrics = MemoryMetrics()
         self.sms = MemorySms(self.clock)
@@ -117,6 +120,7 @@ class World:
                 "ids": self.ids,
                 "table": PermittedTable(self.table, permissions()),
                 "erasure_register": PermittedTable(self.register, permissions(), REGISTER),
+                "assigned_numbers": PermittedTable(self.numbers, permissions(), NUMBERS),
                 "vectors": PermittedVectors(
                     getattr(table, "vectors", self.table.vectors), permissions()
                 ),
@@ -156,6 +160,11 @@ class World:
         agent = Agent(tenant=TENANT, id=agent_id, name=name, created_at=NOON, **fields)
         self.table.write(Put(agent.key, agent.to_item()))
         return agent
+
+    def assign(self, phone: str = LINE, *, tenant: str = TENANT) -> None:
+        """Assign a number of the deployment to a tenant, as `make numbers` does."""
+        number = AssignedNumber(tenant=tenant, address=sms_address(phone), assigned_at=NOON)
+        self.numbers.write(Put(number.key, number.to_item()))
 
     def line(self, agent_id: str = "agt_a", phone: str = LINE) -> Line:
         line = Line(tenant=TENANT, address=sms_address(phone), agent_id=agent_id, created_at=NOON)

@@ -16,7 +16,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 ACCOUNT = {"account_sid": "AC00000000000000000000000000000001", "auth_token": "token-of-a-test"}
 PREFIX = "/local/twilio"
-PATH = f"{PREFIX}/2010-04-01/Accounts/{ACCOUNT['account_sid']}/Messages.json"
+RESOURCES = f"{PREFIX}/2010-04-01/Accounts/{ACCOUNT['account_sid']}"
+PATHS = {f"{RESOURCES}/{name}.json" for name in ("Messages", "IncomingPhoneNumbers")}
 LOGIN = "Basic " + base64.b64encode(":".join(ACCOUNT.values()).encode()).decode()
 
 
@@ -39,17 +40,19 @@ class Misbehaviour:
 
 @dataclass
 class ScriptedTwilio:
-    """The messages resource of Twilio's REST API, without a phone network behind it.
+    """The messages and numbers of Twilio's REST API, without a phone network behind it.
 
     Attributes:
         now: The time by its clock.
         requests: The method, the form or query, and the headers of each request.
         taken: Every text that it took.
+        numbers: The numbers of the account.
     """
 
     now: datetime = datetime(2026, 2, 18, 12, 0, tzinfo=UTC)
     requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
     taken: list[dict[str, Any]] = field(default_factory=list)
+    numbers: tuple[str, ...] = ("+15005550006", "+150055500061")
     _script: deque[Misbehaviour] = field(default_factory=deque)
 
     def __enter__(self) -> Self:
@@ -102,6 +105,10 @@ class ScriptedTwilio:
         }
 
     def _answer(self, method: str, values: Mapping[str, str]) -> tuple[int, Any]:
+        if "PhoneNumber" in values:
+            digits = values["PhoneNumber"].removeprefix("+")
+            numbers = [{"phone_number": each} for each in self.numbers if digits in each]
+            return 200, {"incoming_phone_numbers": numbers, "next_page_uri": None}
         if method == "GET":
             found = [
                 t for t in self.taken if (t["to"], t["from"]) == (values["To"], values["From"])
@@ -134,7 +141,7 @@ class _Handler(BaseHTTPRequestHandler):
         values = dict(parse_qsl(text, keep_blank_values=True))
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.owner.requests.append((method, values, headers))
-        if urlsplit(self.path).path != PATH or headers.get("authorization") != LOGIN:
+        if urlsplit(self.path).path not in PATHS or headers.get("authorization") != LOGIN:
             self._say(401, {"code": 20003, "message": "Authenticate", "status": 401})
         elif (wrong := self.owner._next()) is not None:
             self._misbehave(wrong, method, values)

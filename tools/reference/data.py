@@ -23,7 +23,15 @@ from skein.models.common.base import MemberRef, Stored
 from skein.models.common.storage import Key
 from skein.models.config import overrides
 from skein.models.delivery import delivery
-from skein.models.directory import address_index, agent, line, name_index, user, webhook_service
+from skein.models.directory import (
+    address_index,
+    agent,
+    assigned_number,
+    line,
+    name_index,
+    user,
+    webhook_service,
+)
 from skein.models.outbox import due
 from skein.models.quotas import limit, usage
 from skein.models.runs import run, step
@@ -280,6 +288,10 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
             address_index.AddressChat.key_of(TENANT, ADDRESS, LINE), address_index.AddressChat
         ),
         "`Line`": Row(line.Line.key_of(ADDRESS), line.Line),
+        "`ReservedNumber`": Row(line.ReservedNumber.key_of(ADDRESS), line.ReservedNumber),
+        "`AssignedNumber`, in the table of assigned numbers": Row(
+            assigned_number.AssignedNumber.key_of(ADDRESS), assigned_number.AssignedNumber
+        ),
     },
     "Settings, limits and usage": {
         "`TenantSettings`": Row(overrides.TenantSettings.key_of(TENANT), overrides.TenantSettings),

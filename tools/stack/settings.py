@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from local.config import Config
 from local.sqlite.database import Database
-from local.sqlite.engine import FILE, REGISTER_FILE
+from local.sqlite.engine import FILE, NUMBERS_FILE, REGISTER_FILE
 from local.sqlite.table import SqliteTable
 from skein.adapters.aws.clients import Aws
 from skein.adapters.dynamodb.table import DynamoTable, dynamo_client
@@ -30,7 +30,8 @@ from tools.deployment.deploy import BadNameError, Target
 
 LOCAL = "--local"
 LOCAL_REGISTER = "--local-register"
-LOCAL_FILES = {LOCAL: FILE, LOCAL_REGISTER: REGISTER_FILE}
+LOCAL_NUMBERS = "--local-numbers"
+LOCAL_FILES = {LOCAL: FILE, LOCAL_REGISTER: REGISTER_FILE, LOCAL_NUMBERS: NUMBERS_FILE}
 SWITCHES = {"1": True, "0": False}
 
 
@@ -79,7 +80,7 @@ def outputs_of(stack: str, run: Callable[[Sequence[str]], str] = aws) -> Mapping
 
 
 def open_table(name: str) -> Table:
-    """Return the table of a deployment, or of the local stack for `LOCAL` and `LOCAL_REGISTER`."""
+    """Return the table of a deployment, or of the local stack by a name of `LOCAL_FILES`."""
     clock = SystemClock()
     if name in LOCAL_FILES:
         data_dir = Config.from_environment(os.environ).data_dir

@@ -21,11 +21,14 @@ router.creates(
     NewLine,
     "Connect a phone number to an agent",
     409,
-    about="A phone number can belong to one tenant only.",
+    about="The number must be assigned to the tenant by the deployment's owner, and belong to the "
+    "account at the SMS provider. A number that is a person's phone is refused.",
 )
 router.lists(LinePage, "List lines by number", about="Each line names its agent.")
 router.gets("Get a line", about="The phone number is in E.164 form.")
 router.changes(
     LineChange, "Update a line", about="Existing chats of the line stay with their agent."
 )
-router.deletes("Delete a line", about="The chats of the line stay.")
+router.deletes(
+    "Delete a line", about="Its chats stay. The tenant keeps the number for at least 30 days."
+)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Metrics,
         ModelList,
         ModelTokens,
+        NumbersTable,
         ParallelMap,
         QueryEmbeddings,
         Queues,
@@ -53,6 +54,7 @@ ADAPTERS = {  # port -> module of its real adapter
     "ids": "system",
     "table": "dynamodb.table",
     "erasure_register": "dynamodb.table",
+    "assigned_numbers": "dynamodb.table",
     "vectors": "dynamodb.vectors",
     "queues": "aws.sqs",
     "model": "openai.model",
@@ -159,6 +161,13 @@ class Ports:
         from skein.adapters.dynamodb.table import DynamoTable
 
         return DynamoTable(self.dynamodb, self.settings.erasure_register_name, self.clock)
+
+    @lazy
+    def assigned_numbers(self) -> NumbersTable:
+        """The table of the numbers that are assigned to tenants."""
+        from skein.adapters.dynamodb.table import DynamoTable
+
+        return DynamoTable(self.dynamodb, self.settings.assigned_numbers_name, self.clock)
 
     @lazy
     def vectors(self) -> VectorIndex:

@@ -68,7 +68,7 @@ class _AddressLookup(NamedTuple):
         chat: The pointer to the chat of the address and the line; None before the first contact.
         overrides: The setting overrides of the agent, the line and the tenant.
         retention: The tenant's retention.
-        is_line: Whether the address is itself a line of this deployment, of any tenant.
+        is_line: Whether the address is itself a line of the same tenant.
     """
 
     owner: AddressOwner | None
@@ -101,8 +101,8 @@ class SmsReceiver:
 
         Returns:
             The message. None for an SMS that is not stored: the SMS has neither text nor media, or
-            its sender is one of our own lines, in which case two agents would answer each other
-            endlessly.
+            its sender is a line of the same tenant, in which case two agents would answer each
+            other endlessly.
 
         Raises:
             Unprocessable: A number is not a full phone number, so no answer could be sent.
@@ -299,7 +299,7 @@ class SmsReceiver:
             AddressChat.from_item(chat) if chat else None,
             merged_overrides(Agent.from_item(agent) if agent else None, line, tenant),
             retention_of(tenant),
-            is_line=sender_key in found,
+            is_line=found.get(sender_key, {}).get("tenant") == line.tenant,
         )
 
     def _open(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from skein.errors import Conflict, NotFound, Unprocessable
+from skein.errors import Conflict, NotFound, Rejected, Unavailable, Unprocessable
 from skein.models.api.directory import (
     AgentChange,
     LineChange,
@@ -20,10 +20,13 @@ from skein.models.config.overrides import ChatOverridesChange
 from skein.models.directory.address_index import AddressOwner
 from skein.models.directory.agent import Agent
 from skein.models.directory.user import User
+from skein.services.directory.assigned_numbers import AssignedNumbers
+from skein.settings import Settings
 from tests.support.builders import LINE, NOON, TENANT, World, person
 
 ANNS = "+15005550101"
 BENS = "+15005550102"
+OTHER_LINE = "+15005550016"
 
 
 def owner(world: World, phone: str) -> str | None:
@@ -229,9 +232,14 @@ def test_a_line_needs_an_agent_of_the_tenant() -> None:
     world = World()
     world.agent("agt_gone", deleted_at=world.clock.now())
     world.agent()
-    for tenant, agent_id in [(TENANT, "agt_unknown"), (TENANT, "agt_gone"), ("other", "agt_a")]:
-        with pytest.raises(Unprocessable):
-            world.app.lines.create(tenant, NewLine(phone=LINE, agent_id=agent_id))
+    world.assign(OTHER_LINE, tenant="other")
+    for tenant, phone, agent_id in [
+        (TENANT, LINE, "agt_unknown"),
+        (TENANT, LINE, "agt_gone"),
+        ("other", OTHER_LINE, "agt_a"),
+    ]:
+        with pytest.raises(Unprocessable, match="agent not found"):
+            world.app.lines.create(tenant, NewLine(phone=phone, agent_id=agent_id))
     line = world.app.lines.create(TENANT, NewLine(phone=LINE, agent_id="agt_a"))
     assert world.app.lines.list(TENANT).items == (line,)
     with pytest.raises(Unprocessable):
@@ -242,10 +250,79 @@ def test_a_number_is_one_tenants_line() -> None:
     world = World()
     world.agent()
     world.line()
+    with pytest.raises(Conflict, match="already a line"):
+        world.app.lines.create(TENANT, NewLine(phone=LINE, agent_id="agt_a"))
+
+
+def refusal(world: World, tenant: str, phone: str = LINE) -> str:
+    """Why a tenant cannot make a number its line."""
+    agent = world.app.agents.create(tenant, NewAgent(name="Theirs"))
+    with pytest.raises(Rejected) as refused:
+        world.app.lines.create(tenant, NewLine(phone=phone, agent_id=agent.id))
+    assert refused.value.details == {}
+    return f"{refused.value.status} {refused.value.message}"
+
+
+def test_line_of_another_tenant_is_refused_as_a_number_that_nobody_has() -> None:
+    world = World()
+    world.agent()
+    nobodys = refusal(world, "other", OTHER_LINE)
+    assert refusal(world, "other") == nobodys  # assigned to another tenant
+    world.line()
+    assert refusal(world, "other") == nobodys  # a line of another tenant
+    world.app.lines.delete(TENANT, LINE)
+    assert refusal(world, "other") == nobodys  # reserved for another tenant
+    assert nobodys == "422 this phone number is not assigned to the tenant"
+
+
+def test_number_that_the_account_does_not_have_is_no_line() -> None:
+    world = World()
+    world.sms.foreign.add(LINE)
+    assert "the account at the SMS provider" in refusal(world, TENANT)
+    world.sms.foreign.clear()
+    world.sms.plan_find(Unavailable("Twilio is down"))
+    world.agent()
+    with pytest.raises(Unavailable):
+        world.app.lines.create(TENANT, NewLine(phone=LINE, agent_id="agt_a"))
+
+
+def test_phone_of_a_person_is_no_line() -> None:
+    world = World()
+    new_user(world, ANNS)
+    world.assign(ANNS)
+    assert refusal(world, TENANT, ANNS) == "409 this phone number is the phone of a person"
+
+
+def test_number_of_a_deleted_line_is_reserved_for_30_days() -> None:
+    world = World()
+    world.agent()
+    numbers = world.app.get(AssignedNumbers)
+    world.app.lines.create(TENANT, NewLine(phone=LINE, agent_id="agt_a"))
+    with pytest.raises(Conflict):
+        numbers.assign("other", LINE)
+    world.app.lines.delete(TENANT, LINE)
+    world.clock.advance(29 * 86_400)
+    with pytest.raises(Conflict):
+        numbers.assign("other", LINE)
+    world.app.lines.create(TENANT, NewLine(phone=LINE, agent_id="agt_a"))
+    world.app.lines.delete(TENANT, LINE)
+    world.assign(LINE, tenant="other")  # by an owner who did so before
+    assert refusal(world, "other").endswith("is not assigned to the tenant")
+    world.clock.advance(30 * 86_400)
+    assert numbers.assign("other", LINE).tenant == "other"
     theirs = world.app.agents.create("other", NewAgent(name="Theirs"))
-    for tenant, agent_id in [(TENANT, "agt_a"), ("other", theirs.id)]:
-        with pytest.raises(Conflict):
-            world.app.lines.create(tenant, NewLine(phone=LINE, agent_id=agent_id))
+    line = world.app.lines.create("other", NewLine(phone=LINE, agent_id=theirs.id))
+    assert line.tenant == "other"
+
+
+def test_unassigned_number_goes_to_the_first_tenant_on_the_local_stack_only() -> None:
+    world = World(settings=Settings(local=True))
+    world.agent()
+    world.assign(LINE, tenant="other")
+    assert refusal(world, TENANT).endswith("is not assigned to the tenant")
+    world.app.lines.create(TENANT, NewLine(phone=OTHER_LINE, agent_id="agt_a"))
+    assert refusal(world, "other", OTHER_LINE).endswith("is not assigned to the tenant")
+    assert refusal(World(), TENANT, OTHER_LINE).endswith("is not assigned to the tenant")
 
 
 def test_a_line_can_lead_elsewhere_and_be_disconnected() -> None:

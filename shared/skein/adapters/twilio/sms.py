@@ -24,6 +24,7 @@ READ_SECONDS = 10.0
 # since a post. Twilio's own date filter has days only, and it filters by the date of sending, which
 # a queued SMS does not have.
 MAX_LOOKED_UP_SMS = 100
+MAX_FOUND_NUMBERS = 20  # Twilio also finds numbers that contain the given digits
 
 THROTTLED = 429
 CLIENT_FAULTS = range(400, 500)
@@ -68,6 +69,15 @@ class TwilioSms:
         # Twilio's times are whole seconds, so an SMS of the same second counts as later.
         first = to_utc(since).replace(microsecond=0)
         return tuple(sent for sent in found if sent.created_at >= first)
+
+    def has_number(self, phone: str) -> bool:
+        """See `skein.ports.Sms`."""
+        client = self._client()
+        try:
+            found = client.incoming_phone_numbers.list(phone_number=phone, limit=MAX_FOUND_NUMBERS)
+        except Exception as error:
+            raise Unavailable(f"failed to ask Twilio: {type(error).__name__}") from error
+        return any(number.phone_number == phone for number in found)
 
     def _client(self) -> "Client":
         try:

@@ -45,7 +45,7 @@ class Reason(StrEnum):
     )
     UNKNOWN_LINE = "unknown_line", "The SMS went to a number that is not a line."
     NO_WORDS = "no_words", "The SMS has neither text nor media."
-    OWN_LINE = "own_line", "The sender of the SMS is a line itself."
+    OWN_LINE = "own_line", "The sender of the SMS is a line of the same tenant."
     REPEATED = "repeated", "The message was posted before; only its first copy is answered."
     SERVER_ERROR = "server_error", "Skein could not serve the request and answered 5xx."
 

@@ -3,6 +3,7 @@
 __all__ = [
     "address_index",
     "agent",
+    "assigned_number",
     "line",
     "name_index",
     "phone_number",

@@ -1,9 +1,13 @@
 """Lines: the addresses on which people reach agents."""
 
+from datetime import datetime, timedelta
+
 from skein.models.common.address import Address
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part
 from skein.models.common.storage import META, Item, Key
 from skein.models.config.overrides import NO_OVERRIDES, Overrides
+
+RESERVED_DAYS = 30
 
 
 class Line(Stored):
@@ -41,6 +45,34 @@ class Line(Stored):
         """Return the line as table attributes, listed under its tenant."""
         index = {"gsi1pk": lines_relation(self.tenant), "gsi1sk": str(self.address)}
         return self.attributes() | index
+
+
+class ReservedNumber(Stored):
+    """A number whose line was deleted; until `expires_at`, only the same tenant gets the number."""
+
+    tenant: Tenant
+    address: Address
+    expires_at: int
+
+    @classmethod
+    def of(cls, line: Line, now: datetime) -> "ReservedNumber":
+        """Return the reservation of the number of a line that is deleted now."""
+        end = now + timedelta(days=RESERVED_DAYS)
+        return cls(tenant=line.tenant, address=line.address, expires_at=int(end.timestamp()))
+
+    @staticmethod
+    def key_of(address: Address) -> Key:
+        """Return the key of a number's reservation, next to that of its line."""
+        return Key(Line.key_of(address).pk, "RESERVED")
+
+    @property
+    def key(self) -> Key:
+        """The key of this reservation."""
+        return self.key_of(self.address)
+
+    def to_item(self) -> Item:
+        """Return the reservation as table attributes."""
+        return self.attributes()
 
 
 def lines_relation(tenant: str) -> str:

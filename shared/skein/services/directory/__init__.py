@@ -3,6 +3,7 @@
 __all__ = [
     "address_detach",
     "agents",
+    "assigned_numbers",
     "display_names",
     "lines",
     "model_status",

@@ -1,20 +1,27 @@
 """Lines of a tenant: addresses, each of which belongs to one agent."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skein.errors import ConditionFailed, Conflict, NotFound, Unprocessable
+from skein.errors import ConditionFailed, Conflict, NotFound, Rejected, Unprocessable
 from skein.models.common.address import sms_address
-from skein.models.common.storage import Delete, Is, Missing, Put, Write
-from skein.models.directory.line import Line, lines_relation
-from skein.ports import Clock, Table
+from skein.models.common.storage import Check, Delete, Is, Missing, Put, Write, any_of, gone
+from skein.models.directory.address_index import AddressOwner
+from skein.models.directory.line import Line, ReservedNumber, lines_relation
+from skein.ports import Clock, Sms, Table
 from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, list_relation
 from skein.services.directory.agents import agent_is_there
+from skein.services.directory.assigned_numbers import AssignedNumbers
+from skein.settings import Settings
 
 if TYPE_CHECKING:
     # Only the API creates these models, so only the API imports them.
     from skein.models.api.directory import LineChange, NewLine
+
+NOT_ASSIGNED = "this phone number is not assigned to the tenant"
+AGENT_CHECK = 2  # its position in the transaction of a new line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +30,23 @@ class Lines:
 
     table: Table
     clock: Clock
+    numbers: AssignedNumbers
+    sms: Callable[[], Sms]  # imported for new lines only
+    settings: Settings
 
     def create(self, tenant: str, new: "NewLine") -> Line:
-        """Create a line: connect a phone number to an agent.
+        """Create a line: connect a phone number of the tenant to an agent.
+
+        On the local stack, a number that is not assigned goes to the first tenant.
 
         Raises:
-            Conflict: The number is already a line, perhaps of another tenant.
-            Unprocessable: The agent does not exist.
+            Conflict: The number is already a line of the tenant, or the phone of a person.
+            Unprocessable: The agent does not exist, the number is not assigned to the tenant, or
+                the account at the SMS provider does not have the number. A number of another
+                tenant is refused as one that nobody has.
+            Unavailable: The SMS provider did not answer.
         """
+        self._check_number(tenant, new.phone)
         line = Line(
             tenant=tenant,
             address=sms_address(new.phone),
@@ -38,15 +54,43 @@ class Lines:
             settings=new.settings.values,
             created_at=self.clock.now(),
         )
+        reserved = ReservedNumber.key_of(line.address)
+        own_or_free = any_of(gone(line.created_at), Is("tenant", tenant))
         try:
             self.table.transact(
-                [Put(line.key, line.to_item(), Missing()), agent_is_there(tenant, line.agent_id)]
+                [
+                    Put(line.key, line.to_item(), Missing()),
+                    Delete(reserved, own_or_free),
+                    agent_is_there(tenant, line.agent_id),
+                    Check(AddressOwner.key_of(tenant, line.address), Missing()),
+                ]
             )
         except ConditionFailed as failure:
-            if 1 in failure.failed:
-                raise Unprocessable("agent not found") from failure
-            raise Conflict("this phone number is already a line") from failure
+            raise self._refusal(line, failure) from failure
         return line
+
+    def _check_number(self, tenant: str, phone: str) -> None:
+        """Check that a number is assigned to the tenant, and belongs to the account.
+
+        Raises:
+            Unprocessable: That is not so.
+        """
+        assigned = self.numbers.tenant_of(phone)
+        if assigned != tenant and not (assigned is None and self.settings.local):
+            raise Unprocessable(NOT_ASSIGNED)
+        if not self.sms().has_number(phone):
+            raise Unprocessable("the account at the SMS provider does not have this phone number")
+
+    def _refusal(self, line: Line, failure: ConditionFailed) -> Rejected:
+        """Return why a line was not created, without the data of other tenants."""
+        item = self.table.get(line.key)
+        if 1 in failure.failed or (item is not None and item["tenant"] != line.tenant):
+            return Unprocessable(NOT_ASSIGNED)
+        if 0 in failure.failed:
+            return Conflict("this phone number is already a line")
+        if AGENT_CHECK in failure.failed:
+            return Unprocessable("agent not found")
+        return Conflict("this phone number is the phone of a person")
 
     def get(self, tenant: str, phone: str) -> Line:
         """Return a line.
@@ -109,13 +153,16 @@ class Lines:
         return revised
 
     def delete(self, tenant: str, phone: str) -> None:
-        """Delete a line; its chats stay.
+        """Delete a line; its chats stay, and its number is reserved for the tenant for 30 days.
 
         Raises:
             NotFound: The number is not a line of this tenant.
         """
         line = self.get(tenant, phone)
         try:
-            self.table.write(Delete(line.key, Is("tenant", tenant)))
+            reserved = ReservedNumber.of(line, self.clock.now())
+            self.table.transact(
+                [Delete(line.key, Is("tenant", tenant)), Put(reserved.key, reserved.to_item())]
+            )
         except ConditionFailed as failure:
             raise NotFound("line not found") from failure

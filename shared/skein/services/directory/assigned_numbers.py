@@ -1,0 +1,49 @@
+"""Assigned numbers: the phone numbers that the deployment's owner gives to tenants."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from skein.errors import Conflict
+from skein.models.common.address import sms_address
+from skein.models.common.storage import Put
+from skein.models.directory.assigned_number import NUMBERS, AssignedNumber
+from skein.models.directory.line import Line, ReservedNumber
+from skein.ports import Clock, NumbersTable, Table
+from skein.services.common.pagination import items_under
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignedNumbers:
+    """The assigned numbers of the deployment; its functions may only read them."""
+
+    numbers: NumbersTable
+    table: Table
+    clock: Clock
+
+    def tenant_of(self, phone: str) -> str | None:
+        """Return the tenant of a number in E.164; None if the number is not assigned."""
+        item = self.numbers.get(AssignedNumber.key_of(sms_address(phone)))
+        return AssignedNumber.from_item(item).tenant if item is not None else None
+
+    def assign(self, tenant: str, phone: str) -> AssignedNumber:
+        """Assign a number in E.164 to a tenant, also if the number had another one (idempotent).
+
+        Raises:
+            Conflict: The number is a line of another tenant, or reserved for one.
+        """
+        address = sms_address(phone)
+        keys = [Line.key_of(address), ReservedNumber.key_of(address)]
+        for item in self.table.get_many(keys).values():
+            if item["tenant"] != tenant:
+                raise Conflict(
+                    "the number is a line of another tenant, or was one in the last 30 days",
+                    details={"tenant": item["tenant"]},
+                )
+        number = AssignedNumber(tenant=tenant, address=address, assigned_at=self.clock.now())
+        self.numbers.write(Put(number.key, number.to_item()))
+        return number
+
+    def all(self) -> Iterator[AssignedNumber]:
+        """Yield all numbers, sorted."""
+        for item in items_under(self.numbers, NUMBERS, ""):
+            yield AssignedNumber.from_item(item)
