@@ -14,9 +14,11 @@ TIME_OUT = timedelta(seconds=60)
 
 
 class Texting(World):
-    """A direct chat whose person is on SMS."""
+    """A direct chat whose person is on SMS; answers are cut only if a test sets the limit."""
 
     def __post_init__(self) -> None:
+        if "sms_answer_segments" not in self.settings.model_fields_set:
+            self.settings = self.settings.model_copy(update={"sms_answer_segments": 100})
         super().__post_init__()
         self.agent()
         self.chat(

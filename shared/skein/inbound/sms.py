@@ -39,11 +39,13 @@ from skein.services.choices.codes import CodedAnswer, Refusal
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import merged_overrides
 from skein.services.config.retention import retention_of
+from skein.services.delivery.rest import Rest, RestOfTexts
 from skein.services.delivery.sms_keywords import (
     Keyword,
     answered_by_twilio,
     could_start,
     keyword_in,
+    wants_rest,
 )
 from skein.services.directory.name_index import indexed
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
@@ -89,6 +91,7 @@ class SmsReceiver:
     rate_limiter: RateLimiter
     notices: Notices
     answers: SmsAnswers
+    rest: RestOfTexts
     metrics: Metrics
 
     def receive(self, sms: InboundSms) -> PostedMessage | None:
@@ -137,11 +140,15 @@ class SmsReceiver:
             opted_out = could_start(sms.body) and self._opted_out(line, direct)
             keyword = _keyword(line, sms, opted_out=opted_out)
             over = None if keyword else self._admitted(line, direct, sms)
+            special = keyword or answer
+            if over is None and special is None and wants_rest(sms.body):
+                special = self.rest.asked_for(line.tenant, direct.chat_id, direct.user_id)
             try:
-                posted = self._post(line, route, direct, sms, keyword or answer, over)
+                posted = self._post(line, route, direct, sms, special, over)
             except (Conflict, NotFound):  # the chat is discarded, or the person has left
                 direct = self._open(line, route.person, instead_of=direct)
-                posted = self._post(line, route, direct, sms, keyword or answer, over)
+                special = None if isinstance(special, Rest) else special
+                posted = self._post(line, route, direct, sms, special, over)
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
         if answer is not None and over is None:
@@ -216,15 +223,18 @@ class SmsReceiver:
         route: Route,
         direct: _DirectChat,
         sms: InboundSms,
-        special: Keyword | Refusal | None,
+        special: Keyword | Refusal | Rest | None,
         over: ExceededLimit | None,
     ) -> PostedMessage:
         """Post an SMS and, if its sender is over a limit or has opted out, a notice.
 
         Args:
-            special: The keyword that the SMS is, or why its code answers nothing.
+            special: The keyword that the SMS is, why its code answers nothing, or the rest of a
+                text that it asks for.
         """
-        refusal, keyword = (special, "") if isinstance(special, Refusal) else (None, special or "")
+        refusal = special if isinstance(special, Refusal) else None
+        rest = special if isinstance(special, Rest) else None
+        keyword = special if isinstance(special, str) else ""
         limit = reason_of_limit(over.what) if over is not None else None
         opted_out = {"stop": True, "start": False}
         posted = self.chats.post_message(
@@ -241,11 +251,14 @@ class SmsReceiver:
                 overrides=direct.overrides,
                 opted_out=opted_out.get(keyword),
             ),
-            extra_writes=lambda _: (
+            extra_writes=lambda snapshot: (
                 _still_owns(line, route, direct),
                 *(self.answers.count(refusal) if refusal is not None else ()),
+                *(self.rest.writes(rest, snapshot) if rest is not None else ()),
             ),
         )
+        if rest is not None and posted.created:
+            self.rest.send(rest)
         self._tell_limit(over, posted, line.tenant, direct, line.agent_id)
         if keyword == "stop" and not answered_by_twilio(sms.body, sms.opt_out_type):
             self.notices.opted_out(

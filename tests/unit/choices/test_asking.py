@@ -12,6 +12,7 @@ from skein.services.choices.asking import Asking, NewChoice
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 from tests.support.choices import COACH, HUSAM, YES_NO, answer, ask, choices_of, direct_world
+from tests.support.sms import Texting
 
 AHMAD = person("usr_ahmad", "Ahmad")
 DAY = timedelta(days=1)
@@ -142,3 +143,18 @@ def test_the_expiry_is_a_setting() -> None:
     message = ask(world).message
     assert message.choice is not None
     assert message.choice.expires_at == NOON + timedelta(hours=2)
+
+
+def test_a_question_of_over_ten_segments_by_sms_is_refused_and_not_posted() -> None:
+    world = Texting()
+    with pytest.raises(Unprocessable, match=r"too long for SMS \(1[0-9] segments, at most 10\)"):
+        ask(world, question="\u0434" * 900)
+    assert world.messages() == []
+
+
+def test_a_question_by_sms_is_never_cut() -> None:
+    world = Texting(settings=Settings(sms_answer_segments=2))
+    ask(world, question="d" * 1_000)
+    world.drain()
+    assert "".join(world.sms.bodies).count("d") == 1_000
+    assert sum(part.segments for part in world.deliveries()[0].parts) > 2

@@ -170,6 +170,16 @@ class ChatSettings(BaseModel):
         ),
         NUMBER,
     ] = 480
+    sms_answer_segments: Annotated[
+        int,
+        Field(
+            description="Maximum segments of an SMS answer; a longer one is cut, and MORE sends"
+            " the rest.",
+            ge=2,
+            le=100,
+        ),
+        NUMBER,
+    ] = 6
 
 
 # Defaults of other chats than direct ones in the app. An SMS holds less than an app.

@@ -69,6 +69,9 @@ class Delivery(Stored):
         seq: The message of the chat that is delivered.
         parts: The SMS of the delivery; empty until the first attempt splits the message.
         has_codes: Whether the parts show the codes of a choice, which answer it by SMS.
+        rest_at: Where the unsent rest of a text that was cut begins, in characters; None if there
+            is no rest, or all of it was asked for.
+        continues: For the rest of a text, the delivery of its beginning.
         after: An earlier delivery to the same phone that must be sent first, if there was one.
         confirms_opt_out: Whether the person has opted out and gets this confirmation all the same.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
@@ -94,6 +97,8 @@ class Delivery(Stored):
     status: DeliveryStatus = "queued"
     parts: tuple[DeliveryPart, ...] = ()
     has_codes: Annotated[bool, Field(exclude_if=lambda has: not has)] = False
+    rest_at: Annotated[int | None, Field(exclude_if=lambda at: at is None)] = None
+    continues: Annotated[Identifier | None, Field(exclude_if=lambda first: first is None)] = None
     after: Identifier | None = None
     confirms_opt_out: Annotated[bool, Field(exclude_if=lambda confirms: not confirms)] = False
     fence: int = 0

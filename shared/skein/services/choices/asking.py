@@ -34,9 +34,13 @@ from skein.services.chats.post_message import Chats, ExtraWrites, NewMessage, Po
 from skein.services.choices.codes import could_answer, new_codes
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import effective_in
+from skein.services.delivery.choice_text import choice_text
 from skein.services.delivery.enqueue import why_not_sent
 from skein.services.delivery.sms_keywords import is_keyword
+from skein.services.delivery.sms_segments import total_segments
 from skein.settings import Settings
+
+MAX_SEGMENTS = 10  # of the SMS of a question
 
 
 class NewChoice(Value):
@@ -101,7 +105,8 @@ class Asking:
         Raises:
             RateLimited: The person has too many open choices, was asked too often today, or has
                 refused the agent too often.
-            Unprocessable: The addressee is not a member of the chat, or a label is a keyword.
+            Unprocessable: The addressee is not a member of the chat, a label is a keyword, or the
+                question is too long for SMS.
             Conflict: The invitation that the question is about is over.
             ExtraWriteFailed: The condition of the caller's first write does not hold.
             Rejected: As in `Chats.post_message`.
@@ -191,8 +196,23 @@ class Asking:
         )
         if new.invited_to is not None and invitation_to(choices, new.invited_to) is None:
             raise Conflict("the invitation is over")
+        _check_length(message.choice, asked)
         check_limits(choices, asked, now)
         return (stored_choices(with_asked(choices, asked)),)
+
+
+def _check_length(choice: Choice, asked: OpenChoice) -> None:
+    """Refuse a question that is too long for SMS, where questions are never cut.
+
+    Raises:
+        Unprocessable: The SMS of the question has more than `MAX_SEGMENTS` segments.
+    """
+    segments = total_segments(choice_text(choice, asked)) if asked.codes else 0
+    if segments > MAX_SEGMENTS:
+        raise Unprocessable(
+            f"the question is too long for SMS ({segments} segments, at most {MAX_SEGMENTS}); "
+            "shorten it"
+        )
 
 
 def _check_labels(options: Sequence[Option]) -> None:

@@ -4,6 +4,7 @@ __all__ = [
     "enqueue",
     "opt_out",
     "plain_text",
+    "rest",
     "sender",
     "sms_keywords",
     "sms_segments",

@@ -18,7 +18,7 @@ from skein.errors import (
     Throttled,
     Unavailable,
 )
-from skein.models.chats.chat import Message
+from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart
@@ -27,6 +27,7 @@ from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Clock, Metrics, Sms, Table
 from skein.services.chat_state.person_choices import open_choice, read_choices
 from skein.services.config.pauses import is_paused, keys_of_pauses
+from skein.services.config.resolution import effective_in
 from skein.services.delivery.choice_text import choice_text
 from skein.services.delivery.policy import (
     OPTED_OUT,
@@ -40,6 +41,7 @@ from skein.services.delivery.policy import (
 from skein.services.delivery.reconcile import DeliveryLookup, sms_of_part
 from skein.services.delivery.state import (
     answered,
+    first_parts,
     intended,
     next_part,
     not_taken,
@@ -74,6 +76,7 @@ class _Circumstances(NamedTuple):
     message: Message | None
     recipient: Recipient
     predecessor: Delivery | None
+    chat: Chat | None
     paused: bool
 
 
@@ -152,6 +155,7 @@ class SmsSender:
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
             return
         text, has_codes = self._text(found, message, now)
+        parts, rest_at = self._first_parts(found, now_known, text or "")
 
         def claim(delivery: Delivery) -> Delivery:
             return delivery.model_copy(
@@ -161,7 +165,8 @@ class SmsSender:
                     "paused": None,
                     "unpaused_at": now if delivery.paused else delivery.unpaused_at,
                     "reason": None if delivery.reason == Reason.PAUSED else delivery.reason,
-                    "parts": delivery.parts or parts_of(text or ""),
+                    "parts": delivery.parts or parts,
+                    "rest_at": delivery.rest_at if delivery.parts else rest_at,
                     "has_codes": delivery.has_codes or has_codes,
                 }
             )
@@ -214,16 +219,20 @@ class SmsSender:
 
     def _circumstances(self, delivery: Delivery) -> _Circumstances:
         """Read a delivery's message, its recipient, the previous delivery and the pauses."""
-        keys = [Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq)]
+        keys = [
+            Message.key_of(delivery.tenant, delivery.chat_id, delivery.seq),
+            Chat.key_of(delivery.tenant, delivery.chat_id),
+        ]
         if delivery.after is not None:
             keys.append(Delivery.key_of(delivery.tenant, delivery.chat_id, delivery.after))
         pauses = keys_of_pauses(delivery.tenant, delivery.id)
         found = self._table.get_many([*keys, *recipient_keys(delivery), *pauses])
-        message, *first = (found.get(key) for key in keys)
+        message, chat, *first = (found.get(key) for key in keys)
         return _Circumstances(
             Message.from_item(message) if message else None,
             Recipient.from_optional(found, delivery),
             Delivery.from_item(first[0]) if first and first[0] else None,
+            Chat.from_item(chat) if chat else None,
             paused=is_paused("texts", delivery.tenant, delivery.id, found),
         )
 
@@ -243,6 +252,17 @@ class SmsSender:
         if not listed.codes:
             return message.text, False
         return choice_text(message.choice, listed), True
+
+    def _first_parts(
+        self, delivery: Delivery, known: _Circumstances, text: str
+    ) -> tuple[tuple[DeliveryPart, ...], int | None]:
+        """Split a text at the first attempt; an answer, not a question, is cut to its limit."""
+        if delivery.parts:
+            return delivery.parts, delivery.rest_at
+        if known.chat is None or (known.message is not None and known.message.choice is not None):
+            return parts_of(text), None
+        limit = effective_in(known.chat, self._settings).sms_answer_segments
+        return first_parts(text, limit)
 
     def _withhold(self, lease: DeliveryLease, job: DeliveryJob) -> None:
         """Cancel a delivery to a number that its user lost.

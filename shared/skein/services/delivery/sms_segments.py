@@ -49,13 +49,46 @@ def split_text(text: str, limit: int = MAX_PART_UNITS) -> tuple[str, ...]:
         The parts; none if `text` is only white space and control characters.
     """
     parts = []
-    rest = CONTROL.sub("", text).strip()
+    rest = clean(text)
     while rest:
         fitting = _fitting(rest, limit)
         end = len(rest) if fitting == len(rest) else cut_position(rest, fitting)
         parts.append(rest[:end].rstrip())
         rest = rest[end:].lstrip()
     return tuple(parts)
+
+
+def clean(text: str) -> str:
+    """Return a text as it is sent: without control characters and outer white space."""
+    return CONTROL.sub("", text).strip()
+
+
+def total_segments(text: str) -> int:
+    """Count the segments of all parts into which `text` is split."""
+    return sum(map(segment_count, split_text(text)))
+
+
+def fitting_length(text: str, segments: int, ending: str) -> int:
+    """Return where to cut a clean text, so that it fits in `segments` with a last line.
+
+    The cut is after a sentence if possible (`cut_position`).
+
+    Args:
+        text: The text, see `clean`.
+        segments: The most segments, enough for the last line and a few words.
+        ending: The last line of a text that is cut.
+
+    Returns:
+        The length of the text if all of it fits without the last line.
+    """
+    if total_segments(text) <= segments:
+        return len(text)
+    fits, over = 1, min(len(text), segments * GSM_SINGLE)
+    while over - fits > 1:
+        middle = (fits + over) // 2
+        fitting = total_segments(f"{text[:middle]}\n{ending}") <= segments
+        fits, over = (middle, over) if fitting else (fits, middle)
+    return cut_position(text, fits)
 
 
 def _septets(text: str) -> list[int] | None:

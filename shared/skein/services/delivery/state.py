@@ -13,7 +13,13 @@ from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
 from skein.services.delivery.policy import is_temporary, next_try, waits_for
-from skein.services.delivery.sms_segments import segment_count, split_text
+from skein.services.delivery.sms_keywords import MORE_HINT
+from skein.services.delivery.sms_segments import (
+    clean,
+    fitting_length,
+    segment_count,
+    split_text,
+)
 
 RANKS: dict[PartStatus, int] = {
     "pending": 0,
@@ -38,6 +44,30 @@ PartUpdate = Callable[[DeliveryPart], DeliveryPart]
 def parts_of(text: str) -> tuple[DeliveryPart, ...]:
     """Split a message into unsent parts; an empty message has none."""
     return tuple(DeliveryPart(body=body, segments=segment_count(body)) for body in split_text(text))
+
+
+def first_parts(
+    text: str, segments: int, start: int = 0
+) -> tuple[tuple[DeliveryPart, ...], int | None]:
+    """Return the parts of a text that fit in `segments`, and where the rest begins.
+
+    A text that does not fit ends with how to get the rest.
+
+    Args:
+        text: The text of the message.
+        segments: The most segments of the parts.
+        start: Where the parts begin, in the clean text.
+
+    Returns:
+        The parts, and the position of the rest in the clean text; None if there is no rest.
+    """
+    whole = clean(text)
+    left = whole[start:].lstrip()
+    skipped = len(whole) - len(left)
+    end = fitting_length(left, segments, MORE_HINT)
+    if end == len(left):
+        return parts_of(left), None
+    return parts_of(f"{left[:end].rstrip()}\n{MORE_HINT}"), skipped + end
 
 
 def intended(part: DeliveryPart, now: datetime, attempt_at: datetime) -> DeliveryPart:
@@ -148,7 +178,8 @@ def loss_of(delivery: Delivery) -> MessageLoss | None:
     """
     if delivery.status not in {"failed", "canceled"} or delivery.reason == Reason.CHOICE_OVER:
         return None
-    return "part" if any(part.handed_over for part in delivery.parts) else "all"
+    told = delivery.continues is not None or any(part.handed_over for part in delivery.parts)
+    return "part" if told else "all"
 
 
 def reason_of(delivery: Delivery, predecessor: Delivery | None, now: datetime) -> Reason | None:

@@ -1,0 +1,116 @@
+"""The rest of a text that was cut: MORE sends it, once, without a model.
+
+The delivery of the beginning says where the rest begins. One transaction stores the SMS with MORE,
+creates the delivery of the next part of the text, and moves that position.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple
+
+from skein.correlation import current
+from skein.models.chats.chat import Message
+from skein.models.chats.membership import Membership
+from skein.models.common.base import MemberRef
+from skein.models.common.storage import Is, Missing, Put, Update, Write, all_of
+from skein.models.delivery.delivery import Delivery
+from skein.models.outbox.jobs import DeliveryJob
+from skein.ports import Clock, Ids, Table
+from skein.services.chat_state.closed_memberships import read_membership
+from skein.services.chat_state.snapshot import ChatSnapshot
+from skein.services.config.resolution import effective_in
+from skein.services.delivery.policy import grace_end
+from skein.services.delivery.state import first_parts
+from skein.services.outbox.dispatch import Dispatch
+from skein.settings import Settings
+
+MAX_LATER = 5  # deliveries after the one that was cut; a later MORE is an ordinary message
+MAX_AGE = timedelta(days=1)
+
+
+class Rest(NamedTuple):
+    """The wish for the rest of a text: the person, and the id of the new delivery."""
+
+    person: MemberRef
+    job: DeliveryJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestOfTexts:
+    """The service that sends the rest of texts that were cut."""
+
+    table: Table
+    clock: Clock
+    ids: Ids
+    dispatch: Dispatch
+    settings: Settings
+
+    def asked_for(self, tenant: str, chat_id: str, user_id: str) -> Rest | None:
+        """Return the wish of a person who asks for the rest; None if there is no rest."""
+        person = MemberRef(kind="user", id=user_id)
+        if self._cut(read_membership(self.table, tenant, chat_id, person)) is None:
+            return None
+        delivery_id = f"dlv_{self.ids.ulid()}"
+        job = DeliveryJob(tenant=tenant, chat_id=chat_id, delivery_id=delivery_id)
+        return Rest(person, job)
+
+    def writes(self, rest: Rest, snapshot: ChatSnapshot) -> tuple[Write, ...]:
+        """Return the writes that queue the rest, for the transaction that stores the wish.
+
+        They fail if another writer has changed the delivery of the beginning (optimistic lock).
+        There are none if another MORE has taken the rest, or the message is gone.
+        """
+        membership = snapshot.member(rest.person)
+        cut = self._cut(membership)
+        if membership is None or cut is None:
+            return ()
+        item = self.table.get(Message.key_of(cut.tenant, cut.chat_id, cut.seq))
+        text = Message.from_item(item).text if item is not None else ""
+        limit = effective_in(snapshot.chat, self.settings).sms_answer_segments
+        parts, rest_at = first_parts(text, limit, cut.rest_at or 0)
+        if not parts:
+            return ()
+        now = self.clock.now()
+        following = Delivery(
+            tenant=cut.tenant,
+            id=rest.job.delivery_id,
+            chat_id=cut.chat_id,
+            user_id=cut.user_id,
+            agent_id=cut.agent_id,
+            seq=cut.seq,
+            to=cut.to,
+            parts=parts,
+            continues=cut.id,
+            after=membership.last_delivery,
+            expires_at=cut.expires_at,
+            correlation_id=current(),
+            created_at=now,
+        )
+        return (
+            Update(
+                cut.key,
+                set={"rest_at": rest_at, "version": cut.version + 1},
+                condition=all_of(Is("version", cut.version), Is("rest_at", cut.rest_at)),
+            ),
+            Put(following.key, following.to_item(grace_end(now)), Missing()),
+        )
+
+    def send(self, rest: Rest) -> None:
+        """Send the job of the rest at once; the tick sends it if this call is lost."""
+        self.dispatch.send([rest.job])
+
+    def _cut(self, membership: Membership | None) -> Delivery | None:
+        """Find the person's newest delivery with a rest, among the last ones of a day."""
+        following = membership.last_delivery if membership is not None else None
+        for _ in range(MAX_LATER + 1):
+            if membership is None or following is None:
+                return None
+            key = Delivery.key_of(membership.tenant, membership.chat_id, following)
+            item = self.table.get(key)
+            delivery = Delivery.from_item(item) if item is not None else None
+            if delivery is None or self.clock.now() - delivery.created_at > MAX_AGE:
+                return None
+            if delivery.rest_at is not None:
+                return delivery
+            following = delivery.after
+        return None
