@@ -39,13 +39,12 @@ from skein.services.choices.codes import CodedAnswer, Refusal
 from skein.services.common.optimistic import optimistic
 from skein.services.config.resolution import merged_overrides
 from skein.services.config.retention import retention_of
-from skein.services.delivery.rest import Rest, RestOfTexts
+from skein.services.delivery.rest import RestOfTexts, RestRequest, wants_rest
 from skein.services.delivery.sms_keywords import (
     Keyword,
     answered_by_twilio,
     could_start,
     keyword_in,
-    wants_rest,
 )
 from skein.services.directory.name_index import indexed
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
@@ -140,14 +139,14 @@ class SmsReceiver:
             opted_out = could_start(sms.body) and self._opted_out(line, direct)
             keyword = _keyword(line, sms, opted_out=opted_out)
             over = None if keyword else self._admitted(line, direct, sms)
-            special = keyword or answer
+            special: Keyword | Refusal | RestRequest | None = keyword or answer
             if over is None and special is None and wants_rest(sms.body):
                 special = self.rest.asked_for(line.tenant, direct.chat_id, direct.user_id)
             try:
                 posted = self._post(line, route, direct, sms, special, over)
             except (Conflict, NotFound):  # the chat is discarded, or the person has left
                 direct = self._open(line, route.person, instead_of=direct)
-                special = None if isinstance(special, Rest) else special
+                special = None if isinstance(special, RestRequest) else special
                 posted = self._post(line, route, direct, sms, special, over)
         except ExtraWriteFailed:
             raise ConditionFailed(frozenset()) from None
@@ -223,7 +222,7 @@ class SmsReceiver:
         route: Route,
         direct: _DirectChat,
         sms: InboundSms,
-        special: Keyword | Refusal | Rest | None,
+        special: Keyword | Refusal | RestRequest | None,
         over: ExceededLimit | None,
     ) -> PostedMessage:
         """Post an SMS and, if its sender is over a limit or has opted out, a notice.
@@ -233,7 +232,7 @@ class SmsReceiver:
                 text that it asks for.
         """
         refusal = special if isinstance(special, Refusal) else None
-        rest = special if isinstance(special, Rest) else None
+        rest = special if isinstance(special, RestRequest) else None
         keyword = special if isinstance(special, str) else ""
         limit = reason_of_limit(over.what) if over is not None else None
         opted_out = {"stop": True, "start": False}

@@ -11,9 +11,8 @@ from skein.models.common.storage import Delete
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat
 from skein.services.delivery.rest import MAX_AGE, MAX_LATER
-from skein.services.delivery.sms_keywords import MORE_HINT
 from skein.services.delivery.sms_segments import clean
-from skein.services.delivery.state import first_parts
+from skein.services.delivery.state import MORE_HINT, first_parts
 from skein.settings import Settings
 from tests.fakes.sms import Fault
 from tests.support.builders import LINE, PHONE, TENANT, World

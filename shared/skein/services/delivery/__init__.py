@@ -1,6 +1,7 @@
 """Deliver messages to phones as SMS, each part once as far as possible."""
 
 __all__ = [
+    "choice_text",
     "enqueue",
     "opt_out",
     "plain_text",

@@ -24,11 +24,17 @@ from skein.services.delivery.state import first_parts
 from skein.services.outbox.dispatch import Dispatch
 from skein.settings import Settings
 
+MORE = "more"
 MAX_LATER = 5  # deliveries after the one that was cut; a later MORE is an ordinary message
 MAX_AGE = timedelta(days=1)
 
 
-class Rest(NamedTuple):
+def wants_rest(body: str) -> bool:
+    """Tell whether an SMS asks for the rest of a text that was cut."""
+    return body.strip(" \t\r\n.!?\"'").lower() == MORE
+
+
+class RestRequest(NamedTuple):
     """The wish for the rest of a text: the person, and the id of the new delivery."""
 
     person: MemberRef
@@ -45,16 +51,16 @@ class RestOfTexts:
     dispatch: Dispatch
     settings: Settings
 
-    def asked_for(self, tenant: str, chat_id: str, user_id: str) -> Rest | None:
+    def asked_for(self, tenant: str, chat_id: str, user_id: str) -> RestRequest | None:
         """Return the wish of a person who asks for the rest; None if there is no rest."""
         person = MemberRef(kind="user", id=user_id)
         if self._cut(read_membership(self.table, tenant, chat_id, person)) is None:
             return None
         delivery_id = f"dlv_{self.ids.ulid()}"
         job = DeliveryJob(tenant=tenant, chat_id=chat_id, delivery_id=delivery_id)
-        return Rest(person, job)
+        return RestRequest(person, job)
 
-    def writes(self, rest: Rest, snapshot: ChatSnapshot) -> tuple[Write, ...]:
+    def writes(self, rest: RestRequest, snapshot: ChatSnapshot) -> tuple[Write, ...]:
         """Return the writes that queue the rest, for the transaction that stores the wish.
 
         They fail if another writer has changed the delivery of the beginning (optimistic lock).
@@ -95,7 +101,7 @@ class RestOfTexts:
             Put(following.key, following.to_item(grace_end(now)), Missing()),
         )
 
-    def send(self, rest: Rest) -> None:
+    def send(self, rest: RestRequest) -> None:
         """Send the job of the rest at once; the tick sends it if this call is lost."""
         self.dispatch.send([rest.job])
 

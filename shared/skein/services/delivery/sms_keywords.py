@@ -18,8 +18,6 @@ STOP_WORDS = frozenset(
 )  # Twilio's own
 START_WORDS = frozenset({"start", "unstop"})
 HELP_WORDS = frozenset({"help", "info"})
-MORE = "more"  # sends the rest of a text that was cut, if there is one
-MORE_HINT = "Reply MORE for the rest."
 YES = "yes"  # an opt-in only after a STOP; otherwise an ordinary answer
 
 _OPT_OUT_TYPES: dict[str, Keyword] = {"STOP": "stop", "START": "start", "HELP": "help"}
@@ -52,11 +50,6 @@ def keyword_in(
 def answered_by_twilio(body: str, opt_out_type: str | None) -> bool:
     """Tell whether Twilio confirms a STOP itself, and blocks further SMS."""
     return bool(opt_out_type) or body.strip().lower() in STOP_WORDS
-
-
-def wants_rest(body: str) -> bool:
-    """Tell whether an SMS asks for the rest of a text that was cut."""
-    return body.strip(" \t\r\n.!?\"'").lower() == MORE
 
 
 def could_start(body: str) -> bool:

@@ -13,13 +13,14 @@ from skein.models.common.reason import Reason
 from skein.models.delivery.delivery import Delivery, DeliveryPart, DeliveryStatus, PartStatus
 from skein.models.delivery.sms import SentSms, SmsStatus, StatusReport
 from skein.services.delivery.policy import is_temporary, next_try, waits_for
-from skein.services.delivery.sms_keywords import MORE_HINT
 from skein.services.delivery.sms_segments import (
     clean,
     fitting_length,
     segment_count,
     split_text,
 )
+
+MORE_HINT = "Reply MORE for the rest."  # ends a text that was cut (`rest.py`)
 
 RANKS: dict[PartStatus, int] = {
     "pending": 0,
@@ -178,8 +179,8 @@ def loss_of(delivery: Delivery) -> MessageLoss | None:
     """
     if delivery.status not in {"failed", "canceled"} or delivery.reason == Reason.CHOICE_OVER:
         return None
-    told = delivery.continues is not None or any(part.handed_over for part in delivery.parts)
-    return "part" if told else "all"
+    begun = delivery.continues is not None or any(part.handed_over for part in delivery.parts)
+    return "part" if begun else "all"
 
 
 def reason_of(delivery: Delivery, predecessor: Delivery | None, now: datetime) -> Reason | None:
