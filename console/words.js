@@ -581,6 +581,7 @@ export const words = {
       stages: {
         find: "Looking for the person's chats",
         close: "Closing the person's chats and canceling runs",
+        quotes: "Recording the person's words for the comparison with other texts",
         chats: "Erasing messages, SMS and runs of the chats",
         kept: "Erasing what agents keep",
         runs: "Erasing runs in other chats",

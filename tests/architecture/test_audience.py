@@ -112,6 +112,8 @@ OTHERS = {
     "privacy/erasure_agent_data.py": "what is taken away",
     "privacy/erasure_memberships.py": "what is taken away",
     "privacy/erasure_restore.py": "what is taken away",
+    "privacy/erasure_renames.py": "the lists and threads that name a renamed document",
+    "privacy/erasure_rewrites.py": "what is taken away",
     "privacy/erasure_runs.py": "what is taken away",
     "privacy/erasure_run_search.py": "what is taken away",
     "privacy/export.py": "what is the person's own, for operators",

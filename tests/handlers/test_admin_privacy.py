@@ -97,6 +97,14 @@ def test_list_erasures_shows_progress_then_the_report(planted: World) -> None:
     assert MARK not in json.dumps(done)
 
 
+def test_erasure_keeps_its_decision_about_named_texts(planted: World) -> None:
+    admin = operator(planted)
+    assert admin.delete(PATH, named_texts="all").status == 422
+    erasure = admin.delete(PATH, named_texts="replace").body
+    assert erasure["named_texts"] == "replace"
+    assert admin.delete(PATH).body["named_texts"] == "replace"
+
+
 def test_list_erasures_needs_an_operator_of_the_tenant(planted: World) -> None:
     operator(planted).delete(PATH)
     assert operator(planted, tenant="other").get("/v1/erasures").body["items"] == []

@@ -42,6 +42,7 @@ QUERIES: dict[str, str] = {
     "kind": "=core",
     "limit": "=10",
     "line": "phone",
+    "named_texts": "=replace",
     "phone": "own_phone",
     "q": "word",
     "reason": "=A complaint of a member",

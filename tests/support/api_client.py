@@ -119,8 +119,8 @@ class Client:
     def put(self, path: str, body: Any = None) -> Answer:
         return self.call("PUT", path, body)
 
-    def delete(self, path: str) -> Answer:
-        return self.call("DELETE", path)
+    def delete(self, path: str, **query: Any) -> Answer:
+        return self.call("DELETE", path, query=query)
 
     def all_pages(self, path: str, **query: Any) -> list[Any]:
         """Every item of a list, following its cursors."""

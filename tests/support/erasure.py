@@ -11,7 +11,7 @@ from skein.models.common.ownership import Owner
 from skein.models.delivery.sms import InboundSms
 from skein.models.outbox.jobs import RecallJob
 from skein.models.runs.completion import ModelRequest
-from skein.privacy.models.erasure import Erasure
+from skein.privacy.models.erasure import Erasure, NamedTexts
 from tests.support.agents import COACH, DESIGNER, actor
 from tests.support.agents import settle as settle_at_once
 from tests.support.api_client import everything
@@ -57,9 +57,9 @@ def traces(world: World, *more: str) -> dict[str, list[str]]:
     return found
 
 
-def erase(world: World) -> Erasure:
+def erase(world: World, named_texts: NamedTexts = "keep") -> Erasure:
     """Ask for it, and let it come to its end."""
-    erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op")
+    erasure = world.app.erasures.request(TENANT, ZOE.id, by="usr_op", named_texts=named_texts)
     settle(world)
     return end(world, erasure)
 

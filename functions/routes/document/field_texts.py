@@ -37,6 +37,8 @@ ENUMS = {
     "MemoryState": "`live` memories are active; `ended` ones were removed, were replaced or faded.",
     "MessageKind": "The kind of message. A `keyword` such as STOP and a `notice` of Skein trigger "
     "nobody; nor does a `choice`, a question to one person.",
+    "NamedTexts": "Texts of others that have the full name of an erased user: `keep` them, "
+    "`replace` the name, or `remove` them.",
     "NameSource": "Whether a name is `given` by the issuer or an operator, or was `chosen`.",
     "Outsiders": "Whether private prompts show words of people outside of the chat: `none`, or "
     "`quoted` with their source.",

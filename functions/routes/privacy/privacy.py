@@ -3,7 +3,7 @@
 from itertools import starmap
 from typing import Annotated
 
-from aws_lambda_powertools.event_handler.openapi.params import Path
+from aws_lambda_powertools.event_handler.openapi.params import Path, Query
 
 from routes.app import Limit, PageCursor, UserId
 from routes.router import ApiRouter
@@ -23,18 +23,29 @@ from skein.privacy.api.privacy import (
 )
 from skein.privacy.erasure_requests import Erasures
 from skein.privacy.export import Exports
+from skein.privacy.models.erasure import NamedTexts
 from skein.services.common.pagination import DEFAULT_PAGE
 
 router = ApiRouter("privacy", "erasure", role="privacy")
 
+NamedTextsQuery = Annotated[
+    NamedTexts,
+    Query(description="What happens to texts of others that have the user's full name."),
+]
 ErasureId = Annotated[str, Path(min_length=1, max_length=128, description="The id of an erasure.")]
 
 
 @router.delete("/v1/users/<user_id>", "Erase a user's data", status=202, audit="user")
-def erase_user(user_id: UserId) -> ErasureResource:
-    """The erasure starts at once and takes more than 15 minutes (idempotent)."""
+def erase_user(user_id: UserId, named_texts: NamedTextsQuery = "keep") -> ErasureResource:
+    """The erasure starts at once and takes more than 15 minutes (idempotent).
+
+    Texts of others stay. Those with the user's full name are kept, lose the name, or are removed.
+    """
     caller = router.caller
-    return ErasureResource.of(service(Erasures).request(caller.tenant, user_id, by=caller.user_id))
+    erasure = service(Erasures).request(
+        caller.tenant, user_id, by=caller.user_id, named_texts=named_texts
+    )
+    return ErasureResource.of(erasure)
 
 
 @router.get("/v1/erasures", "List the erasures of users, newest first")

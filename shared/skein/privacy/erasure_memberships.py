@@ -21,8 +21,10 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import Delete, Exists, Is, Put, Update, Write, all_of
 from skein.models.runs.run import Run
 from skein.ports import Clock, Table
+from skein.privacy.erasure_rules import names_replaced, names_them
 from skein.privacy.erasure_sweep import ERASED, Sweep
-from skein.privacy.models.erasure import ErasedChat
+from skein.privacy.message_changes import FORGOTTEN
+from skein.privacy.models.erasure import ErasedChat, Subject
 from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot
 from skein.services.chats.consolidation_schedule import due_change
 from skein.services.chats.invitations import end_invitation
@@ -31,7 +33,7 @@ from skein.services.common.pagination import pages_of_relation
 from skein.services.runs.completion import RunCompletion
 from skein.services.runs.slots import slots_unchanged
 
-FORGOTTEN: dict[str, None] = {"summary": None, "summary_state": None}
+MAX_TITLE = 200  # characters of a chat's title
 WHY = "a former member of this chat is being erased"
 
 
@@ -70,15 +72,19 @@ class MembershipErasure:
         with suppress(NotFound):
             snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
             known = sweep.chats.get(chat_id)
-            erased = self._erased_chat(sweep, snapshot, known)
+            erased = self.note_on(sweep, snapshot, known)
             if erased is not None and erased != known:
                 self.table.write(Put(erased.key, erased.to_item()))
                 sweep.chats[chat_id] = erased
-            self._learn_names(sweep, snapshot)
+            learnt = learnt_from(sweep, snapshot)
+            if learnt != sweep.subject:
+                self.table.write(Put(learnt.key, learnt.to_item()))
+                sweep.learn(learnt)
 
-    def _erased_chat(
+    def note_on(
         self, sweep: Sweep, snapshot: ChatSnapshot, known: ErasedChat | None
     ) -> ErasedChat | None:
+        """Return the note on a chat; without a membership of the person, the one that is known."""
         own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
         if not own:  # the index lags behind the table
             return known
@@ -110,18 +116,6 @@ class MembershipErasure:
         """Return a message's time; for 0 or a missing message, the chat's creation time."""
         item = self.table.get(Message.key_of(chat.tenant, chat.id, seq)) if seq else None
         return Message.from_item(item).created_at if item else chat.created_at
-
-    def _learn_names(self, sweep: Sweep, snapshot: ChatSnapshot) -> None:
-        subject = sweep.subject
-        own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
-        called = [membership.member.name for membership in own]
-        names = dict.fromkeys([*subject.names, *map(untagged, called), *called])
-        written = (each.route.person for each in own if each.route)
-        addresses = dict.fromkeys([*subject.addresses, *written])
-        learnt = subject.model_copy(update={"names": tuple(names), "addresses": tuple(addresses)})
-        if learnt != subject:
-            self.table.write(Put(learnt.key, learnt.to_item()))
-            sweep.learn(learnt)
 
     # ------------------------------------------------------------------ closing
 
@@ -229,7 +223,7 @@ class MembershipErasure:
             "former_names": tuple(name for name in names if not sweep.is_theirs(name)),
             "joined_late": {ref: seq for ref, seq in chat.joined_late.items() if ref not in own},
             "formerly": formerly,
-            "title": None if alone or sweep.names_them(chat.title) else chat.title,
+            "title": None if alone else title_after(sweep, chat),
             "documents": () if alone else chat.documents,
             **chat.without_made_title(),
             "summary": None,
@@ -251,22 +245,45 @@ class MembershipErasure:
         return snapshot.chat.upkeep(now)
 
 
+def learnt_from(sweep: Sweep, snapshot: ChatSnapshot) -> Subject:
+    """Return the person with the names and addresses that a chat knows."""
+    subject = sweep.subject
+    own = [membership for membership in snapshot.members if sweep.is_theirs(membership.member)]
+    called = [membership.member.name for membership in own]
+    names = dict.fromkeys([*subject.names, *map(untagged, called), *called])
+    written = (each.route.person for each in own if each.route)
+    addresses = dict.fromkeys([*subject.addresses, *written])
+    return subject.model_copy(update={"names": tuple(names), "addresses": tuple(addresses)})
+
+
 def _alone(chat: Chat, people: tuple[Any, ...]) -> bool:
     """Return whether a private or direct chat has no person left."""
     closed = chat.visibility == "private" or chat.kind == "direct"
     return closed and not any(member.kind == "user" for member in people)
 
 
+def title_after(sweep: Sweep, chat: Chat) -> str | None:
+    """Return a chat's title after the erasure: without words of the person alone.
+
+    A title that others gave and that has the person's full name follows the operator's decision. A
+    title that the light model made is made again.
+    """
+    if chat.title is None or chat.title_authors.only(sweep.digests):
+        return None
+    if names_them(sweep, chat.title):
+        if sweep.erasure.named_texts == "remove":
+            return None
+        if sweep.erasure.named_texts == "replace":
+            return names_replaced(sweep, chat.title)[:MAX_TITLE]
+    return chat.title
+
+
 def _shown_last(sweep: Sweep, chat: Chat) -> LastMessage | None:
     last = chat.last_message
     if last is None:
         return None
-    by_agent = last.sender.kind == "agent"
     if sweep.is_theirs(last.sender):
         return last.model_copy(update={"text": "", "sender": ERASED})
-    said_in_private = chat.visibility == "private" and sweep.suspect(last.created_at)
-    if by_agent and (said_in_private or sweep.names_them(last.text)):
-        return last.model_copy(update={"text": ""})
     return last
 
 

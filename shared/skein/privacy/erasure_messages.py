@@ -2,37 +2,36 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import timedelta
-from typing import TypeGuard, TypeVar
+from functools import partial
+from typing import Any
 
 from skein.errors import ConditionFailed, NotFound
 from skein.models.chats.borrowed import BorrowedContext
-from skein.models.chats.chat import Message, chat_partition, epoch_raised
+from skein.models.chats.chat import Message, chat_partition
 from skein.models.chats.consent import Consent
 from skein.models.chats.idempotency import IdempotencyRecord
-from skein.models.chats.summary import PinnedSummary, Summary
 from skein.models.common.storage import Delete, Exists, Is, Item, Put, Update, key_kind
 from skein.models.delivery.delivery import Delivery
 from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.privacy.erasure_consents import wordless
-from skein.privacy.erasure_memberships import FORGOTTEN
+from skein.privacy.erasure_rules import message_after
 from skein.privacy.erasure_run_search import RunSearch
 from skein.privacy.erasure_runs import RunEraser
-from skein.privacy.erasure_sweep import Sweep, is_to_go, tombstone
-from skein.privacy.models.erasure import DeletedMessage, ErasedChat
+from skein.privacy.erasure_sweep import Sweep
+from skein.privacy.erasure_words import quotes_in
+from skein.privacy.message_changes import FORGOTTEN, SUMMARY_WORK, covers
+from skein.privacy.models.erasure import DeletedMessage, ErasedChat, Quotes
 from skein.recall.models.block import BLOCK_MESSAGES
 from skein.recall.models.stored import RecallBlock
 from skein.recall.pruning import BlockPruning
-from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
-from skein.services.common.optimistic import optimistic
+from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot
+from skein.services.common.optimistic import optimistic, revise
 from skein.services.common.pagination import items_under
 
 PART = 100  # items between two saved positions in a chat
-SUMMARY_WORK = timedelta(minutes=5)  # longer than a summary worker works
-
-S = TypeVar("S", Summary, PinnedSummary)
+MAX_HASHES = 10_000  # of a record of quotes, and those of one more message
 
 
 class ChatEraser:
@@ -42,8 +41,11 @@ class ChatEraser:
     were erased.
     """
 
-    def __init__(self, *, table: Table, runs: RunEraser, blocks: BlockPruning) -> None:
+    def __init__(
+        self, *, table: Table, clock: Clock, runs: RunEraser, blocks: BlockPruning
+    ) -> None:
         self._table = table
+        self._clock = clock
         self._runs = runs
         self._blocks = blocks
         self._kinds: dict[str, Callable[[Sweep, str, Item], None]] = {
@@ -69,28 +71,57 @@ class ChatEraser:
                     handle(sweep, chat_id, item)
                 if number % PART == 0:
                     yield f"{chat_id} {item['sk']}"
-            with suppress(ConditionFailed):  # the chat no longer exists
-                self._table.write(epoch_raised(sweep.tenant, chat_id))
+            with suppress(NotFound):
+                optimistic(self._clock, partial(self._show_last, sweep, chat_id))
             yield chat_id
+
+    def _show_last(self, sweep: Sweep, chat_id: str) -> None:
+        """Raise the chat's epoch, and show its newest message as the erasure left it."""
+        chat = read_chat(self._table, sweep.tenant, chat_id)
+        change: dict[str, Any] = {"epoch": chat.epoch + 1}
+        last = chat.last_message
+        item = self._table.get(Message.key_of(sweep.tenant, chat_id, last.seq)) if last else None
+        if item is not None:
+            change["last_message"] = Message.from_item(item).preview()
+        _, write = revise(chat, change)
+        self._table.write(write)
+
+    def quotes(self, sweep: Sweep, after: str | None) -> Iterator[str]:
+        """Record the words that the person wrote, chat by chat, for the comparison with texts.
+
+        This is a stage before any message is erased. Later sweeps use the records of the first.
+        """
+        if sweep.erasure.swept_at is not None:
+            return
+        for chat_id in sorted(sweep.chats):
+            if after is None or chat_id > after:
+                for record in self._quotes_in(sweep, chat_id):
+                    self._table.write(Put(record.key, record.to_item()))
+                    sweep.quotes |= record.numbers
+                yield chat_id
+
+    def _quotes_in(self, sweep: Sweep, chat_id: str) -> Iterator[Quotes]:
+        first_seq, hashes = 0, dict[int, None]()
+        pk = chat_partition(sweep.tenant, chat_id)
+        for message in map(Message.from_item, items_under(self._table, pk, Message.PREFIX)):
+            if sweep.is_theirs(message.sender):
+                first_seq = first_seq or message.seq
+                hashes |= dict.fromkeys(quotes_in(message.text))
+            if len(hashes) > MAX_HASHES:
+                yield Quotes.of(sweep.erasure, chat_id, first_seq, hashes)
+                first_seq, hashes = 0, {}
+        if hashes:
+            yield Quotes.of(sweep.erasure, chat_id, first_seq, hashes)
 
     def _message(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         message = Message.from_item(item)
         if sweep.is_theirs(message.sender):
             self._remember_first(sweep, chat_id, message)
-        suspect = sweep.suspect(message.created_at) or self._by_suspect(sweep, message)
-        if is_to_go(sweep, sweep.chats[chat_id], message, suspect=suspect):
-            self._table.write(Update(message.key, set=tombstone(message), condition=Exists()))
-            sweep.unsaved.counts["messages"] += 1
-            return
-        if message.origin is not None and (
-            message.origin.chat_id in sweep.chats
-            or sweep.is_theirs(message.origin.asker)
-            or sweep.names_them(message.origin.text, message.origin.chat_title)
-        ):
-            self._table.write(Update(message.key, set={"origin": None}, condition=Exists()))
-            sweep.unsaved.counts["origins"] += 1
-        if message.traced_to in sweep.subject.ids:
-            self._table.write(Update(message.key, set={"traced_to": None}, condition=Exists()))
+        change = message_after(sweep, sweep.chats[chat_id], message)
+        if change:
+            self._table.write(Update(message.key, set=change, condition=Exists()))
+            gone = change.get("kind") == "erased"
+            sweep.unsaved.counts["messages" if gone else "messages_changed"] += 1
 
     def _remember_first(self, sweep: Sweep, chat_id: str, message: Message) -> None:
         """Note the person's first message in a chat before that message is erased.
@@ -111,17 +142,6 @@ class ChatEraser:
         self._table.write(Put(updated.key, updated.to_item()))
         sweep.chats[chat_id] = updated
 
-    def _by_suspect(self, sweep: Sweep, message: Message) -> bool:
-        """Return whether the message's run may have seen erased content.
-
-        True if the run no longer exists; False for a message without a run.
-        """
-        if message.run_id is None:
-            return False
-        item = self._table.get(Run.key_of(sweep.tenant, message.run_id))
-        run = Run.from_item(item) if item else None
-        return run is None or (run.started_at is not None and sweep.suspect(run.started_at))
-
     def _idempotency_record(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         del chat_id
         record = IdempotencyRecord.from_item(item)
@@ -138,15 +158,7 @@ class ChatEraser:
 
     def _borrowed(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         staged = BorrowedContext.from_item(item)
-        erased: ErasedChat = sweep.chats[chat_id]
-        if erased.private and sweep.suspect(staged.created_at):
-            try:
-                self._table.write(Delete(staged.key, Is("staging", staged.staging)))
-            except ConditionFailed:
-                return
-            sweep.unsaved.counts["borrowed"] += 1
-        else:
-            self._runs.unborrow(sweep, chat_id, staged.agent_id)
+        self._runs.unborrow(sweep, chat_id, staged.agent_id)
 
     def _block(self, sweep: Sweep, chat_id: str, item: Item) -> None:
         del chat_id
@@ -269,8 +281,3 @@ class DeletedMessageEraser:
                 with suppress(ConditionFailed):  # it has just been renewed from the messages left
                     self._table.write(Update(membership.key, set=FORGOTTEN, condition=unchanged))
                     sweep.unsaved.counts["summaries"] += 1
-
-
-def covers(summary: S | None, seq: int) -> TypeGuard[S]:
-    """Tell whether a summary may hold the words of a message."""
-    return summary is not None and summary.from_seq <= seq <= summary.seq

@@ -9,7 +9,13 @@ from skein.models.directory.user import User
 from skein.models.outbox.jobs import ErasureJob
 from skein.ports import Clock, Ids, Table
 from skein.privacy.erasure_sweep import ERASED
-from skein.privacy.models.erasure import ERASURE, Erasure, Subject, erasures_partition
+from skein.privacy.models.erasure import (
+    ERASURE,
+    Erasure,
+    NamedTexts,
+    Subject,
+    erasures_partition,
+)
 from skein.services.common.optimistic import optimistic
 from skein.services.common.pagination import DEFAULT_PAGE, Listing, RowCursor
 from skein.services.directory.name_index import unindexed
@@ -27,13 +33,17 @@ class Erasures:
     ids: Ids
     dispatch: Dispatch
 
-    def request(self, tenant: str, user_id: str, *, by: str) -> Erasure:
+    def request(
+        self, tenant: str, user_id: str, *, by: str, named_texts: NamedTexts = "keep"
+    ) -> Erasure:
         """Start the erasure of a person, or return the one that is in progress (idempotent).
 
         From then on, the person's addresses belong to nobody, and the person can join no chat.
 
         Args:
             by: The operator who asks.
+            named_texts: What happens to texts of others that have the person's full name. An
+                erasure in progress keeps its decision.
 
         Raises:
             NotFound: The person does not exist or is already erased.
@@ -41,7 +51,7 @@ class Erasures:
         erasure_id = f"era_{self.ids.ulid()}"
         erasure = optimistic(
             self.clock,
-            lambda: self._request_once(tenant, user_id, by, erasure_id),
+            lambda: self._request_once(tenant, user_id, by, erasure_id, named_texts),
             finds_own_write=True,
         )
         if erasure.finished_at is None:
@@ -84,7 +94,9 @@ class Erasures:
             tuple(shown), RowCursor(of="erasures", after=below).encode() if below else None
         )
 
-    def _request_once(self, tenant: str, user_id: str, by: str, erasure_id: str) -> Erasure:
+    def _request_once(
+        self, tenant: str, user_id: str, by: str, erasure_id: str, named_texts: NamedTexts
+    ) -> Erasure:
         item = self.table.get(User.key_of(tenant, user_id))
         if item is None:
             raise NotFound("user not found")
@@ -92,15 +104,14 @@ class Erasures:
         if user.erasure_id is not None:
             return self.get(tenant, user.erasure_id)
         erasure = Erasure(
-            tenant=tenant, id=erasure_id, user_id=user_id, requested_by=by, requested_at=now
-        )
-        subject = Subject(
             tenant=tenant,
-            erasure_id=erasure.id,
-            ids=tuple(dict.fromkeys([user.id, *user.former_ids])),
-            names=(user.name,),
-            addresses=tuple(dict.fromkeys([*user.addresses, *user.former_addresses])),
+            id=erasure_id,
+            user_id=user_id,
+            requested_by=by,
+            requested_at=now,
+            named_texts=named_texts,
         )
+        subject = subject_of(user, erasure.id)
         bare = User(
             tenant=tenant,
             id=user_id,
@@ -121,6 +132,17 @@ class Erasures:
         writes.extend(unindexed(user))
         self.table.transact(writes)
         return erasure
+
+
+def subject_of(user: User, erasure_id: str) -> Subject:
+    """Return the person of an erasure, with all ids, names and addresses of the record."""
+    return Subject(
+        tenant=user.tenant,
+        erasure_id=erasure_id,
+        ids=tuple(dict.fromkeys([user.id, *user.former_ids])),
+        names=(user.name,),
+        addresses=tuple(dict.fromkeys([*user.addresses, *user.former_addresses])),
+    )
 
 
 def job_of(erasure: Erasure) -> ErasureJob:

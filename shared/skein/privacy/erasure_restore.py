@@ -183,4 +183,5 @@ def _erasure_of(entry: RegisteredErasure, now: datetime) -> Erasure:
         requested_by=entry.requested_by,
         requested_at=now,
         message=entry.message,
+        named_texts=entry.named_texts,
     )

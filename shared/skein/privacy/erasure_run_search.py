@@ -1,6 +1,7 @@
 """Run search: runs outside a person's chats that may hold the person's words."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -13,10 +14,12 @@ from skein.models.directory.agent import agent_partition
 from skein.models.runs.run import Run, runs_relation
 from skein.models.runs.step import Step
 from skein.ports import Table
+from skein.privacy.erasure_agent_data import KeptEraser, agents_of
+from skein.privacy.erasure_rules import may_hold_their_words
 from skein.privacy.erasure_runs import RunEraser
 from skein.privacy.erasure_sweep import ROWS, Sweep
 from skein.privacy.models.erasure import ErasedChat
-from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.chat_state.snapshot import read_chat, read_snapshot
 from skein.services.common.pagination import items_under, pages
 
 
@@ -26,15 +29,36 @@ class RunSearch:
 
     table: Table
     runs: RunEraser
+    kept: KeptEraser
 
     def elsewhere(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Erase the runs that may have been shown the person's content in other chats."""
+        done: set[tuple[str, str | None]] = {(agent_id, None) for agent_id in agents_of(sweep)}
         for position, runs in self._stretches(sweep):
             if after is not None and position <= after:
                 continue
             for run in runs:
+                self._rewrite_kept(sweep, run, done)
                 self.runs.erase(sweep, run)
             yield position
+
+    def _rewrite_kept(self, sweep: Sweep, run: Run, done: set[tuple[str, str | None]]) -> None:
+        """Apply the rules to the private items of a run's chat, which may hold the person's words.
+
+        Args:
+            sweep: The sweep of the person.
+            run: A run that may have been shown these words.
+            done: Agents and scopes that need no further look.
+        """
+        chat_id, held = run.own_chat_id, run.held
+        unheld = held is not None and not may_hold_their_words(sweep, held.authors)
+        if chat_id is None or chat_id in sweep.chats or unheld:
+            return
+        with suppress(NotFound):
+            owner = run.agent_id, read_chat(self.table, sweep.tenant, chat_id).scope
+            if owner not in done:
+                done.add(owner)
+                self.kept.erase_scope(sweep, *owner)
 
     def _stretches(self, sweep: Sweep) -> Iterator[tuple[str, Iterable[Run]]]:
         """Yield positions and their runs in stable order; the runs are read lazily."""

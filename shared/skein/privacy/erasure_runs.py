@@ -26,6 +26,8 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 from skein.models.runs.trigger import Trigger
 from skein.ports import Table
+from skein.privacy.erasure_rewrites import MessageEraser
+from skein.privacy.erasure_rules import may_hold_their_words
 from skein.privacy.erasure_sweep import ROWS, Sweep
 from skein.services.runs.completion import RunCompletion
 
@@ -39,6 +41,7 @@ class RunEraser:
 
     table: Table
     completion: RunCompletion
+    rewriter: MessageEraser
 
     def erase(self, sweep: Sweep, run: Run) -> None:
         """Erase the content of a run and keep its figures.
@@ -79,36 +82,44 @@ class RunEraser:
 
     def _erase_steps(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
         self._erase_traces(sweep, run, steps)
+        if sweep.erasure.message is None:
+            self._rewrite_sent(sweep, run, steps)
         for step in steps:
             if step.prompt is not None or step.text or step.tool_calls or step.results:
                 self.table.write(Update(step.key, set=BARE_STEP, condition=Exists()))
                 sweep.unsaved.counts["steps"] += sweep.erasure.message is not None
 
     def unborrow(self, sweep: Sweep, chat_id: str, agent_id: str) -> None:
-        """Delete an agent's borrowed context in a chat, if it concerns the person.
+        """Delete an agent's borrowed context in a chat, if it may hold words of the person.
 
-        Such context comes from one of the person's chats, has words of the person, or names the
-        person.
+        For the erasure of a message, context from its chat may hold that message.
         """
         key = BorrowedContext.key_of(sweep.tenant, chat_id, agent_id)
         item = self.table.get(key)
         staged = BorrowedContext.from_item(item) if item else None
-        if staged is None or not (
-            staged.source_chat_id in sweep.chats
-            or any(sweep.is_theirs(message.sender) for message in staged.messages)
-            or sweep.names_them(staged.source_title, *(one.text for one in staged.messages))
-        ):
+        if staged is None:
+            return
+        held = any(
+            sweep.is_theirs(message.sender) or may_hold_their_words(sweep, message.authors)
+            for message in staged.messages
+        )
+        of_message = sweep.erasure.message is not None and staged.source_chat_id in sweep.chats
+        if not held and not of_message:
             return
         with suppress(ConditionFailed):
             self.table.write(Delete(key, Is("staging", staged.staging)))
             sweep.unsaved.counts["borrowed"] += 1
 
+    def _rewrite_sent(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
+        """Apply the rules to the messages that a run posted outside of the person's chats."""
+        for chat_id in sorted(_chats_of(run, steps) - sweep.chats.keys()):
+            for seq in sorted(self._seqs_posted_in(sweep, run, steps, chat_id)):
+                self.rewriter.rewrite(sweep, chat_id, seq)
+
     def _erase_traces(self, sweep: Sweep, run: Run, steps: list[Step]) -> None:
         """Delete a run's borrowed context, and the origins of its messages in other chats."""
         calls = [call for step in steps for call in step.tool_calls]
-        named = {chat_id for call in calls for chat_id in _chats_named(call.arguments)}
-        chat_ids = {sent.chat_id for sent in run.sent} | named
-        chat_ids |= {chat_id for chat_id in (run.own_chat_id, run.active_chat_id) if chat_id}
+        chat_ids = _chats_of(run, steps)
         if any(call.name == "borrow_context" for call in calls):
             for chat_id in sorted(chat_ids):
                 self.unborrow(sweep, chat_id, run.agent_id)
@@ -132,13 +143,15 @@ class RunEraser:
             IdempotencyRecord.key_of(sweep.tenant, chat_id, agent, effect) for effect in effects
         ]
         seqs = {sent.seq for sent in run.sent if sent.chat_id == chat_id}
+        final = run.final_message
+        seqs |= {final.seq} if final is not None and final.chat_id == chat_id else set()
         for start in range(0, len(record_keys), ROWS):
             found = self.table.get_many(record_keys[start : start + ROWS])
             seqs |= {IdempotencyRecord.from_item(item).seq for item in found.values()}
         return seqs
 
     def _remove_origin(self, sweep: Sweep, chat_id: str, seq: int) -> None:
-        """Remove a message's origin, and its trace to the person.
+        """Remove a message's origin if it may hold the erased words, and its trace to the person.
 
         The note on the source chat records since when runs may have been shown the origin, so that
         the stage `runs` finds them.
@@ -157,6 +170,8 @@ class RunEraser:
             updated = erased.model_copy(update={"shown_in": shown})
             self.table.write(Put(updated.key, updated.to_item()))
             sweep.chats[erased.chat_id] = updated
+        if sweep.erasure.message is None and not (origin and sweep.is_theirs(origin.asker)):
+            return  # `message_after` replaces what it held
         sweep.unsaved.counts["origins"] += 1
         origin_removed = Update(message.key, set={"origin": None}, condition=Exists())
         self.table.transact([origin_removed, epoch_raised(sweep.tenant, chat_id)])
@@ -192,6 +207,15 @@ def _bare(sweep: Sweep, run: Run) -> dict[str, Any]:
     )
     before, after = run.attributes(), bare.attributes()
     return {name: after.get(name) for name in before if before.get(name) != after.get(name)}
+
+
+def _chats_of(run: Run, steps: list[Step]) -> set[str]:
+    """Return the chats in which a run may have posted, and those that its tool calls name."""
+    calls = [call for step in steps for call in step.tool_calls]
+    chat_ids = {chat_id for call in calls for chat_id in _chats_named(call.arguments)}
+    chat_ids |= {sent.chat_id for sent in run.sent}
+    chat_ids |= {run.final_message.chat_id} if run.final_message is not None else set()
+    return chat_ids | {chat_id for chat_id in (run.own_chat_id, run.active_chat_id) if chat_id}
 
 
 def _chats_named(arguments: str) -> set[str]:

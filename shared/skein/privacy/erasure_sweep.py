@@ -9,12 +9,13 @@ from typing import Any
 
 from skein.models.chats.chat import Message
 from skein.models.common.base import MemberRef, NamedMember
+from skein.models.common.provenance import digest_of
 from skein.models.runs.run import Run
+from skein.privacy.erasure_words import pattern_of_ids, pattern_of_names
 from skein.privacy.models.erasure import ErasedChat, Erasure, Subject
 
 ERASED = NamedMember(kind="user", id="erased", name="Erased")
 ROWS = 100
-NEVER = "(?!)"  # a pattern that matches nothing
 
 
 def nobody(erasure: Erasure) -> Subject:
@@ -45,6 +46,7 @@ class Sweep:
         chats: Notes on the person's chats by chat id; the sweep adds to them.
         unsaved: Counts since the last save.
         now: When the worker claimed the erasure.
+        quotes: Hashes of everything that the person wrote; see `quotes_in`.
     """
 
     erasure: Erasure
@@ -52,6 +54,7 @@ class Sweep:
     chats: dict[str, ErasedChat]
     unsaved: SweepCounts
     now: datetime
+    quotes: set[int] = field(default_factory=set)
 
     @property
     def tenant(self) -> str:
@@ -81,25 +84,23 @@ class Sweep:
     def learn(self, subject: Subject) -> None:
         """Replace the subject, with more names and addresses."""
         self.subject = subject
-        vars(self).pop("_telling", None)
+        for name in ("digests", "ids_pattern", "names_pattern"):
+            vars(self).pop(name, None)
 
     @cached_property
-    def _telling(self) -> re.Pattern[str]:
-        """The pattern of the words that name the person; see `names_them`."""
-        names = [name for name in self.subject.names if len(name.split()) > 1]
-        ids = [each for each in self.subject.ids if not each.isalpha()]
-        addresses = [own.address for own in self.subject.addresses]
-        spelled = [each.casefold().split() for each in (*names, *ids, *addresses)]
-        texts = [r"\s+".join(map(re.escape, words)) for words in spelled]
-        return re.compile(rf"(?<!\w)(?:{'|'.join(texts)})(?!\w)" if texts else NEVER)
+    def digests(self) -> frozenset[str]:
+        """The person's ids as in `authors`."""
+        return frozenset(map(digest_of, self.subject.ids))
 
-    def names_them(self, *texts: str | None) -> bool:
-        """Return whether a free text names the person: by full name, id or address.
+    @cached_property
+    def ids_pattern(self) -> re.Pattern[str]:
+        """The pattern of the person's ids and phone numbers."""
+        return pattern_of_ids(self.subject.ids, self.subject.addresses)
 
-        A name of one word tells nothing: "Will", "Mark" and "the" are in texts about others. So
-        does an id that consists of letters only.
-        """
-        return any(text and self._telling.search(text.casefold()) for text in texts)
+    @cached_property
+    def names_pattern(self) -> re.Pattern[str]:
+        """The pattern of the person's full names."""
+        return pattern_of_names(self.subject.names)
 
 
 def tombstone(message: Message) -> dict[str, Any]:
@@ -134,27 +135,3 @@ def deleted(message: Message) -> dict[str, Any]:
     stays = ("sender", "client_id", "reply_to", "correlation_id")
     stored = message.attributes()
     return tombstone(message) | {"kind": "deleted"} | {name: stored.get(name) for name in stays}
-
-
-def is_to_go(sweep: Sweep, erased: ErasedChat, message: Message, *, suspect: bool) -> bool:
-    """Return whether to erase a message of one of the person's chats.
-
-    The person's own messages are erased, and questions to the person. An agent's message is erased
-    if it names the person. In a private chat, it is also erased if `suspect` is set and its number
-    is `erased.present_seq` or higher.
-
-    Args:
-        sweep: The sweep of the person.
-        erased: The note on the chat.
-        message: The message as stored.
-        suspect: Whether the sender may have seen erased content.
-    """
-    if message.kind == "erased":
-        return False
-    if message.sender.kind == "user":
-        return sweep.is_theirs(message.sender)
-    if message.choice is not None and message.choice.addressee in sweep.subject.ids:
-        return True
-    there = message.seq >= (erased.present_seq or 1)
-    quoting = sweep.names_them(message.text)
-    return quoting or (erased.private and there and suspect)

@@ -33,6 +33,7 @@ from skein.privacy.models.erasure import (
     ErasedChat,
     Erasure,
     ErasureStage,
+    Quotes,
     Subject,
     SweepCount,
 )
@@ -75,6 +76,7 @@ class Eraser:
         self._stages: dict[ErasureStage, Stage] = {
             "find": self._find,
             "close": memberships.close,
+            "quotes": chats.quotes,
             "chats": chats.sweep,
             "kept": kept.sweep,
             "runs": runs.elsewhere,
@@ -142,7 +144,12 @@ class Eraser:
             return
         self._register.record(erasure, subject)
         sweep = Sweep(
-            erasure, subject, self._erased_chats(erasure), SweepCounts(), self._clock.now()
+            erasure,
+            subject,
+            self._erased_chats(erasure),
+            SweepCounts(),
+            self._clock.now(),
+            self._quotes(erasure),
         )
         stages = self._stages if of_person else self._stages_of_message
         order = list(stages)
@@ -205,6 +212,8 @@ class Eraser:
         """
         for erased in self._erased_chats(erasure).values():
             self._table.write(Delete(erased.key))
+        for record in self._quote_records(erasure):
+            self._table.write(Delete(record.key))
         if erasure.message is not None:
             self._table.write(Delete(erasure.key, erasure.as_claimed))
             logger.info("deleted message erased", extra={"erasure_id": erasure.id})
@@ -243,3 +252,10 @@ class Eraser:
             ErasedChat.from_item(item) for item in items_under(self._table, first.pk, first.sk)
         )
         return {erased.chat_id: erased for erased in erased_chats}
+
+    def _quotes(self, erasure: Erasure) -> set[int]:
+        return {each for record in self._quote_records(erasure) for each in record.numbers}
+
+    def _quote_records(self, erasure: Erasure) -> Iterator[Quotes]:
+        first = Quotes.prefix_of(erasure.tenant, erasure.id)
+        return map(Quotes.from_item, items_under(self._table, first.pk, first.sk))

@@ -19,13 +19,12 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import Is, Missing, Put, Update, Write
 from skein.ports import Clock, Ids, Table
 from skein.privacy.erasure_consents import wordless
-from skein.privacy.erasure_memberships import FORGOTTEN
-from skein.privacy.erasure_messages import SUMMARY_WORK, covers
 from skein.privacy.erasure_requests import job_of
 from skein.privacy.erasure_sweep import deleted
+from skein.privacy.message_changes import chat_changed, summary_change
 from skein.privacy.models.erasure import DeletedMessage, Erasure
 from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
-from skein.services.common.optimistic import known_first, optimistic, revise
+from skein.services.common.optimistic import known_first, optimistic
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.slots import canceled_queued_run, log_canceled, slots_unchanged
@@ -158,7 +157,7 @@ def commit_deletion(
     unanswered = [each for each in snapshot.agents if _answers_only(each, chat, seq)]
     writes: list[Write] = [
         Update(message.key, set=deleted(message), condition=Is("kind", message.kind)),
-        _chat_changed(chat, seq, now),
+        chat_changed(chat, seq, now),
         Put(erasure.key, erasure.to_item(now), Missing()),
         *_question_changed(table, message),
         *(write for each in snapshot.agents for write in _agent_changed(each, chat, seq, now)),
@@ -186,36 +185,13 @@ def _question_changed(table: Table, message: Message) -> Iterator[Write]:
         yield question.with_choice(choice.model_copy(update={"answer": answer}))
 
 
-def _chat_changed(chat: Chat, seq: int, now: datetime) -> Update:
-    """Return the write that removes a message's words from the chat's own item.
-
-    The new epoch invalidates cached messages, and a chat summary that is being written.
-    """
-    change: dict[str, Any] = {"epoch": chat.epoch + 1}
-    if chat.last_message is not None and chat.last_message.seq == seq:
-        change["last_message"] = chat.last_message.model_copy(update={"text": ""})
-    if covers(chat.pinned, seq):
-        change["pinned"] = None
-    if chat.made_title is not None and chat.made_title.from_seq <= seq <= chat.made_title.seq:
-        change |= chat.without_made_title()
-    if covers(chat.summary, seq):
-        change |= {"summary": None, "summary_state": None}
-    renew = chat.discarded_at is None and chat.last_seq > 0
-    _, write = revise(chat, change, also=chat.upkeep(now) if renew else None)
-    return write
-
-
 def _agent_changed(membership: Membership, chat: Chat, seq: int, now: datetime) -> Iterator[Write]:
     """Yield the writes that remove a message's words from an agent's membership.
 
     They cancel the queued run, if it was to answer the message alone.
     """
-    change: dict[str, Any] = {}
-    state, queued = membership.summary_state, membership.queued_run
-    claimed_at = state.claimed_at if state is not None else None
-    in_work = claimed_at is not None and claimed_at > now - SUMMARY_WORK
-    if in_work or covers(membership.summary, seq):
-        change |= FORGOTTEN  # also discards a summary that is being written
+    change: dict[str, Any] = dict(summary_change(membership, seq, now))
+    queued = membership.queued_run
     if queued is not None and _answers_only(membership, chat, seq):
         change["queued_run"] = None
         error = "the person deleted the message"

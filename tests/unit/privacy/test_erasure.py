@@ -320,15 +320,16 @@ def test_a_run_in_flight_writes_nothing_after_the_first_sweep() -> None:
     assert traces(late.world) == {}
 
 
-def test_second_sweep_erases_late_writes_of_other_runs() -> None:
+def test_second_sweep_replaces_words_in_late_writes_of_other_runs() -> None:
+    quote = "I love ripe fruit, most of all"
     late = InFlight(
-        calls(("set_goal", {"text": f"Zoë Quill: {MARK}"})),
+        calls(("set_goal", {"text": f"{ZOE.id}: I love ripe fruit most of all, and so on"})),
         calls(("read_messages", {"chat_id": OPEN})),
     )
     world = late.world
     group(world, OPEN, ZOE, BEN)
     group(world, ELSEWHERE, BEN)
-    world.post(f"I love {MARK}", ZOE, chat_id=OPEN)
+    world.post(f"{quote} {MARK}", ZOE, chat_id=OPEN)
     world.post("@Coach look into the other chat", BEN, chat_id=ELSEWHERE)
     settle(world)
     assert late.erasure is not None
@@ -336,3 +337,5 @@ def test_second_sweep_erases_late_writes_of_other_runs() -> None:
     assert any("GOAL" in key for key in late_ones)
     end(world, late.erasure)
     assert traces(world) == {}
+    goals = [item for key, item in world.table.all_items().items() if key.sk.startswith("GOAL#")]
+    assert [goal["text"] for goal in goals] == ["[erased]: [erased], and so on"]

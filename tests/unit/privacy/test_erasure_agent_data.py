@@ -13,6 +13,7 @@ from skein.models.common.storage import Query
 from skein.models.outbox.jobs import ErasureJob
 from skein.planning.models.goal import Goal
 from skein.privacy.made_items import made_in
+from skein.privacy.models.erasure import NamedTexts
 from skein.workspace import thread_changes as changes
 from skein.workspace.document_edits import Author
 from skein.workspace.models.document import Document, DocumentReach, Folder
@@ -156,13 +157,18 @@ def told_by_agent(world: World, text: str) -> None:
 
 
 def erased_after_hello(
-    name: str, *, told: str | None = None, chosen: bool = False
+    name: str,
+    *,
+    told: str | None = None,
+    chosen: bool = False,
+    named_texts: NamedTexts = "remove",
 ) -> tuple[World, dict[str, set[str]]]:
     """Erase a person with a name, who only said hello; return what was kept before, too.
 
     Args:
         told: The name in texts; default: the name.
         chosen: Whether the person chose the name.
+        named_texts: The operator's decision.
     """
     world = world_of()
     world.app.users.create(TENANT, NewUser(id="usr_7", name="Will" if chosen else name))
@@ -175,7 +181,8 @@ def erased_after_hello(
     told_by_agent(world, ABOUT.format(name=told or name))
     world.post("Hello", called, chat_id=OPEN)
     before = kept_texts(world)
-    end(world, world.app.erasures.request(TENANT, called.id, by="usr_op"))
+    request = world.app.erasures.request
+    end(world, request(TENANT, called.id, by="usr_op", named_texts=named_texts))
     return world, before
 
 
@@ -187,7 +194,24 @@ def test_erasure_of_person_whose_name_is_a_word_keeps_everything_of_others(name:
     assert [message.kind for message in world.messages(OPEN)] == ["text", "erased"]
 
 
-def test_erasure_by_full_name_erases_what_agents_keep_and_nothing_of_operators() -> None:
+def test_texts_with_the_full_name_stay_by_default() -> None:
+    world, before = erased_after_hello("Will Core", named_texts="keep")
+    assert kept_texts(world) == before
+    assert [message.kind for message in world.messages(OPEN)] == ["text", "erased"]
+
+
+def test_texts_with_the_full_name_lose_it_and_operators_keep_theirs() -> None:
+    world, before = erased_after_hello("Will Core", named_texts="replace")
+    said = f"{ABOUT.format(name='Will Core')}, says Ben"
+    clean = said.replace("Will Core", "[erased]")
+    assert kept_texts(world) == {
+        kind: {clean if text == said else text for text in texts} for kind, texts in before.items()
+    }
+    told, hello = world.messages(OPEN)
+    assert (told.kind, told.text, hello.kind) == ("text", clean, "erased")
+
+
+def test_erasure_by_full_name_removes_what_agents_keep_and_nothing_of_operators() -> None:
     world, before = erased_after_hello("Will Core")
     said = ABOUT.format(name="Will Core")
     assert kept_texts(world) == {
@@ -254,7 +278,7 @@ def test_index_finds_items_in_scopes_of_others_that_rest_on_their_words() -> Non
         )
         world.app.goals.set(owner, text)
     erase(world)
-    assert kept_goals(world, scope) == {"bens", "Zoë Quill, as Ben says"}
+    assert kept_goals(world, scope) == {"both", "bens", "Zoë Quill, as Ben says"}
 
 
 def labels(world: World) -> list[SourceLabel | None]:
@@ -283,8 +307,9 @@ def test_no_label_names_an_erased_person_whatever_their_names_were() -> None:
     told = str(labels(world))
     assert "Zora Quibble" in told
     assert "Move of Zoë Quill" in told
-    erase(world)
+    erase(world, "replace")
     assert traces(world, "Zora", "Quibble") == {}
+    assert world.stored_chat(OPEN).title == "Move of [erased]"
     assert labels(world) == [SourceLabel.of([BEN])] * 2
 
 
@@ -320,7 +345,7 @@ def test_thread_of_another_person_stays_when_a_document_of_theirs_in_it_goes() -
     assert items == ()
 
 
-def test_document_with_more_spans_than_fit_goes_with_one_of_its_many_writers() -> None:
+def test_document_with_more_spans_than_fit_stays_without_one_of_its_writers() -> None:
     world = world_of()
     group(world, OPEN, ZOE, BEN)
     for number in range(60):
@@ -335,7 +360,9 @@ def test_document_with_more_spans_than_fit_goes_with_one_of_its_many_writers() -
     world.app.documents.write(reach, "bens", "His own", new_in=folder, author=bens)
     erase(world)
     items = world.table.query(Query.under(owned_partition(TENANT, COACH.id, None), "DOC#")).items
-    assert [item["name"] for item in items] == ["bens"]
+    documents = sorted(map(Document.from_item, items), key=lambda each: each.name)
+    assert [(each.name, each.text) for each in documents] == [("bens", "His own"), ("log", "v59")]
+    assert documents[1].made_from.writers.ids == ("erased", BEN.id)
 
 
 def test_memory_that_was_promoted_from_an_erased_entry_goes() -> None:

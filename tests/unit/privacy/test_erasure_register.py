@@ -14,6 +14,7 @@ from skein.models.delivery.sms import InboundSms
 from skein.models.directory.user import User
 from skein.privacy.erasure_register import ErasureRegister
 from skein.privacy.erasure_sweep import nobody
+from skein.privacy.models.erasure import NamedTexts
 from skein.privacy.models.registered_erasure import RegisteredErasure
 from tests.support.api_client import everything
 from tests.support.builders import LINE, TENANT, World
@@ -113,6 +114,24 @@ def test_restored_table_has_no_trace_of_the_person_once_the_register_is_applied(
     assert traces(world) == {}
     assert said[-1].endswith("done: nothing is left")
     assert [m.text for m in world.messages(OPEN) if m.sender.ref == BEN.ref]
+
+
+@pytest.mark.parametrize(
+    ("named_texts", "kept"),
+    [("keep", "Ask Zoë Quill"), ("replace", "Ask [erased]"), ("remove", "")],
+)
+def test_restore_applies_the_same_decision_about_named_texts(
+    named_texts: NamedTexts, kept: str
+) -> None:
+    old = world_of()
+    group(old, OPEN, ZOE, BEN)
+    old.post("Ask Zoë Quill", BEN, chat_id=OPEN)
+    items = backup(old)
+    erase(old, named_texts)
+    world = restored(old, items)
+    restoration(world).run()
+    settle(world)
+    assert [message.text for message in world.messages(OPEN)] == [kept]
 
 
 def test_register_applied_twice_changes_nothing() -> None:

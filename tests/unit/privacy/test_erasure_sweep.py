@@ -6,24 +6,21 @@ from typing import Any
 
 import pytest
 
-from skein.models.chats.chat import Message
 from skein.models.chats.membership import Membership
-from skein.models.common.address import sms_address
-from skein.models.common.base import NamedMember
 from skein.models.common.storage import Put, Update
 from skein.models.outbox.jobs import ErasureJob
 from skein.models.runs.run import Run
 from skein.models.runs.trigger import Trigger
-from skein.privacy.erasure_sweep import Sweep, SweepCounts, is_to_go
-from skein.privacy.models.erasure import ErasedChat, Erasure, Subject, SweepCount
-from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot, person
+from skein.privacy.erasure_sweep import Sweep, SweepCounts
+from skein.privacy.models.erasure import Erasure, Subject, SweepCount
+from tests.support.builders import LONG_INVOCATION, NOON, TENANT, World, bot
 from tests.support.erasure import BEN, OPEN, ZOE, group, settle, world_of
 
 COACH = bot()
 SECOND = timedelta(seconds=1)
 
 
-def a_sweep(*, swept_at: datetime | None, names: tuple[str, ...] = ("Ann Lee",)) -> Sweep:
+def a_sweep(*, swept_at: datetime | None) -> Sweep:
     sweeps = (SweepCount(ended_at=swept_at),) if swept_at else (SweepCount(),)
     erasure = Erasure(
         tenant=TENANT,
@@ -33,7 +30,7 @@ def a_sweep(*, swept_at: datetime | None, names: tuple[str, ...] = ("Ann Lee",))
         requested_at=NOON,
         sweeps=sweeps,
     )
-    subject = Subject(tenant=TENANT, erasure_id="era_1", ids=("usr_ann",), names=names)
+    subject = Subject(tenant=TENANT, erasure_id="era_1", ids=("usr_ann",), names=("Ann Lee",))
     return Sweep(erasure, subject, {}, SweepCounts(), NOON)
 
 
@@ -46,24 +43,6 @@ def a_run(**fields: Any) -> Run:
         created_at=NOON,
         **fields,
     )
-
-
-def said(sender: NamedMember, text: str = "Hello", seq: int = 5) -> Message:
-    return Message(
-        tenant=TENANT,
-        chat_id="chat_1",
-        id="msg_1",
-        seq=seq,
-        text=text,
-        sender=sender,
-        client_id="1",
-        created_at=NOON,
-    )
-
-
-def note(**fields: Any) -> ErasedChat:
-    values = {"private": True, "since": NOON, "present_seq": 5} | fields
-    return ErasedChat(tenant=TENANT, erasure_id="era_1", chat_id="chat_1", **values)
 
 
 # ---------------------------------------------------------------------- what is suspect
@@ -92,25 +71,6 @@ def test_to_stop_after_the_first_sweep_only_runs_that_started_before(
     assert a_sweep(swept_at=NOON).to_stop(run) is later
 
 
-@pytest.mark.parametrize(
-    ("message", "of", "goes"),
-    [
-        (said(person("usr_ann", "Ann")), note(private=False), True),
-        (said(person("usr_ben", "Ben"), "Ann said so"), note(), False),
-        (said(COACH), note(), True),
-        (said(COACH, seq=4), note(), False),
-        (said(COACH), note(private=False), False),
-        (said(COACH, "Ann Lee said so"), note(private=False), True),
-        (said(COACH, "Ann said so"), note(private=False), False),
-        (said(COACH, "Cann it", seq=4), note(), False),
-    ],
-)
-def test_is_to_go_message_of_the_person_or_an_informed_agent_or_naming_them(
-    message: Message, of: ErasedChat, *, goes: bool
-) -> None:
-    assert is_to_go(a_sweep(swept_at=None), of, message, suspect=True) is goes
-
-
 # ---------------------------------------------------------------------- whose work it is
 
 
@@ -131,28 +91,6 @@ def continue_erasure(world: World, erasure: Erasure) -> Erasure:
     deadline = world.clock.now() + LONG_INVOCATION
     world.app.eraser.continue_erasure(job_of(erasure), deadline=deadline)
     return world.app.erasures.get(TENANT, erasure.id)
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("Ask ann  LEE about it", True),
-        ("Ann\nLee", True),
-        ("Joann Lee", False),
-        ("Ann", False),
-        ("The core will mark it", False),
-        ("It was usr_ann.", True),
-        ("usr_anna", False),
-        ("Call +15005550101!", True),
-        ("Call +150055501012", False),
-    ],
-)
-def test_names_them_full_name_id_or_number_in_a_text(text: str, *, named: bool) -> None:
-    sweep = a_sweep(swept_at=None, names=("Ann Lee", "Ann", "the", "Will", "core"))
-    sweep.subject = sweep.subject.model_copy(
-        update={"ids": ("usr_ann", "mark"), "addresses": (sms_address("+15005550101"),)}
-    )
-    assert sweep.names_them(text) is named
 
 
 def test_erasure_claimed_by_a_worker_is_not_claimed_again(world: World) -> None:

@@ -36,6 +36,11 @@ class Audience(Value):
         """Tell whether `people` holds one of these ids."""
         return not set(self.people).isdisjoint(ids)
 
+    def without(self, ids: Iterable[Identifier]) -> "Audience":
+        """Return the audience without some people."""
+        left = tuple(person for person in self.people if person not in set(ids))
+        return self.model_copy(update={"people": left})
+
     def renamed(self, old: str, new: str) -> "Audience":
         """Return the audience with one person's id replaced."""
         if old not in self.people:

@@ -14,7 +14,7 @@ from skein.models.chats.choice import Invited
 from skein.models.chats.membership import Membership
 from skein.models.common.base import Instant
 from skein.models.delivery.delivery import Delivery, DeliveryStatus
-from skein.privacy.models.erasure import BACKUP_DAYS, ErasureStage
+from skein.privacy.models.erasure import BACKUP_DAYS, ErasureStage, NamedTexts
 
 BACKUPS = (
     f"Backups for point-in-time recovery keep copies for at most {BACKUP_DAYS} days after the end "
@@ -36,6 +36,10 @@ class ErasureResource(Resource):
     user_id: Annotated[str, Field(description="The id of a user.")]
     requested_by: Annotated[str, Field(description="The operator who requested the erasure.")]
     requested_at: Annotated[Instant, Field(description="When the erasure was requested.")]
+    named_texts: Annotated[
+        NamedTexts,
+        Field(description="What happens to texts of others that have the user's full name."),
+    ]
     stage: Annotated[
         ErasureStage, Field(description="The current stage; `resting` between two sweeps.")
     ]

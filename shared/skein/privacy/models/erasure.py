@@ -1,5 +1,6 @@
 """Erasures of people and of single messages: their progress, and the notes that they need."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -18,7 +19,11 @@ from skein.models.common.base import (
 from skein.models.common.storage import Item, Key, SortKeyPrefix
 from skein.models.outbox.due import NOT_DUE, LeasedItem, due_pointer
 
-ErasureStage = Literal["find", "close", "chats", "kept", "runs", "rest", "resting", "done"]
+ErasureStage = Literal[
+    "find", "close", "quotes", "chats", "kept", "runs", "rest", "resting", "done"
+]
+NamedTexts = Literal["keep", "replace", "remove"]
+"""The operator's decision about texts of others that have the person's full name."""
 
 FIRST_STAGE: ErasureStage = "find"
 ERASURE = SortKeyPrefix("ERASURE#")
@@ -56,6 +61,7 @@ class Erasure(LeasedItem):
         id: `era_<ulid>`.
         requested_by: The `sub` of the operator's token.
         message: The deleted message; None for the erasure of a person.
+        named_texts: What happens to texts of others that have the person's full name.
         stage: The current stage; `resting` between two sweeps.
         after: The cursor of the stage.
         sweeps: The counts of each sweep that has begun.
@@ -71,6 +77,7 @@ class Erasure(LeasedItem):
     message: Annotated[DeletedMessage | None, Field(exclude_if=lambda message: message is None)] = (
         None
     )
+    named_texts: NamedTexts = "keep"
     stage: ErasureStage = FIRST_STAGE
     after: str | None = None
     sweeps: tuple[SweepCount, ...] = (SweepCount(),)
@@ -187,6 +194,56 @@ class ErasedChat(Stored):
 
     def to_item(self) -> Item:
         """Return the note as table attributes."""
+        return self.attributes()
+
+
+class Quotes(Stored):
+    """Hashes of what the person wrote in a part of a chat; see `quotes_in`.
+
+    Later sweeps compare texts with them, when the messages have lost their words. They are deleted
+    once the erasure is done.
+
+    Attributes:
+        first_seq: The first of these messages.
+        hashes: 16 hexadecimal digits for each.
+    """
+
+    tenant: Tenant
+    erasure_id: Identifier
+    chat_id: Identifier
+    first_seq: int
+    hashes: str
+
+    @classmethod
+    def of(cls, erasure: Erasure, chat_id: str, first_seq: int, hashes: Iterable[int]) -> "Quotes":
+        """Return the record of these hashes."""
+        return cls(
+            tenant=erasure.tenant,
+            erasure_id=erasure.id,
+            chat_id=chat_id,
+            first_seq=first_seq,
+            hashes="".join(f"{each:016x}" for each in hashes),
+        )
+
+    @staticmethod
+    def prefix_of(tenant: str, erasure_id: str) -> Key:
+        """Return the partition, and the prefix of the sort keys of an erasure's records."""
+        erasure = Erasure.key_of(tenant, erasure_id)
+        return Key(erasure.pk, f"{erasure.sk}#QUOTES#")
+
+    @property
+    def key(self) -> Key:
+        """The key of this record."""
+        prefix = self.prefix_of(self.tenant, self.erasure_id)
+        return Key(prefix.pk, f"{prefix.sk}{key_part(self.chat_id)}#{self.first_seq:012d}")
+
+    @property
+    def numbers(self) -> set[int]:
+        """The hashes."""
+        return {int(self.hashes[at : at + 16], 16) for at in range(0, len(self.hashes), 16)}
+
+    def to_item(self) -> Item:
+        """Return the record as table attributes."""
         return self.attributes()
 
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, key_part, stable_hash
 from skein.models.common.storage import Item, Key
-from skein.privacy.models.erasure import DeletedMessage, Erasure, Subject
+from skein.privacy.models.erasure import DeletedMessage, Erasure, NamedTexts, Subject
 
 REGISTER_SHARDS = 4
 
@@ -20,6 +20,7 @@ class RegisteredErasure(Stored):
         user_ids: The ids of the person, with those of callers that were merged into the person.
         requested_at: When the erasure began; a person whose record is newer is another person.
         message: The deleted message; None for the erasure of a person.
+        named_texts: The operator's decision, which a restore applies again.
     """
 
     tenant: Tenant
@@ -31,6 +32,7 @@ class RegisteredErasure(Stored):
     message: Annotated[DeletedMessage | None, Field(exclude_if=lambda message: message is None)] = (
         None
     )
+    named_texts: NamedTexts = "keep"
 
     @classmethod
     def of(cls, erasure: Erasure, subject: Subject) -> "RegisteredErasure":
@@ -43,6 +45,7 @@ class RegisteredErasure(Stored):
             requested_by=erasure.requested_by,
             requested_at=erasure.requested_at,
             message=erasure.message,
+            named_texts=erasure.named_texts,
         )
 
     @staticmethod

@@ -1,0 +1,93 @@
+"""Rewriting of agents' messages in chats of others, which may repeat the person's words.
+
+The stage `chats` goes through the person's own chats. In other chats, the messages are found
+through the runs that sent them.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+from skein.errors import NotFound
+from skein.models.chats.chat import PREVIEW_CHARACTERS, Message
+from skein.models.common.storage import Exists, Is, Update, Write
+from skein.models.delivery.delivery import Delivery
+from skein.ports import Clock, Table
+from skein.privacy.erasure_rules import may_hold_their_words, message_after, without_their_words
+from skein.privacy.erasure_sweep import Sweep
+from skein.privacy.message_changes import chat_changed, summaries_changed
+from skein.recall.models.block import BLOCK_MESSAGES
+from skein.recall.models.stored import RecallBlock
+from skein.recall.pruning import BlockPruning
+from skein.services.chat_state.snapshot import read_snapshot
+from skein.services.common.optimistic import optimistic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageEraser:
+    """Eraser of the person's words from single messages of agents, outside the person's chats."""
+
+    table: Table
+    clock: Clock
+    blocks: BlockPruning
+
+    def rewrite(self, sweep: Sweep, chat_id: str, seq: int) -> None:
+        """Apply the rules to a message, its summaries, deliveries and recall (idempotent).
+
+        What was derived from the message is changed with it, in one transaction. Its SMS and its
+        lines of recall lose the words afterwards, also if an earlier worker died in between.
+        """
+        try:
+            attempt = partial(self._rewrite_once, sweep, chat_id, seq)
+            changed = optimistic(self.clock, attempt, finds_own_write=True)
+            message = self._message(sweep, chat_id, seq)
+            if message.kind == "erased" or may_hold_their_words(sweep, message.authors):
+                self._rewrite_deliveries(sweep, message)
+                self._prune(sweep, message)
+        except NotFound:  # the chat or the message no longer exists
+            return
+        sweep.unsaved.counts["messages"] += changed
+
+    def _rewrite_once(self, sweep: Sweep, chat_id: str, seq: int) -> bool:
+        message = self._message(sweep, chat_id, seq)
+        change = message_after(sweep, None, message)
+        if not change:
+            return False
+        as_read = Is("text", message.text)
+        snapshot, now = read_snapshot(self.table, sweep.tenant, chat_id), self.clock.now()
+        preview = str(change.get("text", message.text))[:PREVIEW_CHARACTERS]
+        writes: list[Write] = [
+            Update(message.key, set=change, condition=as_read),
+            chat_changed(snapshot.chat, seq, now, preview=preview),
+            *summaries_changed(snapshot.agents, seq, now),
+        ]
+        self.table.transact(writes)
+        return True
+
+    def _message(self, sweep: Sweep, chat_id: str, seq: int) -> Message:
+        item = self.table.get(Message.key_of(sweep.tenant, chat_id, seq))
+        if item is None:
+            raise NotFound("message not found")
+        return Message.from_item(item)
+
+    def _rewrite_deliveries(self, sweep: Sweep, message: Message) -> None:
+        """Remove the texts of a changed message's SMS; those that were sent stay sent."""
+        of = (sweep.tenant, message.chat_id)
+        keys = [Delivery.key_of(*of, each) for each in message.deliveries]
+        for item in self.table.get_many(keys).values() if keys else ():
+            delivery = Delivery.from_item(item)
+            sent = "".join(part.body for part in delivery.parts)
+            clean = message.kind != "erased" and without_their_words(sweep, sent) == sent
+            if clean or not delivery.settled:
+                continue
+            bare = [part.model_copy(update={"body": ""}) for part in delivery.parts]
+            parts = delivery.model_copy(update={"parts": tuple(bare)}).attributes().get("parts")
+            self.table.write(Update(delivery.key, set={"parts": parts}, condition=Exists()))
+
+    def _prune(self, sweep: Sweep, message: Message) -> None:
+        """Remove the lines of a changed message from recall."""
+        chat_id, number = message.chat_id, message.seq // BLOCK_MESSAGES
+        agents = read_snapshot(self.table, sweep.tenant, chat_id).agents
+        ids = [each.member.id for each in agents]
+        keys = [RecallBlock.key_of(sweep.tenant, chat_id, each, number) for each in ids]
+        for block in self.table.get_many(keys).values() if keys else ():
+            sweep.unsaved.counts["recall_lines"] += self.blocks.prune(block)

@@ -1,0 +1,255 @@
+"""The rules of an erasure: what goes, what is made again, and which words are replaced.
+
+Each rule is one function. All follow what code recorded (`models/common/provenance.py`): the
+messages from which an item was made, and whose words the model's call was shown. Only
+`names_them` looks for a name, and the operator decides what follows from it.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from skein.memory.models.memory import Memory
+from skein.models.chats.chat import Message
+from skein.models.common.audience import NOBODY, Origin
+from skein.models.common.provenance import Authors
+from skein.planning.models.plan import Plan
+from skein.privacy.erasure_sweep import ERASED, Sweep, tombstone
+from skein.privacy.erasure_words import PLACEHOLDER, put_in, without_quotes
+from skein.privacy.made_items import MadeItem
+from skein.privacy.models.erasure import ErasedChat
+from skein.workspace.models.thread import Thread
+
+Replacement = Callable[[str], str]
+
+# ---------------------------------------------------------------------- what goes
+
+
+def is_from_them_alone(sweep: Sweep, thing: MadeItem) -> bool:
+    """Return whether an agent's item was made from the person's words alone.
+
+    An item made from agents' messages only goes if the model was shown the words of nobody else. A
+    document or thread of an operator holds the operator's words, too.
+    """
+    if thing.by_operator and thing.WORKED_ON:
+        return False
+    writers = thing.made_from.writers
+    if writers.none:
+        set_by_them = isinstance(thing, Plan) and thing.set_by in sweep.subject.ids
+        return thing.authors.only(sweep.digests) or (set_by_them and thing.authors.none)
+    return writers.only(sweep.subject.ids)
+
+
+def is_for_them_alone(sweep: Sweep, thing: MadeItem) -> bool:
+    """Return whether nobody else may be shown an item."""
+    ids = sweep.subject.ids
+    return thing.audience.counts(ids) and thing.audience.without(ids) == NOBODY
+
+
+def is_their_message(sweep: Sweep, erased: ErasedChat | None, message: Message) -> bool:
+    """Return whether a message is the person's, or was made from or for the person alone.
+
+    The person's own messages go, and questions to the person. An agent's message goes if the model
+    was shown the words of nobody else, and in private chats where nobody else ever was.
+
+    Args:
+        sweep: The sweep of the person.
+        erased: The note on the chat; None if it is none of the person's.
+        message: The message as stored.
+    """
+    if message.kind == "erased":
+        return False
+    if message.sender.kind == "user":
+        return sweep.is_theirs(message.sender)
+    if message.choice is not None and message.choice.addressee in sweep.subject.ids:
+        return True
+    to_them_alone = erased is not None and erased.private and not erased.others
+    return to_them_alone or message.authors.only(sweep.digests)
+
+
+def is_made_again(sweep: Sweep, thing: MadeItem) -> bool:
+    """Return whether a memory of several people's words goes, since consolidation makes it again.
+
+    A memory of many people, or of agents' messages only, counts if it was made after the person
+    wrote in its chat and before the end of the first sweep. An operator's is not made again.
+    """
+    if not isinstance(thing, Memory) or thing.by_operator:
+        return False
+    made = thing.made_from
+    if thing.made_by not in {"consolidation", "reflection"} or not made.wrote(sweep.subject.ids):
+        return False
+    if made.writers.includes(sweep.subject.ids):
+        return True
+    chats = sweep.chats.values()
+    after_them = any(made.reaches(erased.chat_id, erased.first_seq) for erased in chats)
+    return after_them and sweep.suspect(thing.updated_at or thing.created_at)
+
+
+# ---------------------------------------------------------------------- what is replaced
+
+
+def may_hold_their_words(sweep: Sweep, authors: Authors, *writers: Authors) -> bool:
+    """Return whether a text of an agent may hold the person's words.
+
+    Args:
+        sweep: The sweep of the person.
+        authors: The people whose words the model was shown, by digest.
+        writers: The people who wrote the material, by id.
+    """
+    by_id = any(each.may_include(sweep.subject.ids) for each in writers)
+    return by_id or authors.may_include(sweep.digests)
+
+
+def without_their_words(sweep: Sweep, text: str) -> str:
+    """Return a text with the placeholder for ids, phone numbers and quotes of the person."""
+    return sweep.ids_pattern.sub(PLACEHOLDER, without_quotes(text, sweep.quotes))
+
+
+def held_words_replaced(sweep: Sweep, message: Message) -> Message:
+    """Return an agent's message without the words of the person that it merely held."""
+    if message.sender.kind != "agent" or not may_hold_their_words(sweep, message.authors):
+        return message
+    return _message_with(message, partial(without_their_words, sweep))
+
+
+def held_words_of_item_replaced(sweep: Sweep, thing: MadeItem) -> MadeItem:
+    """Return an agent's item without the words of the person that it merely held."""
+    if not may_hold_their_words(sweep, thing.authors, thing.made_from.writers):
+        return thing
+    return _item_with(thing, partial(without_their_words, sweep))
+
+
+# ---------------------------------------------------------------------- full names
+
+
+def names_them(sweep: Sweep, *texts: str | None) -> bool:
+    """Return whether a free text has a full name of the person: two words or more."""
+    return any(text and sweep.names_pattern.search(text) for text in texts)
+
+
+def message_names_them(sweep: Sweep, message: Message) -> bool:
+    """Return whether a message that stays has a full name of the person."""
+    question = message.choice.question if message.choice is not None else None
+    origin = message.origin
+    why = (origin.text, origin.chat_title) if origin is not None else ()
+    return names_them(sweep, message.text, question, *why)
+
+
+def item_names_them(sweep: Sweep, thing: MadeItem) -> bool:
+    """Return whether an item that stays has a full name of the person; never an operator's."""
+    return not thing.by_operator and names_them(sweep, *thing.texts)
+
+
+def names_replaced(sweep: Sweep, text: str) -> str:
+    """Return a text with the placeholder for full names of the person."""
+    return sweep.names_pattern.sub(PLACEHOLDER, text)
+
+
+# ---------------------------------------------------------------------- together
+
+
+def message_after(sweep: Sweep, erased: ErasedChat | None, message: Message) -> dict[str, Any]:
+    """Return the attributes of a message that the erasure changes; empty if it stays as it is.
+
+    Full names count in the person's own chats only, which the preview of the erasure lists.
+    """
+    if is_their_message(sweep, erased, message):
+        return tombstone(message)
+    after = _without_their_origin(sweep, held_words_replaced(sweep, message))
+    if erased is not None and message_names_them(sweep, after):
+        if sweep.erasure.named_texts == "remove":
+            return tombstone(message) | {"sender": message.attributes()["sender"]}
+        if sweep.erasure.named_texts == "replace":
+            after = _message_with(after, partial(names_replaced, sweep))
+    before, stored = message.attributes(), after.attributes()
+    return {name: stored.get(name) for name in before if before[name] != stored.get(name)}
+
+
+def item_after(sweep: Sweep, thing: MadeItem) -> MadeItem:
+    """Return an item that stays: without the person in its provenance, and with replaced words."""
+    after = held_words_of_item_replaced(sweep, _without_person(sweep, thing))
+    if sweep.erasure.named_texts == "replace" and item_names_them(sweep, after):
+        return _item_with(after, partial(names_replaced, sweep))
+    return after
+
+
+def item_goes(sweep: Sweep, thing: MadeItem) -> bool:
+    """Return whether an item goes, by one of the rules or by the operator's decision."""
+    rules = (is_from_them_alone, is_for_them_alone, is_made_again)
+    return any(rule(sweep, thing) for rule in rules) or is_removed_by_name(sweep, thing)
+
+
+def is_removed_by_name(sweep: Sweep, thing: MadeItem) -> bool:
+    """Return whether the operator decided to remove an item with the person's full name."""
+    return sweep.erasure.named_texts == "remove" and item_names_them(sweep, thing)
+
+
+def _without_their_origin(sweep: Sweep, message: Message) -> Message:
+    """Return a message without the person's request that led to it, and its trace to the person."""
+    changes: dict[str, None] = {}
+    if message.origin is not None and sweep.is_theirs(message.origin.asker):
+        changes["origin"] = None
+    if message.traced_to in sweep.subject.ids:
+        changes["traced_to"] = None
+    return message.model_copy(update=changes) if changes else message
+
+
+def _without_person(sweep: Sweep, thing: MadeItem) -> MadeItem:
+    """Return an item without the person's ids and name in its provenance.
+
+    The writers keep their number, so that the item never seems to be made from the others alone.
+    """
+    ids, made = sweep.subject.ids, thing.made_from
+    changes: dict[str, Any] = {}
+    if thing.audience.counts(ids):
+        changes["audience"] = thing.audience.without(ids)
+    if made.writers.includes(ids):
+        known = {ERASED.id if each in ids else each for each in made.writers.ids}
+        writers = made.writers.model_copy(update={"ids": tuple(sorted(known))})
+        made = made.model_copy(update={"writers": writers})
+    if made.source is not None:
+        clean = made.source.without(ids, title=names_them(sweep, made.source.title))
+        made = made.model_copy(update={"source": clean})
+    if made != thing.made_from:
+        changes["made_from"] = made
+    if isinstance(thing, Plan) and thing.set_by in ids:
+        changes |= {"set_by": None, "own_time": False}
+    return thing.model_copy(update=changes) if changes else thing
+
+
+def _message_with(message: Message, change: Replacement) -> Message:
+    """Return a message with changed texts: its own, its question's and its origin's."""
+    changes: dict[str, Any] = {"text": put_in(message.text, change)}
+    choice, origin = message.choice, message.origin
+    if choice is not None:
+        asked: dict[str, Any] = {"question": change(choice.question)}
+        if choice.proposal is not None:
+            words = {"text": change(choice.proposal.text)}
+            asked["proposal"] = choice.proposal.model_copy(update=words)
+        changes["choice"] = choice.model_copy(update=asked)
+    if origin is not None:
+        changes["origin"] = _origin_with(origin, change)
+    return message.model_copy(update=changes)
+
+
+def _origin_with(origin: Origin, change: Replacement) -> Origin:
+    texts = {"text": change(origin.text), "chat_title": change(origin.chat_title)}
+    return origin.model_copy(update=texts)
+
+
+def _item_with(thing: MadeItem, change: Replacement) -> MadeItem:
+    """Return an item with changed free texts; a text that becomes too long for its field is cut."""
+    texts = {name: text for name in thing.TEXTS if (text := getattr(thing, name))}
+    changed: dict[str, Any] = {name: change(text) for name, text in texts.items()}
+    if isinstance(thing, Thread):
+        texts["documents"] = thing.documents
+        changed["documents"] = tuple(map(change, thing.documents))
+    if changed == texts:
+        return thing
+    try:
+        return type(thing).model_validate(dict(thing) | changed)
+    except ValidationError:
+        cut = {name: changed[name][: len(text)] for name, text in texts.items()}
+        return thing.model_copy(update=cut)
