@@ -24,7 +24,9 @@ class Limited(SmsLine):
         assert self.said == ROUNDS[:2]
 
     def __post_init__(self) -> None:
-        self.settings = Settings(**(SMS_SETTINGS.model_dump() | {"user_tokens_per_day": TOKENS}))
+        # Summaries are charged to the person, too.
+        limits = {"user_tokens_per_day": TOKENS, "auto_summary": False}
+        self.settings = Settings(**(SMS_SETTINGS.model_dump() | limits))
         super().__post_init__()
 
     def send(self, sid: str, body: str) -> None:

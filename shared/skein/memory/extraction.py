@@ -10,6 +10,7 @@ from skein.memory.shown import UNNUMBERED
 from skein.memory.transcript import AgentChunk
 from skein.memory.writes import MemoryDraft, normalised
 from skein.models.common.provenance import NO_AUTHORS, Authors
+from skein.models.quotas.usage import Words
 from skein.models.runs.completion import ModelAnswer, ModelMessage, well_formed
 from skein.prompts import render
 from skein.services.background.engine import Question, TooMuch, UnusableAnswer
@@ -159,6 +160,7 @@ def question(
         ),
         schema=schema_with(profile),
         agent_id=agent.id if not batch.others else None,
+        words=Words.of((each.message.payer, each.end - each.start) for each in chunk.pieces),
         spread_by=chat.id,
         parse=parse,
     )

@@ -25,6 +25,7 @@ from skein.models.common.storage import Is, Missing, Put, Update, Write, all_of
 from skein.models.directory.agent import Agent
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import ReflectionJob
+from skein.models.quotas.usage import Words
 from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage
 from skein.ports import Clock, Ids, Metrics, Table
 from skein.prompts import render
@@ -136,6 +137,11 @@ class ReflectionTask(Task[ReflectionJob, ReflectionClaim, Sequence[Memory], Chos
             messages=question(claim.agent, shown, batch),
             schema=SCHEMA,
             agent_id=claim.agent.id,
+            words=Words.of(
+                (user_id, len(memory.text))
+                for memory in batch
+                for user_id in memory.made_from.writers.ids
+            ),
             spread_by=claim.agent.id,
             parse=parse,
         )

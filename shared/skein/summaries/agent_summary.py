@@ -21,6 +21,7 @@ from skein.summaries.summary_task import (
     SummaryTask,
     authors_of,
     text_messages,
+    words_of,
 )
 
 NEWEST_MESSAGES = 10
@@ -64,6 +65,7 @@ class AgentSummaries(SummaryTask):
             chat.last_seq,
             from_seq,
             authors_of(earlier, messages),
+            words_of(messages),
             prompt,
             texts.AGENT_SCHEMA,
             texts.two_lines,

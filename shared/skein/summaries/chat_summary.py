@@ -17,6 +17,7 @@ from skein.summaries.summary_task import (
     SummaryRequest,
     authors_of,
     text_messages,
+    words_of,
 )
 
 MESSAGES_PER_PAGE = 200
@@ -54,7 +55,13 @@ class ChatSummaries(ChatSummaryTask):
         prompt = texts.ask_chat(chat, earlier.text if earlier else None, messages)
         from_seq = earlier.from_seq if earlier else messages[0].seq
         return SummaryRequest(
-            seq, from_seq, authors_of(earlier, messages), prompt, texts.CHAT_SCHEMA, texts.paragraph
+            seq,
+            from_seq,
+            authors_of(earlier, messages),
+            words_of(messages),
+            prompt,
+            texts.CHAT_SCHEMA,
+            texts.paragraph,
         )
 
     def derived(self, fresh: Chat, made: Mapping[str, object]) -> Mapping[str, object]:

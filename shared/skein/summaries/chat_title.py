@@ -20,6 +20,7 @@ from skein.summaries.summary_task import (
     SummaryRequest,
     authors_of,
     text_messages,
+    words_of,
 )
 
 ROWS_READ = 50  # more than the texts wanted, because some messages are keywords and notices
@@ -46,7 +47,13 @@ class ChatTitles(ChatSummaryTask):
         prompt, seq = texts.ask_title(chat, messages), messages[-1].seq
         authors = authors_of(None, messages)
         return SummaryRequest(
-            seq, messages[0].seq, authors, prompt, texts.TITLE_SCHEMA, texts.short_title
+            seq,
+            messages[0].seq,
+            authors,
+            words_of(messages),
+            prompt,
+            texts.TITLE_SCHEMA,
+            texts.short_title,
         )
 
     def made(self, claim: SummaryClaim, batch: SummaryRequest, text: str) -> dict[str, object]:

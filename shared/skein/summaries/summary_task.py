@@ -8,7 +8,7 @@ long as a summary is stale, so a crash delays a renewal by at most one cooldown.
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar, NamedTuple
 
 from skein.models.chats.chat import Chat, Message
@@ -17,6 +17,7 @@ from skein.models.chats.summary import Summary, SummaryState
 from skein.models.common.provenance import NO_AUTHORS, Authors
 from skein.models.common.storage import Item, Query
 from skein.models.outbox.jobs import SummaryJob
+from skein.models.quotas.usage import NO_WORDS, Words
 from skein.models.runs.completion import ModelAnswer, ModelMessage, TokenUsage
 from skein.ports import Clock, Table
 from skein.services.background.engine import (
@@ -56,6 +57,7 @@ class SummaryRequest(NamedTuple):
         seq: The newest message that the summary covers.
         from_seq: The first message that the summary is based on, over all renewals.
         authors: The people whose words the summary holds, by digest.
+        words: The people whose words the question reads anew, who pay.
         prompt: The messages to the model; empty if there is nothing to summarise.
         schema: The JSON schema of the answer.
         fit: Parses the summary from the answer; returns None if the answer has no valid one.
@@ -64,6 +66,7 @@ class SummaryRequest(NamedTuple):
     seq: int
     from_seq: int = 0
     authors: Authors = NO_AUTHORS
+    words: Words = NO_WORDS
     prompt: tuple[ModelMessage, ...] = ()
     schema: dict[str, object] = {}  # noqa: RUF012 - a NamedTuple has no other default
     fit: Callable[[str], str | None] = str
@@ -126,6 +129,7 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
             messages=batch.prompt,
             schema=batch.schema,
             agent_id=claim.member.member.id if claim.member is not None else None,
+            words=batch.words,
             spread_by=claim.chat.id,
             parse=parse,
         )
@@ -156,9 +160,19 @@ class SummaryTask(Task[SummaryJob, SummaryClaim, SummaryRequest, str]):
         self.settle(claim, claim.state.model_copy(update={"failures": failures}), {})
 
     def release(self, claim: SummaryClaim, outcome: Outcome) -> None:
-        """Give the claim back if the budget is spent, so that no cooldown begins."""
-        if outcome.not_before is not None:
-            self.settle(claim, claim.before, {})
+        """Give the claim back if the budget is spent, so that no cooldown begins.
+
+        If a person's share is spent, the cooldown ends at the time of the next try, since the other
+        summaries of the tenant do not wait.
+        """
+        if outcome.not_before is None:
+            return
+        state = claim.before
+        if outcome.of_person:
+            cooldown = timedelta(seconds=self.settings.summary_cooldown_seconds)
+            claimed_at = outcome.not_before - cooldown
+            state = (state or SummaryState()).model_copy(update={"claimed_at": claimed_at})
+        self.settle(claim, state, {})
 
     def rows(
         self, chat: Chat, since: int, *, limit: int, newest_first: bool = False
@@ -235,6 +249,11 @@ def authors_of(earlier: Summary | None, messages: Sequence[Message]) -> Authors:
     """Return the people whose words a new summary holds, by digest."""
     known = earlier.authors if earlier is not None else NO_AUTHORS
     return known.joined(*(message.words for message in messages))
+
+
+def words_of(messages: Iterable[Message]) -> Words:
+    """Return the people who wrote some messages, or whose words led to them."""
+    return Words.of((message.payer, len(message.text)) for message in messages)
 
 
 def text_messages(chat: Chat, items: Iterable[Item]) -> list[Message]:

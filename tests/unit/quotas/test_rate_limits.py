@@ -27,9 +27,12 @@ from tests.support.fakes import MeanwhileTable, calls
 
 QUICK = {"reply_debounce_seconds": 0}
 
+# Background work is charged to the same people; see test_usage.py.
+ANSWERS_ONLY: dict[str, Any] = {"auto_summary": False, "auto_title": False}
+
 
 def a_world(**settings: int) -> World:
-    world = World(Settings(**settings), overrides={"table": MeanwhileTable()})
+    world = World(Settings(**(ANSWERS_ONLY | settings)), overrides={"table": MeanwhileTable()})
     world.table = rival(world)
     return world
 
@@ -456,7 +459,7 @@ def test_answer_tokens_are_charged_to_the_person_who_asked() -> None:
 
 
 def test_answer_after_days_is_charged_to_the_returning_person() -> None:
-    world = World(Settings(user_tokens_per_day=100))
+    world = World(Settings(user_tokens_per_day=100, **ANSWERS_ONLY))
     world.agent()
     world.chat(HUSAM, COACH, kind="direct", visibility="private")
     for _ in range(2):
@@ -492,7 +495,7 @@ def test_person_without_tokens_triggers_no_model_call() -> None:
 
 
 def test_overdrawn_person_is_admitted_after_the_bucket_is_positive() -> None:
-    world = World(Settings(user_tokens_per_day=100))
+    world = World(Settings(user_tokens_per_day=100, **ANSWERS_ONLY))
     spent(world, 150)
     with pytest.raises(RateLimited) as refused:
         world.app.rate_limiter.admit(TENANT, "usr_husam")
@@ -663,7 +666,7 @@ def test_run_of_a_plan_over_the_limit_is_canceled_with_a_reason_and_no_notice() 
 
 
 def test_runs_between_agents_are_charged_to_the_traced_person() -> None:
-    world = World(Settings(user_tokens_per_day=10_000))
+    world = World(Settings(user_tokens_per_day=10_000, **ANSWERS_ONLY))
     world.agent()
     world.agent(DESIGNER.id, DESIGNER.name)
     world.chat(HUSAM, COACH, DESIGNER)
@@ -677,7 +680,7 @@ def test_runs_between_agents_are_charged_to_the_traced_person() -> None:
 
 
 def test_chatter_ends_once_the_person_it_traces_back_to_is_over_the_limit() -> None:
-    world = World(Settings(user_tokens_per_day=40))
+    world = World(Settings(user_tokens_per_day=40, **ANSWERS_ONLY))
     world.agent()
     world.agent(DESIGNER.id, DESIGNER.name)
     world.chat(HUSAM, COACH, DESIGNER)

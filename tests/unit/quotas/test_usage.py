@@ -7,11 +7,15 @@ import pytest
 
 from skein.memory.models.memory import JOURNAL_DAYS, Memory
 from skein.models.chats.consolidation import Consolidation
+from skein.models.common.base import NamedMember
 from skein.models.common.ownership import Owner
 from skein.models.common.storage import Put
 from skein.models.config.overrides import TenantSettings
-from skein.models.outbox.jobs import ReflectionJob, SummaryJob, UpkeepJob
+from skein.models.outbox.jobs import ConsolidationJob, ReflectionJob, SummaryJob, UpkeepJob
+from skein.models.quotas.limit import Allowance, Rate, owner_of_user
+from skein.models.quotas.usage import Words, user_usage_key
 from skein.models.runs.completion import TokenUsage
+from skein.services.quotas.token_budget import bucket_key
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
 
@@ -151,3 +155,117 @@ def test_runs_do_not_use_the_budget_and_background_work_does() -> None:
     assert world.app.upkeep.budget.spent(TENANT)
     world.clock.set(MIDNIGHT)
     assert not world.app.upkeep.budget.spent(TENANT)
+
+
+# ---------------------------------------------------------------------- who pays
+
+ANN = person("usr_ann", "Ann")
+SHARED = Settings(background_tokens_per_day=100_000, auto_summary=False, auto_title=False)
+
+
+def charged(world: World, user_id: str) -> int:
+    """The background tokens of a person today."""
+    item = world.table.get(user_usage_key(TENANT, world.clock.now(), user_id)) or {}
+    return int(item.get("background_tokens", 0))
+
+
+def used_by(world: World, user_id: str, tokens: int) -> None:
+    """Let background work about a person's words use tokens."""
+    usage = TokenUsage(input_tokens=tokens)
+    words = Words.of([(user_id, 1)])
+    world.app.usage.add(TENANT, usage, spread_by="x", background=True, words=words)
+
+
+def quiet_chat(world: World, who: NamedMember, chat_id: str, text: str = "I moved") -> None:
+    world.agent()
+    world.chat(who, COACH, chat_id=chat_id, respond="manual", consolidate=True)
+    world.post(text, who, chat_id=chat_id)
+    world.clock.advance(7 * 3_600)
+
+
+def consolidate(world: World, chat_id: str) -> bool:
+    """Play a consolidation; returns whether all is consolidated."""
+    world.work(world.app.consolidation, ConsolidationJob(tenant=TENANT, chat_id=chat_id))
+    return world.membership(COACH, chat_id).consolidated_seq == world.stored_chat(chat_id).last_seq
+
+
+def test_background_work_is_charged_to_the_people_whose_words_it_reads() -> None:
+    world = World(Settings(auto_summary=False, auto_title=False))
+    world.agent()
+    world.chat(HUSAM, ANN, COACH, respond="manual", consolidate=True)
+    world.post("a" * 100, HUSAM)
+    world.post("b" * 200, ANN)
+    world.clock.advance(7 * 3_600)
+    assert consolidate(world, "chat_1")
+    assert (charged(world, HUSAM.id), charged(world, ANN.id)) == (5, 10)
+    full_at = [
+        Allowance.from_optional(
+            world.table.get(bucket_key(TENANT, who.id)), TENANT, ""
+        ).tokens_full_at
+        for who in (HUSAM, ANN)
+    ]
+    rate = Rate(Settings().user_tokens_per_day, timedelta(days=1))
+    used = [rate.used(each, world.clock.now()) for each in full_at]
+    assert used == [pytest.approx(5, abs=0.1), pytest.approx(10, abs=0.1)]
+
+
+def test_person_over_their_share_waits_for_the_next_day_while_others_have_work() -> None:
+    world = World(SHARED)
+    quiet_chat(world, HUSAM, "chat_husam")
+    quiet_chat(world, ANN, "chat_ann")
+    used_by(world, HUSAM.id, 19_900)
+    used_by(world, ANN.id, 1)
+    assert not consolidate(world, "chat_husam")
+    assert consolidate(world, "chat_ann")
+    assert charged(world, HUSAM.id) <= 20_000
+    world.clock.set(world.app.upkeep.budget.next_day() + timedelta(hours=1))
+    world.find_quiet()
+    world.drain()
+    assert world.membership(COACH, "chat_husam").consolidated_seq == 1
+
+
+def test_person_may_use_the_whole_budget_while_nobody_else_is_active() -> None:
+    world = World(SHARED)
+    quiet_chat(world, HUSAM, "chat_husam")
+    used_by(world, HUSAM.id, 90_000)
+    assert consolidate(world, "chat_husam")
+
+
+def test_question_larger_than_the_share_is_asked_first_on_a_day() -> None:
+    world = World(Settings(background_tokens_per_day=100, auto_summary=False, auto_title=False))
+    quiet_chat(world, HUSAM, "chat_husam", "word " * 100)
+    used_by(world, ANN.id, 1)
+    assert consolidate(world, "chat_husam")
+
+
+def test_background_work_waits_until_the_person_has_tokens_again() -> None:
+    world = World(Settings(user_tokens_per_day=100, auto_summary=False, auto_title=False))
+    quiet_chat(world, HUSAM, "chat_husam")
+    owner = owner_of_user(HUSAM.id)
+    full_at = Rate(100, timedelta(days=1)).after(None, 110, world.clock.now())
+    empty = Allowance(tenant=TENANT, owner=owner)
+    world.table.write(empty.changed(world.clock.now(), tokens_full_at=full_at)[1])
+    assert not consolidate(world, "chat_husam")
+    assert not world.model.memory_requests
+    world.hours_pass(4)
+    assert world.membership(COACH, "chat_husam").consolidated_seq == 1
+
+
+def test_summaries_over_the_share_of_a_person_are_made_the_next_day() -> None:
+    world = group()
+    used_by(world, HUSAM.id, 199)
+    used_by(world, ANN.id, 1)
+    for n in range(3):
+        world.post(f"Fact {n}", HUSAM)
+    world.drain()
+    assert not world.model.summary_requests
+    jobs = world.metrics.counts["BackgroundOverBudget"]
+    for _ in range(20):
+        world.clock.advance(60)
+        world.tick()
+        world.drain()
+    assert world.metrics.counts["BackgroundOverBudget"] == jobs  # nothing polls
+    world.clock.set(MIDNIGHT + timedelta(hours=1))
+    world.tick()
+    world.drain()
+    assert world.model.summary_requests

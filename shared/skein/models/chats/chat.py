@@ -450,6 +450,11 @@ class Message(Stored):
         return self.key_of(self.tenant, self.chat_id, self.seq)
 
     @property
+    def payer(self) -> str | None:
+        """The person who pays for what is made of the message: its sender, or who led to it."""
+        return self.sender.person_id or self.traced_to
+
+    @property
     def conversational(self) -> bool:
         """Whether members talk with it: a text, or a question of an agent's own."""
         if self.kind == "choice":

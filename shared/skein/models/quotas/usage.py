@@ -1,8 +1,10 @@
 """Usage of models and SMS by a tenant's agents and people, by day."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field
@@ -12,7 +14,8 @@ from skein.models.common.storage import Item, Key, SortKeyPrefix
 
 USAGE_DAYS = 400  # the counters by agent and by person expire afterwards
 OF_AGENT, OF_USER = SortKeyPrefix("AGENT#"), SortKeyPrefix("USER#")
-NAMED, CALLS = "model", "calls"
+NAMED, CALLS, BACKGROUND = "model", "calls", "background_tokens"
+MAX_PAYERS = 20  # of one answer; the part of all others falls to those who wrote most
 TOKENS = ("input_tokens", "cached_tokens", "output_tokens")
 
 
@@ -36,6 +39,35 @@ class Payer(NamedTuple):
 
     agent_id: str | None = None
     user_id: str | None = None
+
+
+class Words(NamedTuple):
+    """Whose words a question of background work reads: the people who pay for the answer.
+
+    Attributes:
+        parts: The part of each person, by id, most first; all parts together are 1.
+    """
+
+    parts: Mapping[str, float] = MappingProxyType({})
+
+    @classmethod
+    def of(cls, written: Iterable[tuple[str | None, int]]) -> Self:
+        """Return the parts of the people who wrote so many characters each; None is nobody."""
+        counts = Counter[str]()
+        for user_id, characters in written:
+            if user_id is not None:
+                counts[user_id] += max(characters, 1)
+        most = counts.most_common(MAX_PAYERS)
+        total = sum(count for _, count in most)
+        return cls({user_id: count / total for user_id, count in most})
+
+    @property
+    def main(self) -> str | None:
+        """The person who pays most, if anybody pays."""
+        return next(iter(self.parts), None)
+
+
+NO_WORDS = Words()
 
 
 class ModelUsage(Value):

@@ -20,12 +20,14 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from skein.errors import ModelRejected, NotFound, SkeinError, Transient
 from skein.models.outbox.jobs import Job
-from skein.models.quotas.usage import Payer
+from skein.models.quotas.usage import NO_WORDS, Payer, Words
 from skein.models.runs.completion import ModelAnswer, ModelMessage, ModelRequest, TokenUsage
 from skein.ports import Clock, LanguageModel, Metrics
 from skein.services.common.optimistic import optimistic
-from skein.services.quotas.usage import Budget, OverBudget, UsageCounters
+from skein.services.quotas.token_budget import TokenBudget
+from skein.services.quotas.usage import Budget, OverBudget, PersonOverBudget, UsageCounters
 
+CHARACTERS_PER_TOKEN = 4
 MARGIN_SECONDS = 20  # after the answer to the last question, for its writes
 
 logger = logging.getLogger(__name__)
@@ -54,9 +56,10 @@ class Question(NamedTuple, Generic[Answer]):
     Attributes:
         model: The name of the model.
         schema: The strict JSON schema of the answer.
-        agent_id: The agent that pays for the call; None for none.
+        agent_id: The agent that the call is counted for; None for none.
         spread_by: The id by which the counter of usage is chosen.
         parse: Parses the answer; raises `UnusableAnswer` if that is not possible.
+        words: The people whose words the question reads, who pay for the call.
     """
 
     model: str
@@ -65,6 +68,12 @@ class Question(NamedTuple, Generic[Answer]):
     agent_id: str | None
     spread_by: str
     parse: Callable[[ModelAnswer], Answer]
+    words: Words = NO_WORDS
+
+    @property
+    def size(self) -> int:
+        """The tokens of the question, about."""
+        return sum(len(message.content) for message in self.messages) // CHARACTERS_PER_TOKEN
 
 
 class Failure(NamedTuple):
@@ -85,12 +94,14 @@ class Outcome(NamedTuple):
 
     Attributes:
         out_of_time: Whether the deadline came first.
-        not_before: When to try again, because the budget of the tenant is spent or its background
-            work is paused; None otherwise.
+        not_before: When to try again, because the budget of the tenant or the share of a person is
+            spent, or background work is paused; None otherwise.
+        of_person: Whether the share of a person is the cause.
     """
 
     out_of_time: bool = False
     not_before: datetime | None = None
+    of_person: bool = False
 
 
 class Task(ABC, Generic[J, Claim, Batch, Answer]):
@@ -218,7 +229,8 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
         except _OutOfTime:
             return Outcome(out_of_time=True)
         except OverBudget as error:
-            return Outcome(not_before=self.engine.budget.next_try(error))
+            of_person = isinstance(error, PersonOverBudget)
+            return Outcome(not_before=self.engine.budget.next_try(error), of_person=of_person)
         return Outcome()
 
     def _decide(self, whole: Batch) -> bool:
@@ -233,10 +245,12 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
             if self.asked and self.engine.clock.now() > self.last:
                 raise _OutOfTime
             self.asked = True
-            self.engine.budget.check(self.job.tenant)
             question = self.task.question(self.claim, batch)
+            budget = self.engine.budget.check(
+                self.job.tenant, question.words, size=question.size, spread_by=question.spread_by
+            )
             try:
-                answer = self._ask(question)
+                answer = self._ask(question, budget)
             except (Transient, ModelRejected) as error:
                 self._fail(batch, error, Failure(type(error).__name__, spent))
                 return False
@@ -253,8 +267,8 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
                 spent = TokenUsage()
         return True
 
-    def _ask(self, question: Question[Answer]) -> ModelAnswer:
-        """Call the model once, and count the tokens against the budget of the day."""
+    def _ask(self, question: Question[Answer], budget: TokenBudget) -> ModelAnswer:
+        """Call the model once, and count the tokens for the tenant and the people who pay."""
         request = ModelRequest(
             model=question.model,
             messages=question.messages,
@@ -270,6 +284,8 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
             model=answer.model,
             payer=Payer(question.agent_id),
             background=True,
+            words=question.words,
+            budget=budget,
         )
         return answer
 

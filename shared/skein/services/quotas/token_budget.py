@@ -19,7 +19,7 @@ from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import known_first, optimistic
-from skein.services.quotas.rate_limits import Rates, rates_of, refusal_of, shard_owner
+from skein.services.quotas.rate_limits import OverLimit, Rates, rates_of, refusal_of, shard_owner
 
 NEARLY = 0.8
 
@@ -29,6 +29,11 @@ logger = logging.getLogger(__name__)
 def payer_of(run: Run) -> str | None:
     """Return the id of the person charged for a run's tokens, if any."""
     return run.trigger.user_id
+
+
+def bucket_key(tenant: str, user_id: str) -> Key:
+    """Return the key of a person's buckets."""
+    return Allowance.key_of(tenant, owner_of_user(user_id))
 
 
 def payer_keys(run: Run) -> list[Key]:
@@ -49,11 +54,16 @@ def found_allowances(run: Run, found: Mapping[Key, Item]) -> dict[str, Allowance
 
 @dataclass(slots=True)
 class _Bucket:
-    """The buckets of one owner, as last read or written."""
+    """The buckets of one owner, as last read or written.
+
+    Attributes:
+        part: The part of an answer's tokens that the owner pays.
+    """
 
     allowance: Allowance
     rates: Rates
     of_tenant: bool = False
+    part: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,13 @@ class TokenBudget:
             if refusal is not None:
                 self.metrics.count("OverLimit")
                 raise refusal
+
+    @property
+    def first_refusal(self) -> OverLimit | None:
+        """Why the first owner's buckets refuse a model call, if they do."""
+        for bucket in self.buckets[:1]:
+            return refusal_of(bucket.allowance, bucket.rates, self.clock.now(), messages=0)
+        return None
 
     def charge(self, usage: TokenUsage, counters: Sequence[Write]) -> None:
         """Charge an answer's tokens to the buckets, in the transaction that counts them.
@@ -114,7 +131,8 @@ class TokenBudget:
 
     @staticmethod
     def _take(bucket: _Bucket, known: Allowance, tokens: int, now: datetime) -> Put:
-        full_at = bucket.rates.tokens.after(known.tokens_full_at, tokens, now)
+        paid = round(tokens * bucket.part)
+        full_at = bucket.rates.tokens.after(known.tokens_full_at, paid, now)
         bucket.allowance, write = known.changed(now, tokens_full_at=full_at)
         return write
 
@@ -137,6 +155,28 @@ class TokenBudgets:
     table: Table
     clock: Clock
     metrics: Metrics
+
+    def shared(
+        self,
+        tenant: str,
+        parts: Mapping[str, float],
+        found: Mapping[Key, Item],
+        limits: LimitSettings,
+    ) -> TokenBudget:
+        """Return the token budget of background work, which several people pay.
+
+        Args:
+            parts: The part of each person, by id, most first; all parts together are 1.
+            found: The people's buckets, as read under `bucket_key`.
+            limits: The limits that apply to the tenant.
+        """
+        rates = rates_of(limits).person
+        buckets = []
+        for user_id, part in parts.items() if rates.tokens.limited else ():
+            item = found.get(bucket_key(tenant, user_id))
+            own = Allowance.from_optional(item, tenant, owner_of_user(user_id))
+            buckets.append(_Bucket(own, rates, part=part))
+        return TokenBudget(self.table, self.clock, self.metrics, buckets)
 
     def budget(
         self, run: Run, known: Mapping[str, Allowance], limits: LimitSettings

@@ -1,39 +1,49 @@
 """Count a tenant's tokens per day, and limit background work to its budget.
 
+Background work is charged to the people whose words its questions read. The one who wrote most of
+them decides whether a question waits: for the next day if that person has used a fifth of the
+budget and others may have work, and until their own token limit allows a model call.
+
 The budget covers summaries and memories of one day (UTC). It is checked against the day's usage
 counters, which are written anyway. The check comes before each model call, so the calls in progress
 may exceed the budget. Over the budget, work waits: its due pointer moves to the next day.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from skein.errors import SkeinError, Transient
 from skein.models.common.base import stable_hash
-from skein.models.common.storage import Item, Key, Update
+from skein.models.common.storage import Item, Key, Query, Update
 from skein.models.config.overrides import TenantSettings
 from skein.models.quotas.usage import (
+    BACKGROUND,
     CALLS,
+    NO_WORDS,
+    OF_USER,
     TOKENS,
     DayUsage,
     Payer,
+    Words,
     agent_usage_key,
     model_counts,
     sms_counts,
     usage_expires_at,
     usage_key,
+    usage_partition,
     user_usage_key,
 )
 from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Metrics, Table
 from skein.services.config.pauses import is_paused, keys_of_pauses
-from skein.services.quotas.token_budget import TokenBudget
+from skein.services.quotas.token_budget import TokenBudget, TokenBudgets, bucket_key
 from skein.settings import Settings
 
 USAGE_SHARDS = 16
 DAY = timedelta(days=1)
+SHARE = 0.2  # of a tenant's background tokens of a day, for one person while others have work
 PAUSED_FOR = timedelta(hours=1)  # until paused background work is tried again
 SPREAD_SECONDS = 3_600  # the window, from midnight, over which waiting chats are spread
 UNKNOWN_MODEL = "unknown"
@@ -68,6 +78,7 @@ class UsageCounters:
         model: str = UNKNOWN_MODEL,
         payer: Payer = NO_PAYER,
         background: bool = False,
+        words: Words = NO_WORDS,
         budget: TokenBudget | None = None,
     ) -> None:
         """Add the cost of one model answer to the counters of today.
@@ -83,6 +94,7 @@ class UsageCounters:
             model: The model that answered.
             payer: The agent and the person that the answer is counted for.
             background: Whether the tokens also count against the budget of background work.
+            words: The people who pay for background work together, in place of one payer.
             budget: The token limits to charge; None for none.
         """
         day = f"{self.clock.now():%Y-%m-%d}"
@@ -90,19 +102,20 @@ class UsageCounters:
         key = usage_key(tenant, day, shard)
         counts = {"answers": 1} | usage.model_dump(exclude={"reasoning_tokens"})
         if background:
-            counts["background_tokens"] = usage.input_tokens + usage.output_tokens
+            counts[BACKGROUND] = usage.input_tokens + usage.output_tokens
         self.metrics.count("ModelTokens", usage.input_tokens + usage.output_tokens)
         tokens = {name: getattr(usage, name) for name in TOKENS}
         named, of_model = model_counts(model, {CALLS: 1} | tokens)
         by_payer = self._by_payer(tenant, payer, shard, named, of_model)
-        counters = [Update(key, add=counts), *by_payer]
+        together = self._by_words(tenant, words, usage, model)
+        counters = [Update(key, add=counts), *by_payer, *together]
         try:
             if budget is None:
                 self.table.transact(counters)
             else:
                 budget.charge(usage, counters)
         except Transient:
-            counts.pop("background_tokens", None)
+            counts.pop(BACKGROUND, None)
             self._lost(tenant, counts)
 
     def add_sms(
@@ -144,6 +157,19 @@ class UsageCounters:
             writes.append(Update(person, set={"counted_for": payer.user_id, **fields}, add=counts))
         return writes
 
+    def _by_words(
+        self, tenant: str, words: Words, usage: TokenUsage, model: str
+    ) -> Iterator[Update]:
+        """Yield the writes that divide an answer among people; the call counts for the first."""
+        now = self.clock.now()
+        for user_id, part in words.parts.items():
+            tokens = {name: round(getattr(usage, name) * part) for name in TOKENS}
+            calls = 1 if user_id == words.main else 0
+            named, counts = model_counts(model, {CALLS: calls} | tokens)
+            counts[BACKGROUND] = tokens["input_tokens"] + tokens["output_tokens"]
+            fields = {"counted_for": user_id, "expires_at": usage_expires_at(now), **named}
+            yield Update(user_usage_key(tenant, now, user_id), set=fields, add=counts)
+
     def _lost(self, tenant: str, counts: Mapping[str, int]) -> None:
         logger.warning("failed to count usage", extra={"tenant": tenant, **counts})
         self.metrics.count("UsageLost")
@@ -160,6 +186,18 @@ class OverBudget(SkeinError):
     """A tenant's background work has used its tokens of the day, or is paused."""
 
 
+class PersonOverBudget(OverBudget):
+    """The person whose words are read has used their share or their token limit.
+
+    Attributes:
+        until: When to try again.
+    """
+
+    def __init__(self, message: str, until: datetime) -> None:
+        super().__init__(message)
+        self.until = until
+
+
 class BackgroundPause(OverBudget):
     """The background work of a tenant or of the stack is paused."""
 
@@ -172,6 +210,7 @@ class Budget:
     clock: Clock
     metrics: Metrics
     settings: Settings
+    token_budgets: TokenBudgets
 
     def spent(self, tenant: str) -> bool:
         """Return whether a tenant's background work has used its tokens of the day.
@@ -191,14 +230,28 @@ class Budget:
             return self.clock.now() + PAUSED_FOR
         return self.next_day_of(chat_id) if self._spent(tenant, found) else None
 
-    def check(self, tenant: str) -> None:
+    def check(
+        self, tenant: str, words: Words = NO_WORDS, *, size: int = 0, spread_by: str = ""
+    ) -> TokenBudget:
         """Check that background work may call a model once.
+
+        This takes one batch of reads, and up to two queries more once the person who wrote most has
+        used their share.
+
+        Args:
+            words: The people whose words the question reads.
+            size: The question's tokens, about.
+            spread_by: The id by which the next try is chosen, if the person has used their share.
+
+        Returns:
+            The people's token limits, to charge.
 
         Raises:
             BackgroundPause: Background work is paused.
+            PersonOverBudget: The person who wrote most has used their share or their token limit.
             OverBudget: The budget of the day is used up.
         """
-        found = self._read(tenant)
+        found = self._read(tenant, words)
         if is_paused("background", tenant, tenant, found):
             logger.info("background work postponed: it is paused", extra={"tenant": tenant})
             raise BackgroundPause("background work is paused")
@@ -209,22 +262,74 @@ class Budget:
             )
             self.metrics.count("BackgroundOverBudget")
             raise OverBudget(f"{tenant} has used its daily budget of background tokens")
+        limits = self._settings(tenant, found)
+        budget = self.token_budgets.shared(tenant, words.parts, found, limits)
+        if words.main is not None:
+            until = self._waits_for(tenant, words.main, found, budget, size, spread_by)
+            if until is not None:
+                self.metrics.count("BackgroundOverBudget")
+                raise PersonOverBudget(
+                    "the person has used their share of background tokens", until
+                )
+        return budget
+
+    def _waits_for(
+        self,
+        tenant: str,
+        user_id: str,
+        found: Mapping[Key, Item],
+        budget: TokenBudget,
+        size: int,
+        spread_by: str,
+    ) -> datetime | None:
+        """Return when the words of the person who pays most may be read; None for now.
+
+        A question that is larger than the whole share is asked first on a day.
+        """
+        refusal = budget.first_refusal
+        if refusal is not None:
+            return self.clock.now() + timedelta(seconds=refusal.retry_after_seconds)
+        limit = self._settings(tenant, found).background_tokens_per_day
+        counter = found.get(user_usage_key(tenant, self.clock.now(), user_id), {})
+        used = int(counter.get(BACKGROUND, 0))
+        over = limit > 0 < used and used + size > limit * SHARE
+        if over and self._others_active(tenant, user_id):
+            return self.next_day_of(spread_by)
+        return None
+
+    def _others_active(self, tenant: str, user_id: str) -> bool:
+        """Tell whether anything was counted for other people today or yesterday."""
+        today = self.clock.now().date()
+        queries = (
+            Query.under(usage_partition(tenant, day), OF_USER, limit=2)
+            for day in (today, today - DAY)
+        )
+        rows = (row for query in queries for row in self.table.query(query).items)
+        return any(row["counted_for"] != user_id for row in rows)
 
     def next_try(self, error: OverBudget) -> datetime:
         """Return when to try again after this error."""
+        if isinstance(error, PersonOverBudget):
+            return error.until
         if isinstance(error, BackgroundPause):
             return self.clock.now() + PAUSED_FOR
         return self.next_day()
 
-    def _read(self, tenant: str) -> dict[Key, Item]:
-        counters = UsageCounters.keys_of_day(tenant, self.clock.now().date())
-        return self.table.get_many([*keys_of_pauses(tenant, tenant), *counters])
+    def _read(self, tenant: str, words: Words = NO_WORDS) -> dict[Key, Item]:
+        now = self.clock.now()
+        counters = UsageCounters.keys_of_day(tenant, now.date())
+        buckets = [bucket_key(tenant, user_id) for user_id in words.parts]
+        own = [user_usage_key(tenant, now, words.main)] if words.main is not None else []
+        return self.table.get_many([*keys_of_pauses(tenant, tenant), *counters, *buckets, *own])
+
+    def _settings(self, tenant: str, found: Mapping[Key, Item]) -> Settings:
+        overrides = TenantSettings.from_optional(found.get(TenantSettings.key_of(tenant)))
+        return self.settings.overridden(overrides)
 
     def _spent(self, tenant: str, found: Mapping[Key, Item]) -> bool:
-        settings_key = TenantSettings.key_of(tenant)
-        overrides = TenantSettings.from_optional(found.get(settings_key))
-        limit = self.settings.overridden(overrides).background_tokens_per_day
-        used = sum(int(item.get("background_tokens", 0)) for item in found.values())
+        limit = self._settings(tenant, found).background_tokens_per_day
+        of_day = UsageCounters.keys_of_day(tenant, self.clock.now().date())
+        used = sum(int(found[key].get(BACKGROUND, 0)) for key in of_day if key in found)
         return 0 < limit <= used
 
     def next_day(self) -> datetime:
