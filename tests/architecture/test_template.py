@@ -137,6 +137,23 @@ def test_every_queue_of_jobs_has_an_url() -> None:
     assert set(urls) == set(get_args(QueueName))
 
 
+def test_queues_and_buckets_refuse_unencrypted_requests() -> None:
+    resources = TEMPLATE.document["Resources"]
+    stores = {"AWS::SQS::Queue", "AWS::S3::Bucket"}
+    closed = {
+        queue["Ref"]
+        for resource in resources.values()
+        if resource["Type"] in {"AWS::SQS::QueuePolicy", "AWS::S3::BucketPolicy"}
+        for statement in resource["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Effect"] == "Deny"
+        and statement["Principal"] == "*"
+        and statement["Action"] in {"sqs:*", "s3:*"}
+        and statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+        for queue in resource["Properties"].get("Queues") or [resource["Properties"]["Bucket"]]
+    }
+    assert closed == {name for name, each in resources.items() if each["Type"] in stores}
+
+
 def test_the_default_of_a_parameter_is_that_of_the_setting() -> None:
     assert TEMPLATE.parameters()["DefaultModel"] == Settings().default_model
     assert TEMPLATE.parameters()["LightModel"] == ""  # the setting decides

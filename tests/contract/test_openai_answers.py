@@ -414,3 +414,36 @@ def test_limit_of_a_reasoning_model_has_room_for_its_reasoning(
     model.complete(_request(None).model_copy(update={"model": name, "reasons": known}))
     model.close()
     assert server.calls[0].body["max_completion_tokens"] == limit
+
+
+def _with_calls(*calls: dict[str, object]) -> Answer:
+    message = {"role": "assistant", "content": None, "tool_calls": list(calls)}
+    choices = [{"index": 0, "finish_reason": "tool_calls", "message": message}]
+    return Answer(raw=json.dumps({"model": "m", "choices": choices}).encode())
+
+
+@pytest.mark.parametrize("given", [{"id": None}, {"id": ""}, {}])
+def test_tool_call_without_an_id_gets_a_stable_one(
+    server: ScriptedOpenAI, model: OpenAIModel, given: dict[str, object]
+) -> None:
+    function = {"name": "wait", "arguments": "{}"}
+    one = given | {"type": "function", "function": function}
+    named = one | {"id": "mine"}
+    server.then(_with_calls(one, named, one, named), _with_calls(one, named, one, named))
+    calls = model.complete(_request(None)).tool_calls
+    assert [call.id for call in calls] == ["call_1_1", "mine", "call_1_3", "call_1_4"]
+    assert {call.name for call in calls} == {"wait"}
+    assert model.complete(_request(None)).tool_calls == calls
+
+
+def test_repaired_ids_differ_between_the_steps_of_a_run(
+    server: ScriptedOpenAI, model: OpenAIModel
+) -> None:
+    call: dict[str, object] = {"id": None, "type": "function"}
+    call["function"] = {"name": "wait", "arguments": "{}"}
+    server.then(_with_calls(call), _with_calls(call))
+    first = _request(None)
+    said = ModelMessage(role="assistant", content="")
+    second = first.model_copy(update={"messages": (*first.messages, said)})
+    [one], [two] = (model.complete(each).tool_calls for each in (first, second))
+    assert one.id != two.id

@@ -166,3 +166,18 @@ def test_halves_of_a_character_are_reported_as_one() -> None:
     assert heard == ["Hi ", "Hi \U0001f600", "Hi \U0001f600!"]
     assert completion is not None
     assert completion.choices[0].message.content == "Hi \U0001f600!"
+
+
+def test_streamed_calls_without_ids_and_indexes_begin_with_their_names() -> None:
+    def chunk(name: str | None, arguments: str, end: str | None = None) -> Chunk:
+        function = Chunk(name=name, arguments=arguments)
+        call = Chunk(index=None, id=None, type="function", function=function)
+        delta = Chunk(content=None, tool_calls=[call])
+        return Chunk(model="m", usage=None, choices=[Chunk(delta=delta, finish_reason=end)])
+
+    chunks: list[Any] = [chunk("one", '{"a"'), chunk(None, ": 1}"), chunk("two", "{}", "stop")]
+    completion = streamed_completion(chunks, lambda _: None)
+    assert completion is not None
+    calls: Any = completion.choices[0].message.tool_calls
+    told = [(call.function.name, call.function.arguments) for call in calls]
+    assert told == [("one", '{"a": 1}'), ("two", "{}")]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from skein.adapters.openai.errors import error_of, is_filtered
 from skein.adapters.openai.stream import streamed_completion
+from skein.adapters.openai.template_tokens import harmless, restored
 from skein.adapters.system import done_within
 from skein.errors import (
     KeyRefused,
@@ -144,7 +145,7 @@ class OpenAIModel:
         def heard_in_time(text: str) -> None:
             if over.is_set():
                 raise Unavailable("the model's answer took too long")  # closes the stream
-            heard(text)
+            heard(restored(text))
 
         try:
             return self._asked(
@@ -411,13 +412,13 @@ def tools_on_wire(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
 
 
 def _message(message: ModelMessage) -> dict[str, Any]:
-    wire: dict[str, Any] = {"role": message.role, "content": message.content}
+    wire: dict[str, Any] = {"role": message.role, "content": harmless(message.content)}
     if message.tool_calls:
         wire["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
+                "function": {"name": call.name, "arguments": harmless(call.arguments)},
             }
             for call in message.tool_calls
         ]
@@ -433,14 +434,26 @@ def _answer(completion: ChatCompletion, request: ModelRequest) -> ModelAnswer:
     message = choice.message
     return ModelAnswer(
         model=completion.model or request.model,
-        text=message.content or _refusal(choice),
-        tool_calls=tuple(
-            ToolCall(id=call.id, name=call.function.name, arguments=call.function.arguments)
-            for call in message.tool_calls or ()
-            if call.type == "function"
-        ),
+        text=restored(message.content or _refusal(choice)),
+        tool_calls=_tool_calls(choice, request),
         fault=_fault(choice),
         usage=_usage(completion.usage),
+    )
+
+
+def _tool_calls(choice: Choice, request: ModelRequest) -> tuple[ToolCall, ...]:
+    """Return the tool calls of an answer; each has an id of its own.
+
+    A call without an id gets one that counts the messages and calls: stable, and unique in a run.
+    """
+    calls = [call for call in choice.message.tool_calls or () if call.type in {"function", None}]
+    ids: list[str] = []
+    for call in calls:
+        given = call.id if isinstance(call.id, str) and call.id not in ids else ""
+        ids.append(given or f"call_{len(request.messages)}_{len(ids) + 1}")
+    return tuple(
+        ToolCall(id=id_, name=call.function.name, arguments=restored(call.function.arguments))
+        for id_, call in zip(ids, calls, strict=True)
     )
 
 

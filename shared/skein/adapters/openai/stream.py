@@ -47,10 +47,11 @@ class _Answer:
         return bool(words)
 
     def _add_call(self, call: Any) -> None:
-        """Add a part of a tool call; a part without an index begins a call if it has an id."""
+        """Add a part of a tool call; without an index, an id or a name begins a call."""
         number = call.index
         if number is None:
-            number = f"call {len(self.calls)}" if call.id else next(reversed(self.calls), "call 0")
+            begins = call.id or (call.function is not None and call.function.name)
+            number = f"call {len(self.calls)}" if begins else next(reversed(self.calls), "call 0")
         made = self.calls.setdefault(
             number,
             SimpleNamespace(
