@@ -93,6 +93,7 @@ class ChatList {
   frame(frame) {
     const chat = this.#chats.get(frame.chat_id);
     if (frame.type === "chat") this.#changed(frame.chat);
+    else if (frame.type === "removed") this.#left(frame.chat_id);
     else if (frame.type === "read" && chat && frame.member.id === this.#me) this.#put({ ...chat, unread: 0 });
     else if (frame.type === "message" && chat === undefined) this.#read(frame.chat_id);
     else if (frame.type === "message") this.#posted(chat, frame.message);
@@ -152,6 +153,11 @@ class ChatList {
     this.#entries.get(id)?.remove();
     this.#entries.delete(id);
     this.#chats.delete(id);
+  }
+
+  #left(id) {
+    this.#remove(id);
+    this.#count();
   }
 
   #count() { this.none.hidden = this.#chats.size > 0; }

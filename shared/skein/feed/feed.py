@@ -18,6 +18,7 @@ from skein.errors import Transient
 from skein.live.changes import (
     merged_pushes,
     push_of_chat,
+    push_of_closed_membership,
     push_of_membership,
     push_of_message,
     push_of_run,
@@ -145,7 +146,7 @@ def _of_agent(membership: Membership, first_seq: int, last_seq: int | None = Non
 
 HANDLERS: Mapping[str, tuple[Handler, ...]] = {
     Message.PREFIX.kind: (_of_message, push_of_message),
-    Membership.LEFT_PREFIX.kind: (_of_closed_membership,),
+    Membership.LEFT_PREFIX.kind: (_of_closed_membership, push_of_closed_membership),
     Membership.PREFIX.kind: (push_of_membership,),
     Run.PREFIX.kind: (push_of_run,),
     META: (_of_discarded_chat, push_of_chat),

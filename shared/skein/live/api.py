@@ -149,6 +149,13 @@ class ChatFrame(Resource):
     chat: ChatResource
 
 
+class RemovedFrame(Resource):
+    """The person has left the chat or was removed; no more frames of it come."""
+
+    type: Literal["removed"] = "removed"
+    chat_id: str
+
+
 class ResyncFrame(Resource):
     """Something may be missing: read the chat's messages again (`?after=`)."""
 
@@ -177,6 +184,7 @@ Frame = (
     | ReadFrame
     | TypingFrame
     | ChatFrame
+    | RemovedFrame
     | ResyncFrame
     | PongFrame
     | ClosingFrame

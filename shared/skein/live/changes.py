@@ -42,6 +42,16 @@ def push_of_membership(change: ItemChange) -> Iterator[PushJob]:
     yield _job(membership.tenant, membership.chat_id, event)
 
 
+def push_of_closed_membership(change: ItemChange) -> Iterator[PushJob]:
+    """Yield the job of a person who has left a chat or was removed."""
+    if change.before is not None or change.after is None:
+        return
+    membership = Membership.from_item(change.after)
+    if membership.member.kind == "user":
+        event = LiveEvent(type="left", member=membership.member.ref)
+        yield _job(membership.tenant, membership.chat_id, event)
+
+
 def push_of_chat(change: ItemChange) -> Iterator[PushJob]:
     """Yield the job of a chat that is new, or whose title, members or settings have changed."""
     if change.after is None or not change.alters(*SHOWN_OF_CHAT):
@@ -53,11 +63,15 @@ def push_of_chat(change: ItemChange) -> Iterator[PushJob]:
 
 
 def merged_pushes(jobs: Iterable[PushJob]) -> PushJob:
-    """Return one job for the jobs of one chat; too many events become one `resync`."""
+    """Return one job for the jobs of one chat; too many events become one `resync`.
+
+    Those who have left are still told so: a `resync` does not reach them.
+    """
     first, *rest = jobs
     events = dict.fromkeys([*first.events, *(event for job in rest for event in job.events)])
     if len(events) > MAX_LIVE_EVENTS:
-        return first.model_copy(update={"events": (LiveEvent(type="resync"),)})
+        left = [event for event in events if event.type == "left"][: MAX_LIVE_EVENTS - 1]
+        return first.model_copy(update={"events": (*left, LiveEvent(type="resync"))})
     return first.model_copy(update={"events": tuple(events)})
 
 

@@ -19,6 +19,7 @@ from skein.live.api import (
     Frame,
     MessageFrame,
     ReadFrame,
+    RemovedFrame,
     ResyncFrame,
     RunAgent,
     RunFrame,
@@ -65,6 +66,9 @@ class _Changes(NamedTuple):
     now: datetime
 
 
+_Send = tuple[OpenConnection, Sequence[Frame]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pushes:
     """Sender of frames to the people of a chat.
@@ -92,23 +96,35 @@ class Pushes:
         except NotFound:
             return
         snapshot = snapshot._replace(chat=snapshot.chat.at(self.clock.now()))
-        listeners = self.listeners(snapshot)
-        if not listeners:
+        sends = [*self._goodbyes(job, snapshot), *self._news(job, snapshot)]
+        if not sends:
             return
-        keys = _keys_of(job)
-        found = self.table.get_many(keys) if keys else {}
-        changes = _Changes(snapshot, job.events, found, self.clock.now())
-        sends = [
-            (connection, frames)
-            for listener in listeners
-            if (frames := _frames_for(listener.membership, changes))
-            for connection in listener.connections
-        ]
         counts = self.parallel_map(lambda send: self.send(*send), sends)
         if pushed := sum(count.pushed for count in counts):
             self.metrics.count("FramesPushed", pushed)
         if lost := sum(count.lost for count in counts):
             self.metrics.count("FramesLost", lost)
+
+    def _news(self, job: PushJob, snapshot: ChatSnapshot) -> Iterator[_Send]:
+        """Yield the frames of each member's connections."""
+        listeners = self.listeners(snapshot)
+        keys = _keys_of(job) if listeners else []
+        found = self.table.get_many(keys) if keys else {}
+        changes = _Changes(snapshot, job.events, found, self.clock.now())
+        for listener in listeners:
+            if frames := _frames_for(listener.membership, changes):
+                yield from ((connection, frames) for connection in listener.connections)
+
+    def _goodbyes(self, job: PushJob, snapshot: ChatSnapshot) -> Iterator[_Send]:
+        """Yield the frame of those who have left and are not in the chat again."""
+        left = {event.member for event in job.events if event.type == "left" and event.member}
+        gone = left - {each.member.ref for each in snapshot.members if each.active}
+        tenant, chat_id = snapshot.chat.tenant, snapshot.chat.id
+        keys = [PersonConnections.key_of(tenant, member.id) for member in gone]
+        found = self.table.get_many(keys) if keys else {}
+        for item in found.values():
+            for connection in PersonConnections.from_item(item).open_at(self.clock.now()):
+                yield connection, [RemovedFrame(chat_id=chat_id)]
 
     def listeners(self, snapshot: ChatSnapshot) -> list[Listener]:
         """Return the members of a chat with their open connections, in one read."""

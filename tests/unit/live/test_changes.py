@@ -72,11 +72,11 @@ def test_new_title_and_new_member_are_pushed(world: World) -> None:
     assert LENA.id in [member["id"] for member in frame["chat"]["members"]]
 
 
-def test_former_member_receives_no_frame(world: World) -> None:
+def test_former_member_receives_no_frame_but_that_they_left(world: World) -> None:
     world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
     world.post("Tom has left", DANA)
     settle(world)
-    assert world.sockets.frames("Tom") == []
+    assert world.sockets.frames("Tom") == [{"type": "removed", "chat_id": "chat_1"}]
     assert frames(world, "Dana", "message")
 
 

@@ -71,6 +71,28 @@ def test_member_who_left_receives_nothing(world: World) -> None:
     assert kinds(world, "dana") == ["message", "chat", "resync"]
 
 
+def test_member_who_was_removed_is_told_so_once_without_words(world: World) -> None:
+    world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
+    world.post("Tom is gone", DANA)
+    push(world, LiveEvent(type="left", member=TOM.ref), LiveEvent(type="chat"), new(1))
+    assert world.sockets.frames("tom") == [{"type": "removed", "chat_id": "chat_1"}]
+    assert "removed" not in kinds(world, "dana")
+
+
+def test_member_who_left_and_is_back_is_not_told_that_they_left(world: World) -> None:
+    world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
+    world.add(TOM, by=DANA)
+    push(world, LiveEvent(type="left", member=TOM.ref), LiveEvent(type="chat"))
+    assert kinds(world, "tom") == ["chat"]
+
+
+def test_last_member_who_left_is_told_so(world: World) -> None:
+    world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, TOM.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", DANA.ref, DANA.ref)
+    push(world, LiveEvent(type="left", member=DANA.ref))
+    assert kinds(world, "dana") == ["removed"]
+
+
 def test_member_who_leaves_during_a_push_receives_no_message_from_after(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

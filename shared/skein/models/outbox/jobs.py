@@ -110,7 +110,7 @@ class ReflectionJob(Job):
     scope: str | None = None
 
 
-LiveEventType = Literal["message", "changed", "run", "read", "typing", "chat", "resync"]
+LiveEventType = Literal["message", "changed", "run", "read", "typing", "chat", "left", "resync"]
 
 
 class LiveEvent(Value):
@@ -118,10 +118,10 @@ class LiveEvent(Value):
 
     Attributes:
         type: The kind of change: a `message` is new or `changed`, a `run` has another status, a
-            member has `read` or is `typing`, the `chat` itself has changed, or too much has changed
-            to name it (`resync`).
+            member has `read`, is `typing` or has `left`, the `chat` itself has changed, or too much
+            has changed to name it (`resync`).
         seq: The message that is new or changed.
-        member: The member who has read or is typing.
+        member: The member who has read, is typing or has left.
     """
 
     type: LiveEventType
