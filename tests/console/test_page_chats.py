@@ -139,6 +139,10 @@ def test_list_of_chats_follows_the_live_channel(driver: Driver) -> None:
     # A chat that is discarded is gone.
     client.ok("DELETE", path, token=token)
     expect(old).to_have_count(0)
+    # So is a chat that the person has left, on another device.
+    me = client.ok("GET", "/v1/me", token=token)["id"]
+    client.ok("DELETE", f"/v1/chats/{chats[1]}/members/user/{me}", token=token)
+    expect(page.locator(f'.links a[href="#/chats/{chats[1]}"]')).to_have_count(0)
     driver.check_inert()
 
 
