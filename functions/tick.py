@@ -1,6 +1,6 @@
 """Handler of the tick, which dispatches due items every minute."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
 from skein.account_linking.phone_links import PhoneLinks
@@ -15,9 +15,9 @@ load_adapters()
 
 
 @for_due_items
-def handler(until: datetime, shards: Sequence[int]) -> int:
-    """Dispatch the due items of some shards."""
-    return service(Tick).run(firing(), until=until, shards=shards)
+def handler(until: datetime) -> int:
+    """Dispatch the due items."""
+    return service(Tick).run(firing(), until=until)
 
 
 def firing() -> Mapping[DueKind, Fire]:

@@ -176,7 +176,7 @@ class _Story:
             "background_worker": ConsolidationJob(**where),
             "push_worker": PushJob(events=(LiveEvent(type="chat"),), **where),
         }
-        schedules = ("tick", "consolidation_finder", "reflection_finder")
+        schedules = ("tick", "background_finder")
         events = {
             **{name: self._job_event(job) for name, job in jobs.items()},
             **{name: schedule_event(name, self.now) for name in schedules},

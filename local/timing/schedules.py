@@ -20,9 +20,8 @@ from local.events import schedule_event
 from local.functions import Invoker
 from local.template import Function, Schedule
 from local.timing.due_index import DueIndex, DuePart
-from skein.models.outbox.due import DueKind
+from skein.models.outbox.due import DUE_SHARDS, DueKind
 from skein.ports import Clock
-from skein.services.outbox.due_scanner import shards_of
 from skein.services.outbox.tick import BACKGROUND_KINDS, JOBS
 
 POLL_SECONDS = 0.5
@@ -32,8 +31,7 @@ UNITS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": time
 # fired at each of its times.
 KINDS: Mapping[str, tuple[DueKind, ...]] = {
     "Tick": (*JOBS, "plan", "merge", "pause", *BACKGROUND_KINDS),
-    "ConsolidationFinder": ("consolidation",),
-    "ReflectionFinder": ("fading",),
+    "BackgroundFinder": ("consolidation", "fading"),
 }
 
 logger = logging.getLogger(__name__)
@@ -93,7 +91,7 @@ class Schedules:
                 schedule,
                 function,
                 parse(schedule.expression),
-                parts=_parts(schedule, function),
+                parts=_parts(function),
                 due_at=now,
             )
             for function in functions_with_schedules
@@ -205,9 +203,8 @@ def parse(expression: str) -> timedelta:
     return int(rate[1]) * UNITS[rate[2]]
 
 
-def _parts(schedule: Schedule, function: Function) -> tuple[DuePart, ...] | None:
+def _parts(function: Function) -> tuple[DuePart, ...] | None:
     kinds = KINDS.get(function.logical_id)
     if kinds is None:
         return None
-    shards = shards_of(json.loads(schedule.input) if schedule.input else {})
-    return tuple(DuePart(kind, shard) for kind in kinds for shard in shards)
+    return tuple(DuePart(kind, shard) for kind in kinds for shard in range(DUE_SHARDS))

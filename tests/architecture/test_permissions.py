@@ -125,7 +125,7 @@ def test_only_the_operators_api_reads_the_assigned_numbers_and_no_function_write
 
 def test_only_the_tick_the_finders_and_operators_query_the_due_index() -> None:
     reading = {n for n in FUNCTIONS if ("dynamodb:Query", "Table/gsi2") in PERMISSIONS[n]}
-    assert reading == {"AdminApi", "ConsolidationFinder", "ReflectionFinder", "Tick"}
+    assert reading == {"AdminApi", "BackgroundFinder", "Tick"}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

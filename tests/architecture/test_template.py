@@ -17,7 +17,6 @@ from local.template import NUMBERS, REGISTER, ROOT, Function
 from skein.adapters.aws.rules import VECTORS
 from skein.models.common.vector_search import DIMENSIONS
 from skein.models.outbox.jobs import QueueName
-from skein.services.outbox.due_scanner import ALL_SHARDS, shards_of
 from skein.settings import PREFIX, Settings, variable
 from tests.support.template import deployed_template
 from tools.deployment.expansion import expand
@@ -172,10 +171,9 @@ def test_only_functions_with_the_variable_of_a_secret_may_read_it(secret: str, a
     assert told == may
 
 
-@pytest.mark.parametrize("name", ["Tick", "ConsolidationFinder"])
-def test_the_schedules_of_a_finder_share_all_shards_among_them(name: str) -> None:
-    inputs = [json.loads(schedule.input or "{}") for schedule in FUNCTIONS[name].schedules]
-    assert sorted(shard for given in inputs for shard in shards_of(given)) == list(ALL_SHARDS)
+@pytest.mark.parametrize("name", ["Tick", "BackgroundFinder"])
+def test_function_with_a_schedule_has_only_one(name: str) -> None:
+    assert len(FUNCTIONS[name].schedules) == 1
 
 
 def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:

@@ -113,7 +113,7 @@ def test_week_with_a_thousand_quiet_chats_fires_nothing(start: StartStack) -> No
     drain(client)  # which indexes the messages for recall
     done = turn(client, WEEK)["done"]
     assert done["jobs"] == {}
-    assert done["fired"].get("ConsolidationFinder", 0) == 0
+    assert done["fired"].get("BackgroundFinder", 0) == 0
     assert sum(done["fired"].values()) <= 8
     assert done["turned_seconds"] == WEEK
 
@@ -124,7 +124,7 @@ def test_week_fires_finders_once_for_the_hour_at_which_chats_are_due(start: Star
     drain(client)  # which indexes the messages for recall
     done = turn(client, WEEK)["done"]
     assert done["jobs"] == {"BackgroundWorker": 40}
-    assert done["fired"]["ConsolidationFinder"] <= 4
+    assert done["fired"]["BackgroundFinder"] <= 4
 
 
 @pytest.mark.slow

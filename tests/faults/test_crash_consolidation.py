@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 import admin_api
-import consolidation_finder
+import background_finder
 from skein.models.runs.completion import ModelRequest
 from skein.settings import Settings
 from tests.faults.deployment import Deployment, Phone, every_death
@@ -73,7 +73,7 @@ class ClockControl(Deployment):
         """Let hours pass, until nothing is due in the end."""
         for _ in range(HOURS):
             self.clock.advance(3_600 - 120)
-            self.invoke(consolidation_finder, {}, seconds=120)
+            self.invoke(background_finder, {}, seconds=120)
             self.live(until=lambda: not self.queued)
 
     def check(self) -> None:

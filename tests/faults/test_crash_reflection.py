@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 
-import reflection_finder
+import background_finder
 from skein.memory.models.memory import Memory
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
@@ -42,7 +42,7 @@ class Fading(Deployment):
     def play(self) -> None:
         for day in (4, 5, 6):
             self.clock.set(NOON + timedelta(days=day))
-            self.invoke(reflection_finder, {}, seconds=120)
+            self.invoke(background_finder, {}, seconds=120)
             self.live(until=lambda: not self.queued)
 
     def check(self) -> None:

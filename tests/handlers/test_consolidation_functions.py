@@ -2,8 +2,8 @@
 
 import pytest
 
+import background_finder
 import background_worker
-import consolidation_finder
 from skein.errors import Unavailable
 from skein.models.outbox.jobs import ConsolidationJob
 from tests.support.api_client import recorded
@@ -11,7 +11,7 @@ from tests.support.builders import TENANT, World, bot, person
 from tests.support.webhooks import invoke
 
 JOB = recorded("background_worker")
-HOURLY = recorded("consolidation_finder")
+HOURLY = recorded("background_finder")
 HUSAM, COACH = person(), bot()
 
 
@@ -28,7 +28,7 @@ def world() -> World:
 
 
 def test_the_hourly_event_sends_a_job_and_the_recorded_one_makes_memories(world: World) -> None:
-    assert invoke(consolidation_finder, world, HOURLY) == {"sent": 1}
+    assert invoke(background_finder, world, HOURLY) == {"sent": 1}
     job = ConsolidationJob(tenant=TENANT, chat_id="chat_1")
     assert list(world.queues.ready("background")) == [job]
     assert invoke(background_worker, world, JOB) == {"batchItemFailures": []}
@@ -36,8 +36,8 @@ def test_the_hourly_event_sends_a_job_and_the_recorded_one_makes_memories(world:
 
 
 def test_with_nothing_due_the_finder_sends_nothing(world: World) -> None:
-    invoke(consolidation_finder, world, HOURLY)
-    assert invoke(consolidation_finder, world, HOURLY) == {"sent": 0}
+    invoke(background_finder, world, HOURLY)
+    assert invoke(background_finder, world, HOURLY) == {"sent": 0}
 
 
 def test_job_while_the_table_is_down_is_retried(

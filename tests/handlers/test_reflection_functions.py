@@ -3,8 +3,8 @@
 import pytest
 
 import admin_api
+import background_finder
 import background_worker
-import reflection_finder
 from skein.memory.models.memory import JOURNAL_DAYS, REFLECTION_LEAD
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
@@ -14,7 +14,7 @@ from tests.support.builders import TENANT, World, person
 from tests.support.webhooks import invoke
 
 JOB = recorded("background_worker_reflection")
-DAILY = recorded("reflection_finder")
+HOURLY = recorded("background_finder")
 SCOPE = "user:usr_husam"
 
 
@@ -39,10 +39,10 @@ def kept(world: World) -> list[str]:
     return [m.text for m in world.memories(scope=SCOPE) if m.kind == "core" and m.live]
 
 
-def test_daily_event_sends_a_job_and_the_recorded_job_promotes_entries(
+def test_hourly_event_sends_a_job_and_the_recorded_job_promotes_entries(
     world: World,
 ) -> None:
-    assert invoke(reflection_finder, world, DAILY) == {"sent": 1}
+    assert invoke(background_finder, world, HOURLY) == {"sent": 1}
     job = ReflectionJob(tenant=TENANT, agent_id="agt_a", scope=SCOPE)
     assert list(world.queues.ready("background")) == [job]
     assert invoke(background_worker, world, JOB) == {"batchItemFailures": []}
@@ -50,8 +50,8 @@ def test_daily_event_sends_a_job_and_the_recorded_job_promotes_entries(
 
 
 def test_with_nothing_due_the_finder_sends_nothing(world: World) -> None:
-    invoke(reflection_finder, world, DAILY)
-    assert invoke(reflection_finder, world, DAILY) == {"sent": 0}
+    invoke(background_finder, world, HOURLY)
+    assert invoke(background_finder, world, HOURLY) == {"sent": 0}
 
 
 def test_operators_see_the_results_as_ids(world: World) -> None:

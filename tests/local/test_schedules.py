@@ -6,8 +6,7 @@ from typing import Any, cast, get_args
 
 import pytest
 
-import consolidation_finder
-import reflection_finder
+import background_finder
 from local.__main__ import clock_line
 from local.errors import BadTemplateError
 from local.functions import Functions
@@ -91,19 +90,12 @@ def test_rule_whose_time_has_come_fires_once_however_late_it_is() -> None:
 
 
 def test_rule_is_useful_at_its_first_time_after_something_is_due() -> None:
-    rig = Rig(function("Tick", "rate(1 minute)"), function("ConsolidationFinder", "rate(1 hour)"))
+    rig = Rig(function("Tick", "rate(1 minute)"), function("BackgroundFinder", "rate(1 hour)"))
     assert rig.schedules.next_useful() is None
     rig.due("consolidation", timedelta(minutes=90))
     assert rig.schedules.next_useful() == NOW + timedelta(hours=2)
     rig.due("run", timedelta(seconds=61))
     assert rig.schedules.next_useful() == NOW + timedelta(minutes=2)
-
-
-def test_rule_of_other_shards_is_not_fired() -> None:
-    rig = Rig(*(function("Tick", "rate(1 minute)", f'{{"shards": [{n}]}}') for n in (0, 1)))
-    rig.due("run", timedelta(0), shard=1)
-    assert rig.schedules.fire_useful(early=False) == 1
-    assert rig.ticks.events == [{"shards": [1]}]
 
 
 def test_rule_fires_before_its_time_only_if_asked_to() -> None:
@@ -142,8 +134,7 @@ def test_error_of_a_function_is_logged_with_its_stack_and_other_rules_fire(
 
 def test_kinds_of_functions_are_those_that_they_look_for() -> None:
     assert set(KINDS["Tick"]) == {*JOBS, *BACKGROUND_KINDS, "pause", *World().app.firing}
-    assert KINDS["ConsolidationFinder"] == consolidation_finder.KINDS
-    assert KINDS["ReflectionFinder"] == reflection_finder.KINDS
+    assert KINDS["BackgroundFinder"] == background_finder.KINDS
     held_back = set(HELD_BACK)  # looked for only after the end of a pause
     assert {kind for kinds in KINDS.values() for kind in kinds} == {*get_args(DueKind)} - held_back
     scheduled = {each.logical_id for each in Template.load(TEMPLATE).functions if each.schedules}

@@ -313,12 +313,12 @@ class World:
             return self.app.tick.run(self.app.firing, until=until)
 
     def find_quiet(self) -> int:
-        """What the hourly finder of quiet chats does."""
-        return self._find("consolidation", "ConsolidationFinder")
+        """What the hourly finder does with quiet chats."""
+        return self._find("consolidation", "BackgroundFinder")
 
     def find_fading(self) -> int:
-        """What the daily finder of fading journal entries does."""
-        return self._find("fading", "ReflectionFinder")
+        """What the hourly finder does with fading journal entries."""
+        return self._find("fading", "BackgroundFinder")
 
     def _find(self, kind: DueKind, function: str) -> int:
         until = self.clock.now() + timedelta(seconds=45)

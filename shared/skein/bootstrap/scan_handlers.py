@@ -1,6 +1,6 @@
 """Handlers of schedules: the steps that the tick and the finders share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,21 +9,20 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from skein.bootstrap import app
 from skein.invocations import deadline_of
 from skein.logs import Handler, logged
-from skein.services.outbox.due_scanner import shards_of
 
 MARGIN = timedelta(seconds=5)  # between the end of a scan and the time-out
 
 
-def for_due_items(scan: Callable[[datetime, Sequence[int]], int]) -> Handler[dict[str, int]]:
+def for_due_items(scan: Callable[[datetime], int]) -> Handler[dict[str, int]]:
     """Make a scan of the due index the handler of a schedule.
 
     Args:
-        scan: Sends the jobs of the due items of some shards until a time, and returns their number.
+        scan: Sends the jobs of the due items until a time, and returns their number.
     """
 
     @logged
-    def handler(event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
+    def handler(_event: dict[str, Any], context: LambdaContext) -> dict[str, int]:
         until = deadline_of(context, app().ports.clock) - MARGIN
-        return {"sent": scan(until, shards_of(event))}
+        return {"sent": scan(until)}
 
     return handler

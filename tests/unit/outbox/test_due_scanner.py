@@ -1,13 +1,12 @@
 """What is due is found, in shards and pages, by several at once; and nothing holds up the rest."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from skein.adapters.parallel import THREADS, map_threads
+from skein.adapters.parallel import map_threads
 from skein.errors import Unavailable
 from skein.models.common.storage import Item, Key, Page, Put, Query, Update
 from skein.models.outbox.due import DUE_SHARDS, DueKind, due_pointer
@@ -15,7 +14,7 @@ from skein.models.outbox.jobs import Job, RunJob
 from skein.services.outbox import due_scanner as finding
 from skein.services.outbox.background_scanner import BackgroundScanner
 from skein.services.outbox.dispatch import Dispatch
-from skein.services.outbox.due_scanner import DueScanner, shards_of
+from skein.services.outbox.due_scanner import DueScanner
 from skein.services.outbox.pause_scanner import PauseScanner
 from skein.services.outbox.tick import Tick
 from tests.fakes.system import FixedClock, MemoryMetrics, MemoryQueues
@@ -84,7 +83,7 @@ class Due:
             item = {"tenant": TENANT, "id": f"run_{number:05d}", "agent_id": "agt_1", **fields}
             self.table.write(Put(key, item | due_pointer("run", key, at)))
 
-    def tick(self, *, shards: tuple[int, ...] = tuple(range(DUE_SHARDS))) -> int:
+    def tick(self) -> int:
         tick = Tick(
             table=self.table,
             due_scanner=self.finder,
@@ -97,7 +96,7 @@ class Due:
             ),
             metrics=self.metrics,
         )
-        return tick.run({}, until=self.clock.now() + BUDGET, shards=shards)
+        return tick.run({}, until=self.clock.now() + BUDGET)
 
     @property
     def finder(self) -> DueScanner:
@@ -121,15 +120,6 @@ def test_more_than_a_page_of_every_shard_is_sent_in_one_tick_each_once() -> None
     assert due.tick() == many
     assert len(set(due.sent)) == len(due.sent) == many
     assert due.tick() == 0
-
-
-def test_ticks_of_other_shards_share_the_work_and_together_leave_nothing() -> None:
-    due = Due()
-    due.put(200)
-    each = [due.tick(shards=(shard, shard + 1)) for shard in range(0, DUE_SHARDS, 2)]
-    assert sum(each) == 200
-    assert all(each)
-    assert len(set(due.sent)) == 200
 
 
 def test_oldest_due_items_are_dispatched_first() -> None:
@@ -205,26 +195,3 @@ def test_nothing_is_begun_once_the_time_is_over() -> None:
     # Both batches may be at it when the time is over; what was moved is sent.
     assert BATCH <= sent <= BATCH + 1
     assert len(due.sent) == sent
-
-
-def test_a_schedule_names_its_shards_and_without_any_all_are_meant() -> None:
-    assert shards_of({"shards": [2, 3]}) == (2, 3)
-    assert shards_of({"detail-type": "Scheduled Event"}) == tuple(range(DUE_SHARDS))
-    with pytest.raises(ValueError, match="unknown shards"):
-        shards_of({"shards": [DUE_SHARDS]})
-
-
-def test_threads_keep_the_order_and_let_all_end_before_anything_is_raised() -> None:
-    assert map_threads(lambda n: n * n, range(100)) == [n * n for n in range(100)]
-    ended, lock = [], threading.Lock()
-
-    def work(number: int) -> None:
-        if number == 0:
-            raise Unavailable("down")
-        with lock:
-            ended.append(number)
-
-    with pytest.raises(Unavailable):
-        map_threads(work, range(THREADS * 2))
-    assert sorted(ended) == list(range(1, THREADS * 2))
-    assert map_threads(work, []) == []

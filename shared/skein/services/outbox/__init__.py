@@ -4,7 +4,6 @@ __all__ = [
     "background_scanner",
     "backlogs",
     "dispatch",
-    "due_scanner",
     "pause_scanner",
     "tick",
 ]

@@ -1,7 +1,7 @@
 """Background scanner: find due background work and send its jobs.
 
-The tick, the hourly finder of groups and the daily finder of fading journal entries share it. The
-cost depends on the number of due items, not on the number of chats, agents or memories.
+The tick and the hourly finder share it. The cost depends on the number of due items, not on the
+number of chats, agents or memories.
 """
 
 import threading
@@ -16,7 +16,7 @@ from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import ConsolidationJob, Job, ReflectionJob
 from skein.ports import Table
 from skein.services.config.pauses import PauseReader
-from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
+from skein.services.outbox.due_scanner import DueScanner, move_on
 
 
 class DueJob(NamedTuple):
@@ -63,7 +63,6 @@ class BackgroundScanner:
         kinds: Sequence[DueKind],
         *,
         until: datetime,
-        shards: Sequence[int] = ALL_SHARDS,
         max_pages: int | None = None,
     ) -> int:
         """Send the jobs of all due items of these kinds, oldest first.
@@ -73,8 +72,6 @@ class BackgroundScanner:
         Args:
             kinds: Keys of `DUE_JOBS`.
             until: When to stop, even if items are left.
-            shards: The shards of the due index to scan. An agent has entries in several shards, so
-                scanners on different shards can each send a job for the agent.
             max_pages: The most pages of each shard; None for no limit.
 
         Returns:
@@ -99,4 +96,4 @@ class BackgroundScanner:
                 sent.add(number)
             return job
 
-        return self.due_scanner.run(kinds, handle, until=until, shards=shards, max_pages=max_pages)
+        return self.due_scanner.run(kinds, handle, until=until, max_pages=max_pages)

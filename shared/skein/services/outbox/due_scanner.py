@@ -6,12 +6,12 @@ job is lost is due again. An unreadable index partition or a broken item does no
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, SkeinError
 from skein.models.common.storage import Item, Key, Page, Query, Update
@@ -27,7 +27,6 @@ from skein.models.outbox.jobs import Job
 from skein.ports import Clock, Metrics, ParallelMap, Table
 from skein.services.outbox.dispatch import Dispatch
 
-ALL_SHARDS = tuple(range(DUE_SHARDS))
 PAGE = 400  # due pointers of a kind and shard per query; about 100 KB
 # If items of one kind pile up, a tick reads two pages of them. These keep all threads busy.
 BATCH = 50
@@ -74,7 +73,6 @@ class DueScanner:
         handle: Handle,
         *,
         until: datetime,
-        shards: Sequence[int] = ALL_SHARDS,
         max_pages: int | None = None,
     ) -> int:
         """Handle the items that are due now, oldest first, until none is left or `until`.
@@ -86,7 +84,6 @@ class DueScanner:
             kinds: The kinds of due items to handle.
             handle: Handles one item.
             until: When to stop.
-            shards: The shards of the index to read.
             max_pages: The maximum number of pages of each kind and shard; None for no limit. What
                 is left is due for the next scanner.
 
@@ -98,7 +95,7 @@ class DueScanner:
         """
         now, sent, rounds = self.clock.now(), 0, 0
         failures: list[SkeinError] = []
-        starts = [PageStart(kind, shard) for kind, shard in product(kinds, shards)]
+        starts = [PageStart(kind, shard) for kind, shard in product(kinds, range(DUE_SHARDS))]
         while starts and self.clock.now() < until and rounds != max_pages:
             rounds += 1
             pages = self.parallel_map(partial(self._page, due_before(now), failures), starts)
@@ -178,18 +175,6 @@ class DueScanner:
             logger.exception("failed to dispatch a due item", extra={"key": str(key_of(item))})
             self.metrics.count("DueFailed")
             return None
-
-
-def shards_of(event: Mapping[str, Any]) -> Sequence[int]:
-    """Return the shards that a schedule's event names; all shards if it names none.
-
-    Raises:
-        ValueError: The event names a shard that does not exist.
-    """
-    shards = event.get("shards", ALL_SHARDS)
-    if not set(shards) <= set(ALL_SHARDS):
-        raise ValueError(f"unknown shards: {shards}")
-    return tuple(shards)
 
 
 def key_of(item: Item) -> Key:

@@ -6,7 +6,7 @@ pauses themselves are due when a pause has ended, and each hour once a pause is 
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -43,7 +43,7 @@ class PauseScanner:
     due_scanner: DueScanner
     metrics: Metrics
 
-    def run(self, *, until: datetime, shards: Sequence[int]) -> int:
+    def run(self, *, until: datetime) -> int:
         """Look at the pauses that are due, and resume the work of ended ones in order.
 
         A pause counts as ended until all its work was resumed 20 minutes after its end. So work
@@ -51,7 +51,6 @@ class PauseScanner:
 
         Args:
             until: When to stop; the next tick continues.
-            shards: The shards with the pauses to look at. The work is in all shards.
 
         Returns:
             The number of jobs that were sent.
@@ -60,7 +59,7 @@ class PauseScanner:
             SkeinError: Some due pointers or items could not be read; all others were handled.
         """
         ended: list[Item] = []
-        self.due_scanner.run(["pause"], partial(self._look, ended), until=until, shards=shards)
+        self.due_scanner.run(["pause"], partial(self._look, ended), until=until)
         if not ended:
             return 0
         started = self.clock.now()

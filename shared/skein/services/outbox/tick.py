@@ -9,7 +9,7 @@ Consolidations of direct chats come last, and a tick sends a bounded number of t
 never wait behind chats to consolidate.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from skein.models.outbox.due import DueKind
 from skein.models.outbox.jobs import ConsentJob, DeliveryJob, ErasureJob, Job, RunJob, UpkeepJob
 from skein.ports import Metrics, Table
 from skein.services.outbox.background_scanner import BackgroundScanner
-from skein.services.outbox.due_scanner import ALL_SHARDS, DueScanner, move_on
+from skein.services.outbox.due_scanner import DueScanner, move_on
 from skein.services.outbox.pause_scanner import PauseScanner
 
 BACKOFF_MINUTES = (1, 2, 4, 8, 15)
@@ -67,7 +67,6 @@ class Tick:
         firing: Mapping[DueKind, Fire],
         *,
         until: datetime,
-        shards: Sequence[int] = ALL_SHARDS,
     ) -> int:
         """Send or fire the due items, oldest first, until none is left or `until`.
 
@@ -77,7 +76,6 @@ class Tick:
         Args:
             firing: The function of each kind that fires.
             until: When to stop.
-            shards: The shards of the index to read; other ticks read the other shards.
 
         Returns:
             The number of jobs that were sent.
@@ -88,12 +86,12 @@ class Tick:
         sent = 0
         try:
             kinds, handle = (*JOBS, *firing), partial(self._handle, firing)
-            sent = self.due_scanner.run(kinds, handle, until=until, shards=shards)
-            sent += self.pause_scanner.run(until=until, shards=shards)
+            sent = self.due_scanner.run(kinds, handle, until=until)
+            sent += self.pause_scanner.run(until=until)
             self.metrics.count("DueSent", sent)
         finally:
             sent += self.background_scanner.run(
-                BACKGROUND_KINDS, until=until, shards=shards, max_pages=BACKGROUND_PAGES
+                BACKGROUND_KINDS, until=until, max_pages=BACKGROUND_PAGES
             )
         return sent
 

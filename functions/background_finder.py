@@ -1,0 +1,19 @@
+"""Handler of the hourly schedule that finds long background work."""
+
+from datetime import datetime
+
+from skein.bootstrap import service
+from skein.bootstrap.ports import load_adapters
+from skein.bootstrap.scan_handlers import for_due_items
+from skein.models.outbox.due import DueKind
+from skein.services.outbox.background_scanner import BackgroundScanner
+
+load_adapters()
+
+KINDS: tuple[DueKind, ...] = ("consolidation", "fading")
+
+
+@for_due_items
+def handler(until: datetime) -> int:
+    """Queue the consolidations and reflections that are due."""
+    return service(BackgroundScanner).run(KINDS, until=until)
