@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from skein.errors import Unavailable
 from skein.memory.models.memory import JOURNAL_DAYS, Memory
 from skein.models.chats.consolidation import Consolidation
 from skein.models.common.base import NamedMember
@@ -14,7 +15,7 @@ from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.jobs import ConsolidationJob, ReflectionJob, SummaryJob, UpkeepJob
 from skein.models.quotas.limit import Allowance, Rate, owner_of_user
 from skein.models.quotas.usage import Words, user_usage_key
-from skein.models.runs.completion import TokenUsage
+from skein.models.runs.completion import ModelRequest, TokenUsage
 from skein.services.quotas.token_budget import bucket_key
 from skein.settings import Settings
 from tests.support.builders import NOON, TENANT, World, bot, person
@@ -229,6 +230,30 @@ def test_person_may_use_the_whole_budget_while_nobody_else_is_active() -> None:
     quiet_chat(world, HUSAM, "chat_husam")
     used_by(world, HUSAM.id, 90_000)
     assert consolidate(world, "chat_husam")
+
+
+def test_questions_at_the_same_time_do_not_overdraw_the_share() -> None:
+    world = World(SHARED)
+    quiet_chat(world, HUSAM, "chat_a", "word " * 3_000)
+    quiet_chat(world, HUSAM, "chat_b", "word " * 3_000)
+    used_by(world, ANN.id, 1)
+    used_by(world, HUSAM.id, 14_000)
+
+    def meanwhile(_: ModelRequest) -> str:
+        assert not consolidate(world, "chat_b")
+        return '{"journal": [], "core": []}'
+
+    world.model.memories.append(meanwhile)
+    assert consolidate(world, "chat_a")
+    assert charged(world, HUSAM.id) == 14_015
+
+
+def test_question_without_an_answer_is_not_charged() -> None:
+    world = World(SHARED)
+    quiet_chat(world, HUSAM, "chat_a")
+    world.model.memories.append(Unavailable("503"))
+    assert not consolidate(world, "chat_a")
+    assert charged(world, HUSAM.id) == 0
 
 
 def test_question_larger_than_the_share_is_asked_first_on_a_day() -> None:

@@ -79,6 +79,7 @@ class UsageCounters:
         payer: Payer = NO_PAYER,
         background: bool = False,
         words: Words = NO_WORDS,
+        held: int = 0,
         budget: TokenBudget | None = None,
     ) -> None:
         """Add the cost of one model answer to the counters of today.
@@ -95,6 +96,7 @@ class UsageCounters:
             payer: The agent and the person that the answer is counted for.
             background: Whether the tokens also count against the budget of background work.
             words: The people who pay for background work together, in place of one payer.
+            held: The tokens that `hold` counted before the answer.
             budget: The token limits to charge; None for none.
         """
         day = f"{self.clock.now():%Y-%m-%d}"
@@ -107,7 +109,7 @@ class UsageCounters:
         tokens = {name: getattr(usage, name) for name in TOKENS}
         named, of_model = model_counts(model, {CALLS: 1} | tokens)
         by_payer = self._by_payer(tenant, payer, shard, named, of_model)
-        together = self._by_words(tenant, words, usage, model)
+        together = self._by_words(tenant, words, usage, model, held)
         counters = [Update(key, add=counts), *by_payer, *together]
         try:
             if budget is None:
@@ -157,8 +159,24 @@ class UsageCounters:
             writes.append(Update(person, set={"counted_for": payer.user_id, **fields}, add=counts))
         return writes
 
+    def hold(self, tenant: str, words: Words, tokens: int) -> None:
+        """Count the tokens of a question before its answer, for the person who pays most.
+
+        So requests at the same time cannot overdraw that person's share. A worker that dies leaves
+        them counted. A negative number releases what was held.
+
+        Raises:
+            Transient: The table is out of reach.
+        """
+        if words.main is None:
+            return
+        now = self.clock.now()
+        fields = {"counted_for": words.main, "expires_at": usage_expires_at(now)}
+        key = user_usage_key(tenant, now, words.main)
+        self.table.write(Update(key, set=fields, add={BACKGROUND: tokens}))
+
     def _by_words(
-        self, tenant: str, words: Words, usage: TokenUsage, model: str
+        self, tenant: str, words: Words, usage: TokenUsage, model: str, held: int
     ) -> Iterator[Update]:
         """Yield the writes that divide an answer among people; the call counts for the first."""
         now = self.clock.now()
@@ -167,6 +185,8 @@ class UsageCounters:
             calls = 1 if user_id == words.main else 0
             named, counts = model_counts(model, {CALLS: calls} | tokens)
             counts[BACKGROUND] = tokens["input_tokens"] + tokens["output_tokens"]
+            if user_id == words.main:
+                counts[BACKGROUND] -= held
             fields = {"counted_for": user_id, "expires_at": usage_expires_at(now), **named}
             yield Update(user_usage_key(tenant, now, user_id), set=fields, add=counts)
 
