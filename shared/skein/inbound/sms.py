@@ -113,8 +113,7 @@ class SmsReceiver:
         """
         route = sms_route(line=_number(sms.recipient), phone=_number(sms.sender))
         if not sms.body.strip() and not sms.media:
-            logger.info("SMS not stored", extra={"reason": Reason.NO_WORDS, **_named(route, sms)})
-            self.metrics.count("RequestsRejected", reason=Reason.NO_WORDS)
+            self._not_stored(Reason.NO_WORDS, route, sms)
             return None
         line = self._line(route.line)
         return optimistic(self.clock, lambda: self._receive_once(line, route, sms))
@@ -138,7 +137,12 @@ class SmsReceiver:
             direct = _fitting(lookup, line=line) or self._open(line, route.person)
             opted_out = could_start(sms.body) and self._opted_out(line, direct)
             keyword = _keyword(line, sms, opted_out=opted_out)
-            over = None if keyword else self._admitted(line, direct, sms)
+            over = self._admitted(line, direct, sms)
+            if keyword and over is not None:
+                if not self._counts(keyword, over, line, direct):
+                    self._not_stored(Reason.RATE_LIMITED, route, sms)
+                    return None
+                over = None  # a keyword triggers nobody, so no notice tells of the limit
             special: Keyword | Refusal | RestRequest | None = keyword or answer
             if over is None and special is None and wants_rest(sms.body):
                 special = self.rest.asked_for(line.tenant, direct.chat_id, direct.user_id)
@@ -291,6 +295,23 @@ class SmsReceiver:
                 agent=MemberRef(kind="agent", id=agent_id),
                 user_id=direct.user_id,
             )
+
+    def _counts(
+        self, keyword: Keyword, over: ExceededLimit, line: Line, direct: _DirectChat
+    ) -> bool:
+        """Tell whether a keyword from a sender over a limit is stored.
+
+        A STOP that changes something always is, and a START unless the sender writes too much. So
+        keywords by turns are limited, too.
+        """
+        opted_out = self._opted_out(line, direct)
+        if keyword == "start":
+            return opted_out and over.what != "messages"
+        return keyword == "stop" and not opted_out
+
+    def _not_stored(self, reason: Reason, route: Route, sms: InboundSms) -> None:
+        logger.info("SMS not stored", extra={"reason": reason, **_named(route, sms)})
+        self.metrics.count("RequestsRejected", reason=reason)
 
     def _opted_out(self, line: Line, direct: _DirectChat) -> bool:
         person = MemberRef(kind="user", id=direct.user_id)

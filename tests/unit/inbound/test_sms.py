@@ -18,13 +18,14 @@ from skein.models.directory.name_index import NameWord
 from skein.models.directory.user import User
 from skein.prompts import render
 from skein.services.chats.post_message import PostedMessage
+from skein.settings import Settings
 from tests.support.builders import LINE, NOON, PHONE, TENANT, World, bot, statuses
 
 ACCOUNT = "AC00000000000000000000000000000001"
 
 
-def world() -> World:
-    built = World()
+def world(**settings: int) -> World:
+    built = World(settings=Settings(**settings))
     built.agent()
     built.line()
     return built
@@ -350,3 +351,18 @@ def test_a_text_takes_the_same_few_calls_however_long_the_chat_is() -> None:
     before = len(here.table.log)
     receive(here, sid="SM2")
     assert len(here.table.log) - before == 6  # line, look-ups, limits, their write, room; all
+
+
+def test_keywords_without_effect_are_limited_and_a_stop_always_counts() -> None:
+    here = world(user_messages_per_minute=3)
+    stored = [here.app.sms_receiver.receive(text("HELP", sid=f"SM{n}")) for n in range(9)]
+    assert [each is not None for each in stored] == [True] * 3 + [False] * 6
+    posted = receive(here, "STOP", sid="SMstop")
+    assert membership_of(here, posted).opt_outs == {"sms": NOON}
+    later = [here.app.sms_receiver.receive(text(each, sid=each)) for each in ("stop", "START")]
+    assert later == [None, None]
+    kinds = [each.kind for each in here.messages(posted.message.chat_id)]
+    assert kinds == ["keyword"] * 4  # and no notice
+    here.clock.advance(60)
+    started = receive(here, "START", sid="SMstart")
+    assert membership_of(here, started).opt_outs == {}

@@ -413,15 +413,6 @@ def test_two_texts_that_go_over_the_limit_at_once_give_one_notice() -> None:
     assert allowance(world, world.messages(chat_id)[0].sender.id).over is not None
 
 
-@pytest.mark.parametrize("word", ["STOP", "START", "HELP"])
-def test_the_words_of_the_network_are_not_counted(word: str) -> None:
-    world = on_a_line(user_messages_per_minute=1)
-    chat_id = text(world).chat_id
-    for _ in range(5):
-        assert text(world, word).kind == "keyword"
-    assert notices(world, chat_id) == []
-
-
 def test_opted_out_person_gets_no_limit_notice_by_sms() -> None:
     world = on_a_line(user_messages_per_minute=1)
     text(world)
