@@ -143,6 +143,14 @@ class Settings(RolloutSettings, LimitSettings, ChatSettings):
     consolidation_chunk_tokens: Annotated[
         int, Field(description="Maximum tokens of messages per consolidation.", ge=1_000)
     ] = 100_000
+    number_silence_days: Annotated[
+        int,
+        Field(
+            description="Days without an SMS after which a phone number is a new person's; "
+            "0 for never.",
+            ge=0,
+        ),
+    ] = 180
     max_open_threads: Annotated[
         int, Field(description="Maximum number of open threads per agent and scope.", ge=1, le=10)
     ] = 3

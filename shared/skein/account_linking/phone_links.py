@@ -48,6 +48,7 @@ from skein.services.directory.address_detach import detach_addresses, detach_els
 from skein.services.directory.name_index import unindexed
 from skein.services.directory.profile_changes import kept_changes
 from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
+from skein.settings import Settings
 
 LATE_WRITERS = timedelta(minutes=15)  # all work that began with the former user has ended by then
 RETRY = timedelta(minutes=1)
@@ -64,12 +65,14 @@ class PhoneLinks:
     table: Table
     clock: Clock
     dispatch: Dispatch
+    settings: Settings
 
     def link(self, tenant: str, user_id: str, phone: str) -> User:
-        """Link a phone number to a user (idempotent).
+        """Link a phone number to a user (idempotent); the silence of the number begins again.
 
         If the number belongs to a caller, the caller is merged into the user: the caller's chats,
-        and the items that agents keep for the caller, become the user's.
+        and the items that agents keep for the caller, become the user's. A number that was silent
+        for too long is taken from its former owner, who keeps the chats.
 
         Raises:
             NotFound: The user does not exist or is being erased.
@@ -136,12 +139,19 @@ class PhoneLinks:
         if user.erasure_id is not None:
             raise NotFound("user not found")
         owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None
+        today = self.clock.now().date()
         if owner is not None and owner.user_id == user_id:
+            if owner.heard_on != today:
+                heard = {"heard_on": today.isoformat()}
+                self.table.write(Update(owner.key, set=heard, condition=Is("user_id", user_id)))
             return user, None
+        if owner is not None and owner.has_lapsed(today, self.settings.number_silence_days):
+            self._unlink_once(tenant, owner.user_id, address)
+            owner = None
         if len(user.addresses) >= MAX_ADDRESSES:
             raise Conflict(f"a user may have at most {MAX_ADDRESSES} phone numbers")
         if owner is None:
-            new = AddressOwner(tenant=tenant, address=address, user_id=user_id)
+            new = AddressOwner(tenant=tenant, address=address, user_id=user_id, heard_on=today)
             linked, write = revise(user, {"addresses": (*user.addresses, address)})
             self.table.transact([write, Put(new.key, new.to_item(), Missing())])
             return linked, None
@@ -184,7 +194,7 @@ class PhoneLinks:
             *unindexed(former),
             Update(
                 AddressOwner.key_of(user.tenant, address),
-                set={"user_id": user.id},
+                set={"user_id": user.id, "heard_on": now.date().isoformat()},
                 condition=Is("user_id", former.id),
             ),
             Put(merge.key, merge.to_item(look_again_at), Missing()),
@@ -205,9 +215,7 @@ class PhoneLinks:
         user = User.from_item(item)
         if address not in user.addresses:
             return user
-        left = tuple(other for other in user.addresses if other != address)
-        former = tuple(dict.fromkeys([*user.former_addresses, address]))
-        unlinked, write = revise(user, {"addresses": left, "former_addresses": former})
+        unlinked, write = revise(user, user.without(address))
         owner = AddressOwner.key_of(tenant, address)
         theirs = any_of(Missing(), Is("user_id", user_id))
         detach_addresses(self.table, user, {address}, [write, Delete(owner, theirs)])

@@ -5,9 +5,9 @@ ordinary message.
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from datetime import date
 
 from skein.errors import (
     ConditionFailed,
@@ -16,6 +16,12 @@ from skein.errors import (
     NotFound,
     Unprocessable,
 )
+from skein.inbound.address_lookup import (
+    AddressLookup,
+    DirectChat,
+    look_up_address,
+    still_owns,
+)
 from skein.inbound.sms_answers import SmsAnswers
 from skein.models.chats.chat import Chat
 from skein.models.chats.idempotency import IdempotencyRecord
@@ -23,8 +29,8 @@ from skein.models.chats.membership import Membership
 from skein.models.common.address import Address, Route, sms_route
 from skein.models.common.base import MemberRef, NamedMember, rfc3339
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Check, Is, Missing, Put, Write
-from skein.models.config.overrides import Overrides, Retention, TenantSettings
+from skein.models.common.storage import Is, Missing, Put, Write
+from skein.models.config.overrides import Retention
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat, AddressOwner, caller_name
 from skein.models.directory.agent import Agent
@@ -36,9 +42,7 @@ from skein.ports import Clock, Ids, Metrics, Table
 from skein.services.chat_state.closed_memberships import membership_keys, read_membership
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.choices.codes import CodedAnswer, Refusal
-from skein.services.common.optimistic import optimistic
-from skein.services.config.resolution import merged_overrides
-from skein.services.config.retention import retention_of
+from skein.services.common.optimistic import optimistic, revise
 from skein.services.delivery.rest import RestOfTexts, RestRequest, wants_rest
 from skein.services.delivery.sms_keywords import (
     Keyword,
@@ -46,37 +50,13 @@ from skein.services.delivery.sms_keywords import (
     could_start,
     keyword_in,
 )
+from skein.services.directory.address_detach import detach_addresses
 from skein.services.directory.name_index import indexed
 from skein.services.quotas.rate_limits import RateLimiter, admission_keys, over_now, reason_of_limit
 from skein.services.replies.user_notices import Notices
+from skein.settings import Settings
 
 logger = logging.getLogger(__name__)
-
-
-class _DirectChat(NamedTuple):
-    """The sender and the chat of an SMS, with the chat's setting overrides."""
-
-    user_id: str
-    chat_id: str
-    overrides: Overrides
-
-
-class _AddressLookup(NamedTuple):
-    """The stored data about a person's address on a line.
-
-    Attributes:
-        owner: The owner of the address; None for an unknown address.
-        chat: The pointer to the chat of the address and the line; None before the first contact.
-        overrides: The setting overrides of the agent, the line and the tenant.
-        retention: The tenant's retention.
-        is_line: Whether the address is itself a line of the same tenant.
-    """
-
-    owner: AddressOwner | None
-    chat: AddressChat | None
-    overrides: Overrides
-    retention: Retention | None
-    is_line: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +72,7 @@ class SmsReceiver:
     answers: SmsAnswers
     rest: RestOfTexts
     metrics: Metrics
+    settings: Settings
 
     def receive(self, sms: InboundSms) -> PostedMessage | None:
         """Post an SMS to the direct chat of its sender and the line's agent.
@@ -134,7 +115,7 @@ class SmsReceiver:
             answer = self._answer(line, route, lookup, sms)
             if isinstance(answer, PostedMessage):
                 return answer
-            direct = _fitting(lookup, line=line) or self._open(line, route.person)
+            direct = lookup.fitting(line=line) or self._open(line, route.person)
             opted_out = could_start(sms.body) and self._opted_out(line, direct)
             keyword = _keyword(line, sms, opted_out=opted_out)
             over = self._admitted(line, direct, sms)
@@ -159,7 +140,7 @@ class SmsReceiver:
         return posted
 
     def _answer(
-        self, line: Line, route: Route, lookup: _AddressLookup, sms: InboundSms
+        self, line: Line, route: Route, lookup: AddressLookup, sms: InboundSms
     ) -> PostedMessage | Refusal | None:
         """Answer a choice in the chat of its question, if the SMS is a code and no keyword.
 
@@ -179,7 +160,7 @@ class SmsReceiver:
             return PostedMessage(earlier, created=False) if earlier else coded
         chat_id = coded.choice.chat_id
         in_chat_of_line = lookup.chat is not None and lookup.chat.chat_id == chat_id
-        direct = _DirectChat(person.id, chat_id, lookup.overrides)
+        direct = DirectChat(person.id, chat_id, lookup.overrides, lookup.owner.heard_on)
         over = self._admitted(line, direct, sms)
         posted = self.answers.answer(
             coded,
@@ -189,14 +170,14 @@ class SmsReceiver:
             route=route if in_chat_of_line else None,
             overrides=lookup.overrides if in_chat_of_line else None,
             no_run_reason=reason_of_limit(over.what) if over is not None else None,
-            owner=_still_owns(line, route, direct),
+            owner=self._still_owns(line, route, direct),
         )
         if posted is None:
             return self.answers.refusal(line.tenant, person.id, coded, sms)
         self._tell_limit(over, posted, line.tenant, direct, coded.choice.agent_id or line.agent_id)
         return posted
 
-    def _admitted(self, line: Line, direct: _DirectChat, sms: InboundSms) -> ExceededLimit | None:
+    def _admitted(self, line: Line, direct: DirectChat, sms: InboundSms) -> ExceededLimit | None:
         """Charge an SMS to its sender's rate limits; a redelivered SMS costs nothing."""
         sender = MemberRef(kind="user", id=direct.user_id)
         tenant, chat_id, sid = line.tenant, direct.chat_id, sms.client_id
@@ -224,7 +205,7 @@ class SmsReceiver:
         self,
         line: Line,
         route: Route,
-        direct: _DirectChat,
+        direct: DirectChat,
         sms: InboundSms,
         special: Keyword | Refusal | RestRequest | None,
         over: ExceededLimit | None,
@@ -255,7 +236,7 @@ class SmsReceiver:
                 opted_out=opted_out.get(keyword),
             ),
             extra_writes=lambda snapshot: (
-                _still_owns(line, route, direct),
+                self._still_owns(line, route, direct),
                 *(self.answers.count(refusal) if refusal is not None else ()),
                 *(self.rest.writes(rest, snapshot) if rest is not None else ()),
             ),
@@ -278,7 +259,7 @@ class SmsReceiver:
         over: ExceededLimit | None,
         posted: PostedMessage,
         tenant: str,
-        direct: _DirectChat,
+        direct: DirectChat,
         agent_id: str,
     ) -> None:
         """Post a notice that says why nobody answers, if the sender is over a limit.
@@ -297,7 +278,7 @@ class SmsReceiver:
             )
 
     def _counts(
-        self, keyword: Keyword, over: ExceededLimit, line: Line, direct: _DirectChat
+        self, keyword: Keyword, over: ExceededLimit, line: Line, direct: DirectChat
     ) -> bool:
         """Tell whether a keyword from a sender over a limit is stored.
 
@@ -313,31 +294,25 @@ class SmsReceiver:
         logger.info("SMS not stored", extra={"reason": reason, **_named(route, sms)})
         self.metrics.count("RequestsRejected", reason=reason)
 
-    def _opted_out(self, line: Line, direct: _DirectChat) -> bool:
+    def _opted_out(self, line: Line, direct: DirectChat) -> bool:
         person = MemberRef(kind="user", id=direct.user_id)
         there = read_membership(self.table, line.tenant, direct.chat_id, person)
         return there is not None and line.address.channel in there.opt_outs
 
-    def _look_up(self, line: Line, sender: Address) -> _AddressLookup:
-        owner_key = AddressOwner.key_of(line.tenant, sender)
-        chat_key = AddressChat.key_of(line.tenant, sender, line.address)
-        agent_key = Agent.key_of(line.tenant, line.agent_id)
-        tenant_key = TenantSettings.key_of(line.tenant)
-        sender_key = Line.key_of(sender)
-        found = self.table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
-        owner, chat, agent = found.get(owner_key), found.get(chat_key), found.get(agent_key)
-        tenant = TenantSettings.from_optional(found.get(tenant_key))
-        return _AddressLookup(
-            AddressOwner.from_item(owner) if owner else None,
-            AddressChat.from_item(chat) if chat else None,
-            merged_overrides(Agent.from_item(agent) if agent else None, line, tenant),
-            retention_of(tenant),
-            is_line=found.get(sender_key, {}).get("tenant") == line.tenant,
-        )
+    def _look_up(self, line: Line, sender: Address) -> AddressLookup:
+        days = self.settings.number_silence_days
+        return look_up_address(self.table, line, sender, today=self._today, silence_days=days)
+
+    @property
+    def _today(self) -> date:
+        return self.clock.now().date()
+
+    def _still_owns(self, line: Line, route: Route, direct: DirectChat) -> Write:
+        return still_owns(line.tenant, route.person, direct, self._today)
 
     def _open(
-        self, line: Line, sender: Address, *, instead_of: _DirectChat | None = None
-    ) -> _DirectChat:
+        self, line: Line, sender: Address, *, instead_of: DirectChat | None = None
+    ) -> DirectChat:
         """Create the chat, and the user if missing; concurrent SMS create each once."""
         return optimistic(
             self.clock,
@@ -345,18 +320,17 @@ class SmsReceiver:
             finds_own_write=True,
         )
 
-    def _open_once(
-        self, line: Line, sender: Address, instead_of: _DirectChat | None
-    ) -> _DirectChat:
+    def _open_once(self, line: Line, sender: Address, instead_of: DirectChat | None) -> DirectChat:
         lookup = self._look_up(line, sender)
         owner, former = lookup.owner, lookup.chat
-        direct = _fitting(lookup, line=line, instead_of=instead_of)
+        direct = lookup.fitting(line=line, instead_of=instead_of)
         if direct is not None:
             return direct
-        direct = _DirectChat(
+        direct = DirectChat(
             owner.user_id if owner else f"usr_{self.ids.ulid()}",
             f"chat_{self.ids.ulid()}",
             lookup.overrides,
+            owner.heard_on if owner else self._today,
         )
         agent, user, former_membership = self._people(line, direct, former)
         writes: list[Write] = []
@@ -364,8 +338,7 @@ class SmsReceiver:
             user = self._new_caller(line, direct.user_id, sender)
             writes += [Put(user.key, user.to_item(), Missing()), *indexed(user)]
         if owner is None:
-            owner = AddressOwner(tenant=line.tenant, address=sender, user_id=user.id)
-            writes.append(Put(owner.key, owner.to_item(), Missing()))
+            writes.append(self._owned(lookup.silent_owner, user, sender))
         members = (user.as_member, agent.as_member)
         chat = self._new_chat(line, direct.chat_id, members, lookup.retention)
         writes += _memberships_of(chat, former_membership)
@@ -379,11 +352,30 @@ class SmsReceiver:
         )
         unmoved = Is("chat_id", former.chat_id) if former else Missing()
         writes.append(Put(pointer.key, pointer.to_item(), unmoved))
-        self.table.transact(writes)
+        self._commit(lookup.silent_owner, writes)
         return direct
 
+    def _owned(self, silent: AddressOwner | None, user: User, address: Address) -> Put:
+        """Return the write that gives an address to a new user."""
+        owner = AddressOwner(
+            tenant=user.tenant, address=address, user_id=user.id, heard_on=self._today
+        )
+        before = Is("user_id", silent.user_id) if silent is not None else Missing()
+        return Put(owner.key, owner.to_item(), before)
+
+    def _commit(self, silent: AddressOwner | None, writes: Sequence[Write]) -> None:
+        """Commit the writes of a new chat, and take the address from an owner who was silent."""
+        item = self.table.get(User.key_of(silent.tenant, silent.user_id)) if silent else None
+        if silent is None or item is None:
+            self.table.transact(writes)
+            return
+        former = User.from_item(item)
+        _, write = revise(former, former.without(silent.address))
+        detach_addresses(self.table, former, {silent.address}, [*writes, write])
+        logger.info("number reassigned after silence", extra={"user_id": former.id})
+
     def _people(
-        self, line: Line, direct: _DirectChat, former: AddressChat | None
+        self, line: Line, direct: DirectChat, former: AddressChat | None
     ) -> tuple[Agent, User | None, Membership | None]:
         """Read the line's agent, the user, and the user's membership of the former chat."""
         agent_key = Agent.key_of(line.tenant, line.agent_id)
@@ -477,20 +469,3 @@ def _keyword(line: Line, sms: InboundSms, *, opted_out: bool) -> Keyword | None:
         opted_out=opted_out,
         numbers=(line.phone, sms.sender),
     )
-
-
-def _still_owns(line: Line, route: Route, direct: _DirectChat) -> Check:
-    """Return the condition that the sender's address still belongs to the same user."""
-    return Check(AddressOwner.key_of(line.tenant, route.person), Is("user_id", direct.user_id))
-
-
-def _fitting(
-    lookup: _AddressLookup, *, line: Line, instead_of: _DirectChat | None = None
-) -> _DirectChat | None:
-    """Return the known user and chat, unless the chat is another agent's or `instead_of`."""
-    owner, chat = lookup.owner, lookup.chat
-    if owner is None or chat is None:
-        return None
-    direct = _DirectChat(owner.user_id, chat.chat_id, lookup.overrides)
-    gone = instead_of is not None and direct[:2] == instead_of[:2]
-    return None if chat.agent_id != line.agent_id or gone else direct

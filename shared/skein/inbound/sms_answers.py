@@ -8,7 +8,7 @@ from skein.models.chats.chat import Message
 from skein.models.common.address import Route
 from skein.models.common.base import MemberRef
 from skein.models.common.reason import Reason
-from skein.models.common.storage import Check, Write
+from skein.models.common.storage import Write
 from skein.models.config.overrides import Overrides
 from skein.models.delivery.sms import InboundSms
 from skein.ports import Clock, Table
@@ -69,7 +69,7 @@ class SmsAnswers:
         route: Route | None,
         overrides: Overrides | None,
         no_run_reason: Reason | None,
-        owner: Check,
+        owner: Write,
     ) -> PostedMessage | None:
         """Answer a choice in the chat of its question (idempotent by the id of the SMS).
 

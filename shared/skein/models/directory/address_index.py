@@ -1,6 +1,9 @@
 """Index of addresses: the person and the direct chats to which an address leads."""
 
-from typing import ClassVar
+from datetime import date
+from typing import Annotated, ClassVar
+
+from pydantic import Field
 
 from skein.models.common.address import Address
 from skein.models.common.base import Identifier, Stored, Tenant, key_part
@@ -13,11 +16,25 @@ def address_partition(tenant: str, address: Address) -> str:
 
 
 class AddressOwner(Stored):
-    """The user to whom an address belongs."""
+    """The user to whom an address belongs.
+
+    Attributes:
+        heard_on: The day (UTC) of the user's newest SMS from the address, or of the link if there
+            was none since; None if unknown.
+    """
 
     tenant: Tenant
     address: Address
     user_id: Identifier
+    heard_on: Annotated[date | None, Field(exclude_if=lambda day: day is None)] = None
+
+    def has_lapsed(self, today: date, days: int) -> bool:
+        """Tell whether the user was silent for so many days that the address is a new person's.
+
+        Args:
+            days: The days of silence; 0 if an address never lapses.
+        """
+        return days > 0 and self.heard_on is not None and (today - self.heard_on).days >= days
 
     @staticmethod
     def key_of(tenant: str, address: Address) -> Key:

@@ -92,6 +92,12 @@ class User(UserFields, NamedModel, Stored):
         """The person's phone numbers in E.164."""
         return tuple(own.address for own in self.addresses if own.channel == "sms")
 
+    def without(self, *addresses: Address) -> dict[str, tuple[Address, ...]]:
+        """Return the changed fields of a user who loses addresses."""
+        kept = tuple(each for each in self.addresses if each not in addresses)
+        former = tuple(dict.fromkeys([*self.former_addresses, *addresses]))
+        return {"addresses": kept, "former_addresses": former}
+
     @property
     def as_member(self) -> NamedMember:
         """The person as a roster entry, which shows a chosen name with its tag."""

@@ -110,7 +110,9 @@ class SmsSender:
         self._dispatch = dispatch
         self._metrics = metrics
         self._settings = settings
-        self._store = DeliveryStore(table=table, clock=clock, metrics=metrics, usage=usage)
+        self._store = DeliveryStore(
+            table=table, clock=clock, metrics=metrics, usage=usage, settings=settings
+        )
         self._lookup = DeliveryLookup(store=self._store, clock=clock, sms=sms, settings=settings)
 
     @correlated()
@@ -230,7 +232,7 @@ class SmsSender:
         message, chat, *first = (found.get(key) for key in keys)
         return _Circumstances(
             Message.from_item(message) if message else None,
-            Recipient.from_optional(found, delivery),
+            self._store.recipient_in(found, delivery),
             Delivery.from_item(first[0]) if first and first[0] else None,
             Chat.from_item(chat) if chat else None,
             paused=is_paused("texts", delivery.tenant, delivery.id, found),

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from skein.errors import Ambiguous, ConditionFailed, LostLease, NotFound
@@ -21,6 +21,7 @@ from skein.services.common.optimistic import optimistic
 from skein.services.delivery.policy import grace_end
 from skein.services.delivery.state import PartUpdate, loss_of, next_attempt, status_of, with_part
 from skein.services.quotas.usage import UsageCounters
+from skein.settings import Settings
 
 # The number of a chat's newest deliveries that a look-up compares with. Only those of the last
 # minutes matter.
@@ -43,13 +44,22 @@ class Recipient(NamedTuple):
     owns_address: bool
 
     @classmethod
-    def from_optional(cls, found: Mapping[Key, Item], delivery: Delivery) -> "Recipient":
-        """Build the recipient from the items of `recipient_keys`."""
+    def from_optional(
+        cls, found: Mapping[Key, Item], delivery: Delivery, *, today: date, silence_days: int
+    ) -> "Recipient":
+        """Build the recipient from the items of `recipient_keys`.
+
+        Args:
+            silence_days: The days without an SMS after which the address is a new person's.
+        """
         key, owner_key = recipient_keys(delivery)
-        membership, owner = found.get(key), found.get(owner_key)
+        membership = found.get(key)
+        owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None
         return cls(
             Membership.from_item(membership) if membership else None,
-            owner is not None and AddressOwner.from_item(owner).user_id == delivery.user_id,
+            owner is not None
+            and owner.user_id == delivery.user_id
+            and not owner.has_lapsed(today, silence_days),
         )
 
 
@@ -61,6 +71,7 @@ class DeliveryStore:
     clock: Clock
     metrics: Metrics
     usage: UsageCounters
+    settings: Settings
 
     def read(self, tenant: str, chat_id: str, delivery_id: str) -> Delivery:
         """Read a delivery.
@@ -126,7 +137,12 @@ class DeliveryStore:
     def recipient_of(self, delivery: Delivery) -> Recipient:
         """Read the recipient of a delivery."""
         found = self.table.get_many(recipient_keys(delivery))
-        return Recipient.from_optional(found, delivery)
+        return self.recipient_in(found, delivery)
+
+    def recipient_in(self, found: Mapping[Key, Item], delivery: Delivery) -> Recipient:
+        """Return the recipient of a delivery from the items of `recipient_keys`."""
+        today, days = self.clock.now().date(), self.settings.number_silence_days
+        return Recipient.from_optional(found, delivery, today=today, silence_days=days)
 
     def opt_out(self, delivery: Delivery) -> None:
         """Record an opt-out that the carrier reported."""

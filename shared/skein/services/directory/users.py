@@ -229,9 +229,9 @@ class Users:
         else:
             self.table.write(write)
 
-    @staticmethod
-    def _taken(user: User, address: Address) -> Put:
-        owner = AddressOwner(tenant=user.tenant, address=address, user_id=user.id)
+    def _taken(self, user: User, address: Address) -> Put:
+        today = self.clock.now().date()
+        owner = AddressOwner(tenant=user.tenant, address=address, user_id=user.id, heard_on=today)
         free = any_of(Missing(), Is("user_id", user.id))
         return Put(owner.key, owner.to_item(), free)
 

@@ -1,0 +1,93 @@
+"""What is stored about the sender of an SMS: the owner of the address, and the chat on the line."""
+
+from datetime import date
+from typing import NamedTuple
+
+from skein.models.common.address import Address
+from skein.models.common.storage import Check, Is, Update
+from skein.models.config.overrides import Overrides, Retention, TenantSettings
+from skein.models.directory.address_index import AddressChat, AddressOwner
+from skein.models.directory.agent import Agent
+from skein.models.directory.line import Line
+from skein.ports import Table
+from skein.services.config.resolution import merged_overrides
+from skein.services.config.retention import retention_of
+
+
+class DirectChat(NamedTuple):
+    """The sender and the chat of an SMS, with the chat's setting overrides.
+
+    Attributes:
+        heard_on: The day of the newest SMS that the owner of the address is known to have sent.
+    """
+
+    user_id: str
+    chat_id: str
+    overrides: Overrides
+    heard_on: date | None
+
+
+class AddressLookup(NamedTuple):
+    """The stored data about a person's address on a line.
+
+    Attributes:
+        owner: The owner of the address; None for an unknown address, and after a long silence.
+        silent_owner: The owner who was silent for so long that the address is a new person's.
+        chat: The pointer to the chat of the address and the line; None before the first contact.
+        overrides: The setting overrides of the agent, the line and the tenant.
+        retention: The tenant's retention.
+        is_line: Whether the address is itself a line of the same tenant.
+    """
+
+    owner: AddressOwner | None
+    silent_owner: AddressOwner | None
+    chat: AddressChat | None
+    overrides: Overrides
+    retention: Retention | None
+    is_line: bool
+
+    def fitting(self, *, line: Line, instead_of: DirectChat | None = None) -> DirectChat | None:
+        """Return the known user and chat, unless the chat is another agent's or `instead_of`."""
+        if self.owner is None or self.chat is None:
+            return None
+        direct = DirectChat(
+            self.owner.user_id, self.chat.chat_id, self.overrides, self.owner.heard_on
+        )
+        gone = instead_of is not None and direct[:2] == instead_of[:2]
+        return None if self.chat.agent_id != line.agent_id or gone else direct
+
+
+def look_up_address(
+    table: Table, line: Line, sender: Address, *, today: date, silence_days: int
+) -> AddressLookup:
+    """Read the data about the address of an SMS's sender, in one call.
+
+    Args:
+        silence_days: The days without an SMS after which the address is a new person's; 0: never.
+    """
+    owner_key = AddressOwner.key_of(line.tenant, sender)
+    chat_key = AddressChat.key_of(line.tenant, sender, line.address)
+    agent_key = Agent.key_of(line.tenant, line.agent_id)
+    tenant_key = TenantSettings.key_of(line.tenant)
+    sender_key = Line.key_of(sender)
+    found = table.get_many([owner_key, chat_key, agent_key, tenant_key, sender_key])
+    chat, agent = found.get(chat_key), found.get(agent_key)
+    tenant = TenantSettings.from_optional(found.get(tenant_key))
+    owner = AddressOwner.from_item(found[owner_key]) if owner_key in found else None
+    silent = owner is not None and owner.has_lapsed(today, silence_days)
+    return AddressLookup(
+        None if silent else owner,
+        owner if silent else None,
+        AddressChat.from_item(chat) if chat else None,
+        merged_overrides(Agent.from_item(agent) if agent else None, line, tenant),
+        retention_of(tenant),
+        is_line=found.get(sender_key, {}).get("tenant") == line.tenant,
+    )
+
+
+def still_owns(tenant: str, sender: Address, direct: DirectChat, today: date) -> Check | Update:
+    """Return the condition that an address has the same owner; the day's first SMS is noted."""
+    key, same = AddressOwner.key_of(tenant, sender), Is("user_id", direct.user_id)
+    if direct.heard_on == today:
+        return Check(key, same)
+    return Update(key, set={"heard_on": today.isoformat()}, condition=same)
