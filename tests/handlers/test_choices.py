@@ -150,11 +150,11 @@ def test_open_choices_are_listed_for_their_addressee(
 
 @pytest.mark.parametrize("end", ["left", "discarded"])
 def test_choices_of_chats_without_the_caller_are_not_listed(
-    world: World, husam: Client, ahmad: Client, end: str
+    world: World, husam: Client, end: str
 ) -> None:
     ask(world)
     member = "/members/user/usr_husam" if end == "left" else ""
-    assert ahmad.delete(f"/v1/chats/chat_1{member}").status == 204
+    assert husam.delete(f"/v1/chats/chat_1{member}").status == 204
     assert husam.get("/v1/me/choices").body["items"] == []
 
 

@@ -91,7 +91,7 @@ def test_prompts_name_the_person_and_the_agent(
 
 def test_model_learns_that_words_were_not_posted(world: World) -> None:
     say(world, "Tell the team that I am late")
-    world.app.chat_admin.remove_member(TENANT, "chat_team", BEN.ref, ALICE.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_team", ALICE.ref, ALICE.ref)
     answer = {"choice": {"seq": 2, "option": YES}, "client_id": "yes"}
     Client(world, sub=ALICE.id).post("/v1/chats/chat_1/messages", answer)
     world.drain()

@@ -50,6 +50,7 @@ def test_stranger_is_invited(husam: Client, way: str) -> None:
     listed = husam.get(f"/v1/chats/{answer.body['id']}/members").body["items"]
     assert {"kind": "user", "id": AHMAD.id, "name": "Ahmad"} | {
         "state": "invited",
+        "role": "member",
         "seen_seq": 0,
     } in listed
 
@@ -136,9 +137,27 @@ def test_invited_person_sees_who_title_and_members(husam: Client, ahmad: Client)
             "by": {"kind": "user", "id": HUSAM.id, "name": "Husam"},
             "title": "Project Alpha",
             "members": [
-                {"kind": "user", "id": HUSAM.id, "name": "Husam", "state": "member"},
-                {"kind": "agent", "id": "agt_a", "name": "Coach", "state": "member"},
-                {"kind": "user", "id": AHMAD.id, "name": "Ahmad", "state": "invited"},
+                {
+                    "kind": "user",
+                    "id": HUSAM.id,
+                    "name": "Husam",
+                    "state": "member",
+                    "role": "owner",
+                },
+                {
+                    "kind": "agent",
+                    "id": "agt_a",
+                    "name": "Coach",
+                    "state": "member",
+                    "role": "member",
+                },
+                {
+                    "kind": "user",
+                    "id": AHMAD.id,
+                    "name": "Ahmad",
+                    "state": "invited",
+                    "role": "member",
+                },
             ],
         },
     }

@@ -85,9 +85,12 @@ def test_members_are_listed_with_their_read_marks(
     ahmad.post("/v1/chats/chat_1/read", {"seq": 2})
     assert husam.get("/v1/chats/chat_1/members").body == {
         "items": [
-            {"kind": "agent", "id": "agt_a", "name": "Coach", "state": "member", "seen_seq": 0},
-            {"kind": "user", "id": "usr_ahmad", "name": "Ahmad", "state": "member", "seen_seq": 2},
-            {"kind": "user", "id": "usr_husam", "name": "Husam", "state": "member", "seen_seq": 3},
+            {"kind": "agent", "id": "agt_a", "name": "Coach"}
+            | {"state": "member", "role": "member", "seen_seq": 0},
+            {"kind": "user", "id": "usr_ahmad", "name": "Ahmad"}
+            | {"state": "member", "role": "member", "seen_seq": 2},
+            {"kind": "user", "id": "usr_husam", "name": "Husam"}
+            | {"state": "member", "role": "owner", "seen_seq": 3},
         ],
         "next_cursor": None,
     }
@@ -188,8 +191,14 @@ def test_a_chat_from_its_beginning_to_its_end(world: World) -> None:
         "last_seq": 0,
         "last_message_at": None,
         "members": [
-            {"kind": "user", "id": "usr_husam", "name": "Husam", "state": "member"},
-            {"kind": "agent", "id": "agt_a", "name": "Coach", "state": "member"},
+            {
+                "kind": "user",
+                "id": "usr_husam",
+                "name": "Husam",
+                "state": "member",
+                "role": "owner",
+            },
+            {"kind": "agent", "id": "agt_a", "name": "Coach", "state": "member", "role": "member"},
         ],
         "created_at": "2026-02-18T12:00:00.000Z",
         "discarded_at": None,

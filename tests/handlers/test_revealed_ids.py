@@ -74,6 +74,7 @@ def test_message_said_by_run_of_private_chat_names_neither_run_nor_chat(
 
 def test_no_call_of_a_member_tells_the_id_of_anothers_private_chat(world: World) -> None:
     told_in_private(world, wait=True)
+    world.app.chat_admin.set_role(TENANT, GROUP, HUSAM.ref, AHMAD.ref, "owner")
     world.post("@Coach, and?", AHMAD, chat_id=GROUP)
     client = ahmad(world)
     paths = [("GET", "/v1/chats", None), ("GET", "/v1/me", None)]

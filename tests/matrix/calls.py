@@ -85,6 +85,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "Pinning": {"pinned_thread_id": "{thread_id}"},
     "ReadReceipt": {"seq": 1},
     "ReplayEdit": {"system_prompt": "Be brief."},
+    "RoleChange": {"role": "owner"},
     "RespondNow": {"agent_id": "{agent_id}"},
     "ServiceChange": {"agent_ids": ["{agent_id}"]},
     "SkillBody": {"text": "Something else"},

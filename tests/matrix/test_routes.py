@@ -67,6 +67,13 @@ AFTERWARDS = {
 }
 # The only call that takes something from a discarded chat: its members still read the message.
 DELETES_WORDS = "DELETE /v1/chats/{chat_id}/messages/{seq}"
+# What only owners of a chat may do there; other members get 403, and nothing happens.
+OF_OWNERS = {
+    "PATCH /v1/chats/{chat_id}",
+    "DELETE /v1/chats/{chat_id}",
+    "PATCH /v1/chats/{chat_id}/members/{kind}/{member_id}",
+    "DELETE /v1/chats/{chat_id}/members/{kind}/{member_id}",
+}
 # What may still be asked of a deleted agent; all else answers 404.
 OF_DELETED = {
     "DELETE /v1/agents/{agent_id}": 204,
@@ -434,6 +441,40 @@ def test_who_is_in_one_chat_of_an_agent_gets_nowhere_in_its_others(
         answer = route.send(_caller(world, route, sub=world.ours.people["ben"].id), request)
         assert (answer.status, answer.code) == (404, "not_found"), name
         _assert_nothing_happened(world)
+
+
+# ---------------------------------------------------------------------- no owner of the chat
+
+
+@pytest.mark.parametrize(
+    "route", [r for r in ROUTES if r.scope == "chat" and "chat_id" in r.path_names], ids=str
+)
+def test_member_who_is_no_owner_does_what_needs_none(world: Neighbours, route: Route) -> None:
+    request = route.request(world.ours.own | {"member_id": world.ours.people["ann"].id})
+    answer = route.send(_caller(world, route, sub=world.ours.people["ben"].id), request)
+    if str(route) not in OF_OWNERS:
+        assert "only an owner" not in str(answer.body)
+        return
+    assert (answer.status, answer.code) == (403, "forbidden")
+    assert _owned_changes(world, world.ours) == []
+    assert _audited(world)[-1].refused
+
+
+@pytest.mark.parametrize("owned", [True, False])
+@pytest.mark.parametrize("role", ["owner", "support"])
+@pytest.mark.parametrize("route", [r for r in ROUTES if str(r) in OF_OWNERS], ids=str)
+def test_operator_acts_for_an_owner_where_nobody_owns_the_chat(
+    world: Neighbours, route: Route, role: str, owned: bool
+) -> None:
+    ours = world.ours
+    chat_id = ours.own["chat_id"]
+    if not owned:
+        ann = ours.people["ann"].ref
+        world.app.chat_admin.set_role(ours.tenant, chat_id, ann, ann, "member")
+    caller = _caller(world, route, sub="usr_op", scope=f"chat {role}")
+    answer = route.send(caller, request := route.request(ours.own))
+    assert (answer.status < 300) == (role == "owner" and not owned), answer.body
+    assert not {ours.words["team"]} & set(_told(answer, ours, request))
 
 
 # ---------------------------------------------------------------------- discarded and deleted

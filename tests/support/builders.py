@@ -178,7 +178,10 @@ class World:
             self.table.write(Put(user.key, user.to_item()))
 
     def chat(self, *members: NamedMember, chat_id: str = "chat_1", **fields: Any) -> Chat:
-        """A chat with these members; `route` makes a direct chat's person one on SMS."""
+        """A chat with these members, which the first person owns.
+
+        `route` makes a direct chat's person one on SMS.
+        """
         route: Route | None = fields.pop("route", None)
         # Most tests are not about memories: they would only see more writes.
         defaults = {
@@ -191,6 +194,7 @@ class World:
             tenant=TENANT,
             id=chat_id,
             roster=members,
+            owners=fields.pop("owners", tuple(m.id for m in members if m.kind == "user")[:1]),
             activity_hour=NOON,
             created_at=NOON,
             **(defaults | fields),

@@ -5,12 +5,13 @@ from typing import Annotated
 from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.openapi.params import Path
 
-from routes.app import ChatId, Limit, MemberId, PageCursor
+from routes.app import ChatId, Limit, MemberId, PageCursor, Principal
 from routes.audited import CONVERSATION, Unaudited
 from routes.router import ApiRouter, no_content
 from skein.bootstrap import service
 from skein.models.api.chats import (
     ChatChange,
+    ChatMemberResource,
     ChatPage,
     ChatResource,
     InvitationAnswer,
@@ -19,8 +20,8 @@ from skein.models.api.chats import (
     NewChat,
     OwnChatResource,
     ReadingMember,
+    RoleChange,
 )
-from skein.models.chats.choice import Invited
 from skein.models.common.base import MemberKind, MemberRef
 from skein.services.chats.administration import ChatAdministration
 from skein.services.chats.views import ChatViews, OwnChat
@@ -62,17 +63,29 @@ def get_chat(chat_id: ChatId) -> OwnChatResource:
 
 @router.patch("/v1/chats/<chat_id>", "Update a chat", 409)
 def change_chat(chat_id: ChatId, change: ChatChange) -> ChatResource:
-    """The title, respond policy and consolidation can change; the visibility cannot."""
+    """The title, respond policy and consolidation can change; the visibility cannot.
+
+    Only an owner of the chat may do this. In a chat that nobody owns, an operator with the role
+    `owner` may, who is shown no title and no summary.
+    """
     caller = router.caller
     return ChatResource.of(
-        service(ChatAdministration).change(caller.tenant, chat_id, caller.person.ref, change)
+        service(ChatAdministration).change(
+            caller.tenant, chat_id, caller.person.ref, change, operator=_operates(caller)
+        )
     )
 
 
 @router.delete("/v1/chats/<chat_id>", "Discard a chat")
 def discard_chat(chat_id: ChatId) -> Response[None]:
-    """Nothing can be posted in a discarded chat. Its members can still read the chat."""
-    service(ChatAdministration).discard(router.caller.tenant, chat_id, router.caller.person.ref)
+    """Nothing can be posted in a discarded chat. Its members can still read the chat.
+
+    Only an owner of the chat may do this; an operator, if nobody owns the chat.
+    """
+    caller = router.caller
+    service(ChatAdministration).discard(
+        caller.tenant, chat_id, caller.person.ref, operator=_operates(caller)
+    )
     return no_content()
 
 
@@ -89,12 +102,7 @@ def list_members(
     page = service(ChatViews).members(
         caller.tenant, caller.user_id, chat_id, limit=limit, cursor=cursor
     )
-    items = tuple(
-        ReadingMember.of_invited(each)
-        if isinstance(each, Invited)
-        else ReadingMember.of_membership(each)
-        for each in page.items
-    )
+    items = tuple(map(ReadingMember.of, page.items))
     return MemberPage(items=items, next_cursor=page.next_cursor)
 
 
@@ -102,7 +110,7 @@ def list_members(
 def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource:
     """Earlier messages count as seen. A person who shares no chat with the caller is invited.
 
-    Members of direct chats cannot be added.
+    So is a person who was a member before. Members of direct chats cannot be added.
     """
     caller = router.caller
     member = MemberRef(kind=kind, id=member_id)
@@ -113,15 +121,38 @@ def add_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> ChatResource
 
 @members.delete("/v1/chats/<chat_id>/members/<kind>/<member_id>", "Remove a member", 409)
 def remove_member(chat_id: ChatId, kind: Kind, member_id: MemberId) -> Response[None]:
-    """A caller may remove themselves, and withdraw an invitation.
+    """Owners remove others. Everybody may leave, and withdraw an own invitation.
 
-    The queued run of a removed agent is canceled.
+    In a chat that nobody owns, an operator removes. The queued run of a removed agent is canceled.
     """
-    member = MemberRef(kind=kind, id=member_id)
+    caller, member = router.caller, MemberRef(kind=kind, id=member_id)
     service(ChatAdministration).remove_member(
-        router.caller.tenant, chat_id, router.caller.person.ref, member
+        caller.tenant, chat_id, caller.person.ref, member, operator=_operates(caller)
     )
     return no_content()
+
+
+@members.patch(
+    "/v1/chats/<chat_id>/members/<kind>/<member_id>", "Make a member an owner, or no owner", 409
+)
+def change_member(
+    chat_id: ChatId, kind: Kind, member_id: MemberId, change: RoleChange
+) -> ChatMemberResource:
+    """Only an owner of the chat may do this; an operator, if nobody owns the chat.
+
+    A group may have many owners. If its last owner leaves, operators act for an owner.
+    """
+    caller, member = router.caller, MemberRef(kind=kind, id=member_id)
+    chat = service(ChatAdministration).set_role(
+        caller.tenant,
+        chat_id,
+        caller.person.ref,
+        member,
+        change.role,
+        operator=_operates(caller),
+    )
+    named = next(each for each in chat.roster if each.ref == member)
+    return ChatMemberResource.of_member(chat, named)
 
 
 @members.post("/v1/chats/<chat_id>/invitation", "Answer an invitation to a chat", 409)
@@ -133,6 +164,11 @@ def answer_invitation(chat_id: ChatId, answer: InvitationAnswer) -> Response[Non
     caller = router.caller
     service(Invitations).answer(caller.tenant, chat_id, caller.person.ref, accept=answer.accept)
     return no_content()
+
+
+def _operates(caller: Principal) -> bool:
+    """Return whether a caller may act in chats that nobody owns."""
+    return "owner" in caller.roles
 
 
 def _own(own: OwnChat) -> OwnChatResource:

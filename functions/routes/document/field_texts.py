@@ -32,6 +32,8 @@ ENUMS = {
     "MadeBy": "What made a memory: consolidation of a chat, the agent with a tool, an operator "
     "(`api`), or a reflection.",
     "MemberKind": "Whether a member is a person (`user`) or an agent.",
+    "MemberRole": "Who owns a chat. Only owners remove others, discard the chat, and change its "
+    "title and settings.",
     "MemberState": "Whether a person or an agent is a member, or a person is invited.",
     "MemoryKind": "Core memories stay; journal entries fade.",
     "MemoryState": "`live` memories are active; `ended` ones were removed, were replaced or faded.",

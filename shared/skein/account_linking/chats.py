@@ -71,6 +71,7 @@ def _chat_with(chat: Chat, old: MemberRef, new: NamedMember) -> tuple[Chat, Upda
     names = chat.with_roster(roster)["former_names"]
     changes: dict[str, Any] = {
         "roster": roster,
+        "owners": chat.owners_in(roster),
         "former_names": tuple(
             name.model_copy(update={"id": new.id}) if name.ref == old else name for name in names
         ),

@@ -10,7 +10,7 @@ from skein.models.runs.run import Run
 from skein.models.runs.step import Step
 
 SHOWN_OF_MESSAGE = ("text", "kind", "sender", "media", "choice")
-SHOWN_OF_CHAT = ("title", "roster", "invited", "respond", "consolidate", "discarded_at")
+SHOWN_OF_CHAT = ("title", "roster", "owners", "invited", "respond", "consolidate", "discarded_at")
 
 
 def push_of_message(change: ItemChange) -> Iterator[PushJob]:

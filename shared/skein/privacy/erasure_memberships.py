@@ -220,6 +220,7 @@ class MembershipErasure:
         names = chat.with_roster(roster)["former_names"]
         return {
             "roster": roster,
+            "owners": chat.owners_in(roster),
             "former_names": tuple(name for name in names if not sweep.is_theirs(name)),
             "joined_late": {ref: seq for ref, seq in chat.joined_late.items() if ref not in own},
             "formerly": formerly,

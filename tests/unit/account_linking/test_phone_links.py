@@ -1028,3 +1028,26 @@ def test_recall_job_of_a_merge_that_was_lost_is_sent_again_by_the_tick() -> None
 def recall_jobs(world: World) -> list[RecallJob]:
     """Take the jobs off the queue, as if they were lost."""
     return [*world.queues.take(RecallJob)]
+
+
+def test_link_carries_over_no_role() -> None:
+    """The caller owned a group; the account that takes the number is a member only."""
+    world = called()
+    text(world)
+    caller = owner(world)
+    assert caller is not None
+    world.chat(person(caller, "Caller 0100"), BEN, COACH, chat_id="chat_group")
+    link(world)
+    chat = world.stored_chat("chat_group")
+    assert chat.has(ANN.ref)
+    assert (chat.owned, chat.owners) == (False, ())
+
+
+def test_link_leaves_the_roles_of_the_account() -> None:
+    world = called()
+    text(world)
+    caller = owner(world)
+    assert caller is not None
+    world.chat(ANN, person(caller, "Caller 0100"), BEN, chat_id="chat_group")
+    link(world)
+    assert world.stored_chat("chat_group").role_of(ANN.ref) == "owner"

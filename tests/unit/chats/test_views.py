@@ -144,7 +144,7 @@ def test_discarded_chats_and_those_one_has_left_are_not_listed() -> None:
     world = World()
     for chat_id in ("chat_1", "chat_2", "chat_3"):
         world.chat(HUSAM, AHMAD, chat_id=chat_id)
-    world.app.chat_admin.discard(TENANT, "chat_1", AHMAD.ref)
+    world.app.chat_admin.discard(TENANT, "chat_1", HUSAM.ref)
     world.app.chat_admin.remove_member(TENANT, "chat_2", HUSAM.ref, HUSAM.ref)
     assert [own.chat.id for own in listed(world)] == ["chat_3"]
     assert len(listed(world, user_id=AHMAD.id)) == 2

@@ -200,7 +200,7 @@ def test_discarded_chat_gets_no_post_and_the_others_do(world: World) -> None:
     team = private(world, ALICE, BEN)
     town = private(world, ALICE, chat_id="chat_town", visibility="open", title="Town")
     consent = agree(world, team, town)
-    world.app.chat_admin.discard(TENANT, "chat_team", BEN.ref)
+    world.app.chat_admin.discard(TENANT, "chat_team", ALICE.ref)
 
     after = carry_out(world, consent)
 
@@ -281,4 +281,4 @@ def add(world: World, member: Any, chat_id: str = "chat_team") -> None:
 
 
 def remove(world: World, member: Any, chat_id: str = "chat_team") -> None:
-    world.app.chat_admin.remove_member(TENANT, chat_id, BEN.ref, member.ref)
+    world.app.chat_admin.remove_member(TENANT, chat_id, ALICE.ref, member.ref)

@@ -144,7 +144,7 @@ def test_jobs_are_seen_only_when_the_change_is_surely_made(world: World) -> None
 def test_rename_skips_former_members_and_users_in_erasure(
     world: World,
 ) -> None:
-    world.app.chat_admin.remove_member(TENANT, "chat_1", BEN.ref, ANN.ref)
+    world.app.chat_admin.remove_member(TENANT, "chat_1", ANN.ref, ANN.ref)
     rename(world, ANNA)
     rename(world, person("usr_ben", "Benjamin"))
     world.app.erasures.request(TENANT, BEN.id, by="usr_op")

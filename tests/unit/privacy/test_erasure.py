@@ -253,7 +253,7 @@ def test_chats_that_they_have_left_are_emptied_too() -> None:
     world = world_of()
     group(world, OPEN, ZOE, BEN)
     world.post(f"I love {MARK}", ZOE, chat_id=OPEN)
-    world.app.chat_admin.remove_member(TENANT, OPEN, BEN.ref, MemberRef(kind="user", id=ZOE.id))
+    world.app.chat_admin.remove_member(TENANT, OPEN, ZOE.ref, ZOE.ref)
     erase(world)
     assert traces(world) == {}
 
@@ -339,3 +339,12 @@ def test_second_sweep_replaces_words_in_late_writes_of_other_runs() -> None:
     assert traces(world) == {}
     goals = [item for key, item in world.table.all_items().items() if key.sk.startswith("GOAL#")]
     assert [goal["text"] for goal in goals] == ["[erased]: [erased], and so on"]
+
+
+def test_chat_of_an_erased_owner_has_no_owner() -> None:
+    world = world_of()
+    world.known(BEN)
+    world.chat(ZOE, BEN, chat_id="chat_owned")
+    erase(world)
+    chat = world.stored_chat("chat_owned")
+    assert (chat.owned, chat.owners) == (False, ())

@@ -216,7 +216,7 @@ def test_an_agent_that_leaves_its_home_while_it_waits_elsewhere_is_done_when_it_
 
 def test_discard_of_waited_chat_resumes_the_waiting_runs() -> None:
     world = waiting_elsewhere(says("They are gone"), END)
-    world.app.chat_admin.discard(TENANT, "chat_2", AHMAD.ref)
+    world.app.chat_admin.discard(TENANT, "chat_2", HUSAM.ref)
     settle(world)
     assert the_run(world).status == "done"
     assert world.texts()[-1] == "They are gone"

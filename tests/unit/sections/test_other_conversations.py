@@ -42,6 +42,7 @@ def _elsewhere(
     said_at = NOON - ago
     said = LastMessage(seq=2, text="Hi", sender=HUSAM, created_at=said_at)
     given = {"title": f"Chat {number}", "kind": "group", "visibility": "open"} | fields
+    given["owners"] = (HUSAM.id,)
     chat = Chat.model_validate(
         {
             "tenant": TENANT,

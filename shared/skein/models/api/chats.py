@@ -1,7 +1,7 @@
 """Requests and resources of the HTTP API: chats and messages."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 from pydantic import (
     ConfigDict,
@@ -28,19 +28,18 @@ from skein.models.chats.chat import (
     Chat,
     ChatFields,
     ChatKind,
+    ListedMember,
     Media,
+    MemberRole,
+    MemberState,
     Message,
     MessageKind,
     Visibility,
 )
-from skein.models.chats.choice import Invited
-from skein.models.chats.membership import Membership
 from skein.models.common.audience import may_show
-from skein.models.common.base import EntityId, Instant, MemberKind, MemberRef
+from skein.models.common.base import EntityId, Instant, MemberKind, MemberRef, NamedMember
 from skein.models.common.json_types import NUMBER, JsonBool, JsonTrue
 from skein.models.runs.run import Run
-
-MemberState = Literal["member", "invited"]
 
 
 class MemberRequest(Request):
@@ -161,6 +160,14 @@ class InvitationAnswer(Request):
     accept: Annotated[JsonBool, Field(description="Whether to join the chat.")]
 
 
+class RoleChange(Request):
+    """A new role of a member."""
+
+    model_config = ConfigDict(json_schema_extra={"example": {"role": "owner"}})
+
+    role: Annotated[MemberRole, Field(description="`owner`, or `member` without that role.")]
+
+
 class RespondNow(Request):
     """The agents that respond now: one agent, or all agents in turn."""
 
@@ -194,13 +201,24 @@ class ChatMemberResource(MemberResource):
         MemberState,
         Field(description="`invited` until the person has accepted; nothing is readable before."),
     ]
+    role: Annotated[
+        MemberRole,
+        Field(description="`owner` of the chat, or `member`. Agents and invited people own none."),
+    ]
 
     @classmethod
     def all_of(cls, chat: Chat) -> tuple[Self, ...]:
         """Build the resources of a chat's members, and then of its invited people."""
-        members = (cls(**member.model_dump(), state="member") for member in chat.roster)
-        invited = (cls(**each.member.model_dump(), state="invited") for each in chat.invited)
+        members = (cls.of_member(chat, member) for member in chat.roster)
+        invited = (
+            cls(**each.member.model_dump(), state="invited", role="member") for each in chat.invited
+        )
         return (*members, *invited)
+
+    @classmethod
+    def of_member(cls, chat: Chat, member: NamedMember) -> Self:
+        """Build the resource of a member of a chat."""
+        return cls(**member.model_dump(), state="member", role=chat.role_of(member.ref))
 
 
 class ChatHeadResource(Resource):
@@ -452,15 +470,10 @@ class ReadingMember(ChatMemberResource):
     ]
 
     @classmethod
-    def of_membership(cls, membership: Membership) -> Self:
-        """Build the resource of a membership."""
-        named = membership.member.model_dump()
-        return cls(**named, seen_seq=membership.seen_seq, state="member")
-
-    @classmethod
-    def of_invited(cls, invited: Invited) -> Self:
-        """Build the resource of an invited person, who has read nothing."""
-        return cls(**invited.member.model_dump(), seen_seq=0, state="invited")
+    def of(cls, listed: ListedMember) -> Self:
+        """Build the resource of a member or an invited person."""
+        state, role, seen_seq = listed.state, listed.role, listed.seen_seq
+        return cls(**listed.member.model_dump(), state=state, role=role, seen_seq=seen_seq)
 
 
 class MemberPage(Page[ReadingMember]):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -37,6 +37,8 @@ from skein.models.outbox.due import NOT_DUE, due_pointer
 ChatKind = Literal["group", "direct"]
 Visibility = Literal["open", "private"]
 RespondMode = Literal["every", "mention", "manual"]
+MemberRole = Literal["owner", "member"]
+MemberState = Literal["member", "invited"]
 MessageLoss = Literal["all", "part"]
 MessageKind = Literal["text", "keyword", "notice", "choice", "deleted", "erased"]
 
@@ -86,6 +88,19 @@ class LastMessage(Value):
     created_at: Instant
 
 
+class ListedMember(NamedTuple):
+    """A member of a chat, or an invited person, as lists of members show them.
+
+    Attributes:
+        seen_seq: The newest message that was shown to the member, or 0.
+    """
+
+    member: NamedMember
+    state: MemberState
+    role: MemberRole
+    seen_seq: int
+
+
 class ChatFields(BaseModel):
     """The fields of a chat that its people change."""
 
@@ -117,6 +132,7 @@ class Chat(ChatFields, Stored):
         line: The line on which the chat began, for its settings; None for a chat of the app.
             Answers go over the line in `Membership.route`, which follows the person's last message.
         roster: The current members, in order of joining.
+        owners: The ids of the people who own the chat; `role_of` decides.
         invited: The people who were invited, also after their invitations have expired.
         former_names: Names that keep their numbers after members left or were renamed.
         joined_late: The `last_seq` at which each member (`kind#id`) joined. Members who joined at
@@ -159,6 +175,7 @@ class Chat(ChatFields, Stored):
     last_seq: int = 0
     last_message: LastMessage | None = None
     roster: tuple[NamedMember, ...] = ()
+    owners: Annotated[tuple[Identifier, ...], Field(exclude_if=lambda ids: not ids)] = ()
     invited: Annotated[tuple[Invited, ...], Field(exclude_if=lambda people: not people)] = ()
     former_names: Annotated[tuple[FormerName, ...], Field(exclude_if=lambda names: not names)] = ()
     joined_late: dict[str, int] = Field(default_factory=dict)
@@ -320,6 +337,30 @@ class Chat(ChatFields, Stored):
     def has(self, ref: MemberRef) -> bool:
         """Return whether a person or an agent is a member of the chat."""
         return any(member.ref == ref for member in self.roster)
+
+    def role_of(self, ref: MemberRef) -> MemberRole:
+        """Return the role of a person or an agent in the chat; `member` for everybody else.
+
+        The person of a direct chat with an agent always owns the chat.
+        """
+        owns = ref.kind == "user" and self.has(ref) and ref.id in (*self.owners, *self._alone)
+        return "owner" if owns else "member"
+
+    @property
+    def owned(self) -> bool:
+        """Whether somebody owns the chat; otherwise, operators act for an owner."""
+        return any(self.role_of(member.ref) == "owner" for member in self.roster)
+
+    def owners_in(self, roster: Iterable[NamedMember]) -> "tuple[str, ...]":
+        """Return the owners who are still in a new roster; nobody inherits a role."""
+        people = {member.id for member in roster if member.kind == "user"}
+        return tuple(owner for owner in self.owners if owner in people)
+
+    @property
+    def _alone(self) -> tuple[str, ...]:
+        """The person of a direct chat with an agent."""
+        agents = any(member.kind == "agent" for member in self.roster)
+        return self.person_ids if self.kind == "direct" and agents else ()
 
     def as_now(self, message: "Message") -> "Message":
         """Return a message with its sender's current id and name, and its addressee's current id.

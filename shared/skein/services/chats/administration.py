@@ -5,33 +5,41 @@ condition that the version is as it was read (optimistic lock). So a change cann
 message or with another change.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from skein.errors import ConditionFailed, Conflict, Unprocessable
+from skein.errors import Conflict, NotFound, Unprocessable
 from skein.models.api.chats import ChatChange, NewChat
-from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat
+from skein.models.chats.chat import MAX_AGENTS, MAX_MEMBERS, Chat, MemberRole
 from skein.models.chats.idempotency import OpeningRecord
 from skein.models.chats.membership import Membership
 from skein.models.common.base import MemberRef, NamedMember
-from skein.models.common.provenance import Authors
 from skein.models.common.reason import Reason
-from skein.models.common.storage import MAX_TRANSACTION_ITEMS, Missing, Put, Update, Write
+from skein.models.common.storage import Update, Write
 from skein.models.config.overrides import TenantSettings
 from skein.models.outbox.due import NOT_DUE
 from skein.models.outbox.jobs import Job, RecallJob
 from skein.models.runs.run import Run
 from skein.ports import Clock, Ids, Table
 from skein.services.chat_state.closed_memberships import closing, item_at
-from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.chat_state.snapshot import ChatSnapshot, read_chat, read_snapshot
 from skein.services.chats.consolidation_schedule import consolidation_due
 from skein.services.chats.invitations import end_invitation, invite
-from skein.services.chats.joining import has_been_in, joined
+from skein.services.chats.joining import has_been_in, has_left, joined
+from skein.services.chats.opening import (
+    EarlierChat,
+    OpenedChat,
+    as_called,
+    authors_of,
+    members_of,
+    open_chat,
+    opened_before,
+)
+from skein.services.chats.ownership import Actor
 from skein.services.common.optimistic import optimistic, revise
-from skein.services.config.retention import retention_of
-from skein.services.directory.display_names import NoSuchAgent, named_members, strangers_among
+from skein.services.directory.display_names import named_members, strangers_among
 from skein.services.outbox.dispatch import Dispatch
 from skein.services.quotas.rate_limits import RateLimiter
 from skein.services.runs.chain import next_in_chain
@@ -43,28 +51,6 @@ from skein.services.runs.slots import (
 )
 from skein.services.runs.waits import release_wait
 from skein.settings import Settings
-
-DIRECT_MEMBERS = 2
-
-
-class OpenedChat(NamedTuple):
-    """A chat, and whether this call created it."""
-
-    chat: Chat
-    created: bool
-
-
-class EarlierChat(NamedTuple):
-    """The chat that a person created under a `client_id` before, if any.
-
-    Attributes:
-        chat: The chat; None if it does not exist yet.
-        chat_id: The chat's id; None if no id is reserved. An id can be reserved before the chat
-            exists: a large chat takes two transactions, and a worker can die between them.
-    """
-
-    chat: Chat | None
-    chat_id: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +65,7 @@ class ChatAdministration:
     settings: Settings
 
     def create(self, tenant: str, by: NamedMember, new: NewChat) -> OpenedChat:
-        """Create a chat whose first member is `by`.
+        """Create a chat whose first member and owner is `by`.
 
         People who share no chat with `by` are invited. The call is idempotent if `new` has a
         `client_id`. By default, a group is `open` and a direct chat is `private`.
@@ -121,25 +107,43 @@ class ChatAdministration:
 
         return optimistic(self.clock, attempt)
 
-    def change(self, tenant: str, chat_id: str, by: MemberRef, change: ChatChange) -> Chat:
+    def change(
+        self,
+        tenant: str,
+        chat_id: str,
+        by: MemberRef,
+        change: ChatChange,
+        *,
+        operator: bool = False,
+    ) -> Chat:
         """Change a chat's title, respond policy or consolidation.
 
         The visibility of a chat never changes. Switching consolidation on covers earlier messages
         too. Without an own value, the chat inherits one (`services/config/resolution.py`).
 
+        Args:
+            by: An owner of the chat.
+            change: The fields to change.
+            operator: Whether `by` may act as an operator, in a chat that nobody owns.
+
+        Returns:
+            The chat; for an operator who is no member, without title and summary.
+
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
+            Forbidden: `by` does not own the chat.
             Conflict: The chat is discarded.
         """
+        actor = Actor(by, operator)
 
         def attempt() -> Chat:
-            snapshot = self._snapshot(tenant, chat_id, by)
+            snapshot = self._owned(tenant, chat_id, actor)
             _check_open(snapshot.chat)
             if not change.given:
-                return snapshot.chat.at(self.clock.now())
+                return actor.as_shown(snapshot.chat.at(self.clock.now()))
             given = change.given
             if "title" in given:
-                authors = _authors_of(change.title, by)
+                authors = authors_of(change.title, by)
                 given |= {"named": True, "title_authors": authors}
                 given |= {"made_title": None, "title_state": None}
             chat, write = revise(snapshot.chat, given)
@@ -152,29 +156,81 @@ class ChatAdministration:
             else:
                 due = replace(write, set={**write.set, **due_change.change})
                 self.table.transact([due, due_change.write])
-            return chat.at(now)
+            return actor.as_shown(chat.at(now))
 
         return optimistic(self.clock, attempt)
 
-    def discard(self, tenant: str, chat_id: str, by: MemberRef) -> None:
+    def set_role(
+        self,
+        tenant: str,
+        chat_id: str,
+        by: MemberRef,
+        member: MemberRef,
+        role: MemberRole,
+        *,
+        operator: bool = False,
+    ) -> Chat:
+        """Make a person an owner of a group, or an ordinary member again (idempotent).
+
+        A chat may have many owners, or none.
+
+        Args:
+            by: An owner of the chat.
+            member: The person whose role changes.
+            role: The new role.
+            operator: Whether `by` may act as an operator, in a chat that nobody owns.
+
+        Raises:
+            NotFound: The chat does not exist, or one of the two is not a member.
+            Forbidden: `by` does not own the chat.
+            Unprocessable: The member is an agent.
+            Conflict: The chat is discarded or direct.
+            RateLimited: `by` has created or changed too many chats.
+        """
+        admit = self.rate_limiter.change_admission(tenant, by.id)
+
+        def attempt() -> Chat:
+            chat = read_chat(self.table, tenant, chat_id)
+            Actor(by, operator).check_owns(chat)
+            if member.kind == "agent":
+                raise Unprocessable("only people own chats")
+            if not chat.has(member):
+                raise NotFound("member not found")
+            _check_changeable(chat)
+            if chat.role_of(member) == role:
+                return chat
+            others = tuple(owner for owner in chat.owners if owner != member.id)
+            owners = (*others, member.id) if role == "owner" else others
+            changed, write = revise(chat, {"owners": owners})
+            admit()
+            self.table.write(write)
+            return changed
+
+        return optimistic(self.clock, attempt)
+
+    def discard(self, tenant: str, chat_id: str, by: MemberRef, *, operator: bool = False) -> None:
         """Discard a chat: cancel its queued runs and accept no more messages (idempotent).
 
         Members can still read the chat, but lists omit it. A run of another chat that waits for a
         reply here resumes without one. Its invitations end.
 
+        Args:
+            by: An owner of the chat.
+            operator: Whether `by` may act as an operator, in a chat that nobody owns.
+
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
+            Forbidden: `by` does not own the chat.
         """
-        jobs, invited = optimistic(self.clock, lambda: self._discard_once(tenant, chat_id, by))
+        actor = Actor(by, operator)
+        jobs, invited = optimistic(self.clock, lambda: self._discard_once(tenant, chat_id, actor))
         self.dispatch.send(jobs)
         for user_id in invited:
             end_invitation(self.table, self.clock, tenant, chat_id, user_id)
 
-    def _discard_once(
-        self, tenant: str, chat_id: str, by: MemberRef
-    ) -> tuple[list[Job], list[str]]:
+    def _discard_once(self, tenant: str, chat_id: str, actor: Actor) -> tuple[list[Job], list[str]]:
         """Discard a chat; return the jobs to send, and the people whose invitations are to end."""
-        snapshot = self._snapshot(tenant, chat_id, by)
+        snapshot = self._owned(tenant, chat_id, actor)
         invited = [each.member.id for each in snapshot.chat.invited]
         if snapshot.chat.discarded_at is not None:
             return [], invited
@@ -221,7 +277,8 @@ class ChatAdministration:
     def add_member(self, tenant: str, chat_id: str, by: NamedMember, member: MemberRef) -> Chat:
         """Add a member, for whom earlier messages count as seen (idempotent).
 
-        A person who shares no chat with `by` is invited instead.
+        A person who shares no chat with `by` is invited instead. So is a person who was a member
+        before, and left or was removed.
 
         Raises:
             NotFound: The chat, the agent or the person does not exist, or `by` is not a member.
@@ -248,14 +305,14 @@ class ChatAdministration:
             return chat
         _check_space(chat, member)
         (named,) = named_members(self.table, tenant, [member], caller=by, now=now)
-        if strangers_among(self.table, tenant, by, [named]):
+        if has_left(snapshot, named) or strangers_among(self.table, tenant, by, [named]):
             settings = TenantSettings.from_optional(self.table.get(TenantSettings.key_of(tenant)))
             hours = self.settings.overridden(settings).choice_hours
             new = invite(
                 self.table,
                 tenant,
                 chat_id,
-                _as_called(chat.roster, by),
+                as_called(chat.roster, by),
                 [named],
                 hours=hours,
                 now=now,
@@ -268,39 +325,62 @@ class ChatAdministration:
         self.table.transact(writes)
         return chat
 
-    def remove_member(self, tenant: str, chat_id: str, by: MemberRef, member: MemberRef) -> None:
+    def remove_member(
+        self,
+        tenant: str,
+        chat_id: str,
+        by: MemberRef,
+        member: MemberRef,
+        *,
+        operator: bool = False,
+    ) -> None:
         """Remove a member, and cancel an agent's queued run (idempotent).
 
-        A member can also withdraw an invitation, and leave. Leaving does not count against the
-        rate limit, so it is always possible.
+        Owners remove others. A member can leave, and withdraw an own invitation. Leaving does not
+        count against the rate limit, so it is always possible. When the last owner leaves, the chat
+        has no owner.
 
         If the member is an agent, its run of another chat that waits for a reply here resumes
         without one. The agents that follow the canceled run in its chain still respond.
 
+        Args:
+            by: The person who removes.
+            member: The member, or an invited person.
+            operator: Whether `by` may act as an operator, in a chat that nobody owns.
+
         Raises:
             NotFound: The chat does not exist, or `by` is not a member.
+            Forbidden: `by` removes others or their invitations, and does not own the chat.
             Conflict: The chat is discarded or direct; an invitation to a direct chat can be
                 withdrawn.
             RateLimited: `by` has created or changed too many chats.
         """
         admit = self.rate_limiter.change_admission(tenant, by.id)
-        jobs = optimistic(self.clock, lambda: self._remove_once(tenant, chat_id, by, member, admit))
+        actor = Actor(by, operator)
+        jobs = optimistic(
+            self.clock, lambda: self._remove_once(tenant, chat_id, actor, member, admit)
+        )
         self.dispatch.send(jobs)
 
     def _remove_once(
         self,
         tenant: str,
         chat_id: str,
-        by: MemberRef,
+        actor: Actor,
         member: MemberRef,
         admit: Callable[[], None],
     ) -> list[Job]:
         snapshot = read_snapshot(self.table, tenant, chat_id)
-        chat = snapshot.chat
-        if by == member and not chat.has(by) and has_been_in(self.table, chat, by):
+        chat, leaves = snapshot.chat, member == actor.ref
+        if leaves and not chat.has(member) and has_been_in(self.table, chat, member):
             return []
-        snapshot.for_member(by)
-        if not chat.has(member) and member.kind == "user" and chat.invitation(member.id):
+        actor.check_admitted(chat)
+        invited = member.kind == "user" and not chat.has(member)
+        invitation = chat.invitation(member.id) if invited else None
+        withdraws = invitation is not None and invitation.by.ref == actor.ref
+        if not leaves and not withdraws:
+            actor.check_owns(chat)
+        if invitation is not None:
             _check_open(chat)
             admit()
             end_invitation(self.table, self.clock, tenant, chat_id, member.id)
@@ -308,14 +388,15 @@ class ChatAdministration:
         _check_changeable(chat)
         if snapshot.member(member) is None:
             return []
-        if member != by:
+        if not leaves:
             admit()
         item = item_at(self.table, Membership.key_of(tenant, chat_id, member))
         membership = Membership.from_item(item)
         now = self.clock.now()
         roster = tuple(other for other in snapshot.chat.roster if other.ref != member)
         late = {ref: seq for ref, seq in snapshot.chat.joined_late.items() if ref != str(member)}
-        _, write = revise(snapshot.chat, snapshot.chat.with_roster(roster) | {"joined_late": late})
+        left = {"joined_late": late, "owners": chat.owners_in(roster)}
+        _, write = revise(chat, chat.with_roster(roster) | left)
         no_slots = dict.fromkeys(("queued_run", "resuming", "wait"))
         closed: dict[str, Any] = {"left_seq": snapshot.chat.last_seq} | no_slots
         released, jobs = self._released(membership, now)
@@ -362,135 +443,11 @@ class ChatAdministration:
         )
         return next_in_chain(self.table, run, ids=self.ids, now=now, settings=self.settings)
 
-    def _snapshot(self, tenant: str, chat_id: str, by: MemberRef) -> ChatSnapshot:
-        return read_snapshot(self.table, tenant, chat_id).for_member(by)
-
-
-def members_of(by: NamedMember, new: NewChat) -> tuple[MemberRef, ...]:
-    """Return the members of a new chat, its creator first.
-
-    Raises:
-        Unprocessable: There are too many members, or a direct chat does not have exactly two.
-    """
-    refs = tuple(dict.fromkeys([by.ref, *(member.ref for member in new.members)]))
-    if new.kind == "direct" and len(refs) != DIRECT_MEMBERS:
-        raise Unprocessable("a direct chat must have exactly two members, including the caller")
-    if len(refs) > MAX_MEMBERS:
-        raise Unprocessable(f"a chat may have at most {MAX_MEMBERS} members")
-    if sum(member.kind == "agent" for member in refs) > MAX_AGENTS:
-        raise Unprocessable(f"a chat may have at most {MAX_AGENTS} agents")
-    return refs
-
-
-def opened_before(table: Table, tenant: str, by: MemberRef, client_id: str) -> EarlierChat:
-    """Find the chat that a person created under a `client_id`.
-
-    Raises:
-        Conflict: The person has left that chat since.
-    """
-    record = table.get(OpeningRecord.key_of(tenant, by.id, client_id))
-    if record is None:
-        return EarlierChat(None, None)
-    chat_id = OpeningRecord.from_item(record).chat_id
-    item = table.get(Chat.key_of(tenant, chat_id))
-    if item is None:
-        return EarlierChat(None, chat_id)
-    chat = Chat.from_item(item)
-    if not chat.has(by):
-        raise Conflict("this client_id belongs to a chat that the caller has left")
-    return EarlierChat(chat, chat.id)
-
-
-def open_chat(
-    table: Table,
-    tenant: str,
-    chat_id: str,
-    *,
-    by: NamedMember,
-    new: NewChat,
-    refs: Sequence[MemberRef],
-    record: OpeningRecord | None,
-    admit: Callable[[], None],
-    settings: Settings,
-    now: datetime,
-) -> Chat:
-    """Create a chat with its members, and invite people who share no chat with its creator.
-
-    Args:
-        chat_id: A unique id for the chat.
-        by: The person who creates the chat.
-        new: The request.
-        refs: All members; see `members_of`.
-        record: The idempotency record of the `client_id`; None if there is no `client_id`, or if
-            the record exists already.
-        admit: Charges the rate limit; called after all members were found.
-        settings: The settings of the stack.
-
-    Raises:
-        Unprocessable: An agent does not exist.
-        NotFound: One of the people does not exist.
-        Conflict: One of the people is being erased.
-        RateLimited: One of the people has three open invitations.
-        ConditionFailed: Another call created the chat, its idempotency record or the creator's user
-            record.
-    """
-    try:
-        members = named_members(table, tenant, refs, caller=by, now=now)
-    except NoSuchAgent as error:
-        raise Unprocessable(error.message, details=error.details) from error
-    strangers = strangers_among(table, tenant, by, members)
-    roster = tuple(member for member in members if member not in strangers)
-    tenant_settings = TenantSettings.from_optional(table.get(TenantSettings.key_of(tenant)))
-    hours = settings.overridden(tenant_settings).choice_hours
-    inviter = _as_called(roster, by)
-    invitations = invite(table, tenant, chat_id, inviter, strangers, hours=hours, now=now)
-    admit()
-    group = new.kind == "group"
-    chat = Chat(
-        tenant=tenant,
-        id=chat_id,
-        title=new.title,
-        title_authors=_authors_of(new.title, by.ref),
-        kind=new.kind,
-        visibility=new.visibility or ("open" if group else "private"),
-        respond=new.respond,
-        consolidate=new.consolidate,
-        roster=roster,
-        invited=invitations.invited,
-        activity_hour=now.replace(minute=0, second=0, microsecond=0),
-        retention=retention_of(tenant_settings),
-        created_at=now,
-    )
-    memberships = [Membership(tenant=tenant, chat_id=chat_id, member=member) for member in roster]
-    writes: list[Write] = [Put(record.key, record.to_item(), Missing())] if record else []
-    writes.extend(
-        Put(membership.key, membership.to_item(chat), Missing()) for membership in memberships
-    )
-    writes.extend(invitations.writes)
-    writes.append(Put(chat.key, chat.to_item(), Missing()))
-    # A full chat with its members and its record exceeds one transaction by two items. The first
-    # transaction writes the record and the creator's membership, which are invisible until the
-    # chat's item exists. Without a record to write, the membership may exist already, left by a
-    # worker that died. The second transaction decides which call creates the chat.
-    early = max(len(writes) - MAX_TRANSACTION_ITEMS, 0)
-    if early:
-        try:
-            table.transact(writes[:early])
-        except ConditionFailed:
-            if record is not None:  # another call has just written the record
-                raise
-    table.transact(writes[early:])
-    return chat
-
-
-def _as_called(roster: Sequence[NamedMember], by: NamedMember) -> NamedMember:
-    """Return the signed-in person with the name in the roster, not the one of the sign-in."""
-    return next((member for member in roster if member.ref == by.ref), by)
-
-
-def _authors_of(title: str | None, by: MemberRef) -> Authors:
-    """Return the person whose words a title holds, by digest; nobody without a title."""
-    return Authors.in_digests([by.id] if title is not None else [])
+    def _owned(self, tenant: str, chat_id: str, actor: Actor) -> ChatSnapshot:
+        """Read a chat that the person owns, or acts for an owner of."""
+        snapshot = read_snapshot(self.table, tenant, chat_id)
+        actor.check_owns(snapshot.chat)
+        return snapshot
 
 
 def _check_space(chat: Chat, joiner: MemberRef) -> None:

@@ -36,6 +36,18 @@ def has_been_in(table: Table, chat: Chat, ref: MemberRef) -> bool:
     return _stored_membership(table, chat, ref) is not None
 
 
+def has_left(snapshot: ChatSnapshot, member: NamedMember) -> bool:
+    """Return whether a person was a member of a chat and is none now.
+
+    Args:
+        snapshot: The chat, with its closed memberships.
+        member: A person; an agent has never left, in this sense.
+    """
+    if member.kind == "agent" or snapshot.member(member.ref) is not None:
+        return False
+    return any(each.member.ref == member.ref for each in snapshot.members)
+
+
 def _opened(table: Table, chat: Chat, member: NamedMember) -> list[Write]:
     """Return the writes of a new membership, or of a closed one that is reopened.
 

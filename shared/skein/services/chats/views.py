@@ -9,8 +9,14 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from skein.errors import NotFound
-from skein.models.chats.chat import CHAT_SHARDS, Chat, Message, chat_partition, chats_relation
-from skein.models.chats.choice import Invited
+from skein.models.chats.chat import (
+    CHAT_SHARDS,
+    Chat,
+    ListedMember,
+    Message,
+    chat_partition,
+    chats_relation,
+)
 from skein.models.chats.membership import Membership, member_relation, related_chat
 from skein.models.common.base import Instant, MemberRef
 from skein.models.common.storage import Absent, Below, Is, Item, Key, Query, Update, all_of, any_of
@@ -251,7 +257,7 @@ class ChatViews:
         *,
         limit: int = DEFAULT_PAGE,
         cursor: str | None = None,
-    ) -> Listing[Membership | Invited]:
+    ) -> Listing[ListedMember]:
         """List a page of a chat's members and invited people, agents before people.
 
         Members are named as in the roster.
@@ -267,12 +273,13 @@ class ChatViews:
         reader = MemberRef(kind="user", id=user_id)
         snapshot = read_snapshot(self.table, tenant, chat_id).for_member(reader)
         names = {member.ref: member for member in snapshot.chat.roster}
-        members: list[Membership | Invited] = [
-            membership.model_copy(update={"member": names[membership.member.ref]})
+        chat = snapshot.chat.at(self.clock.now())
+        members = [
+            ListedMember(names[ref], "member", chat.role_of(ref), membership.seen_seq)
             for membership in snapshot.members
-            if membership.active and membership.member.ref in names
+            if membership.active and (ref := membership.member.ref) in names
         ]
-        members += snapshot.chat.at(self.clock.now()).invited
+        members += [ListedMember(each.member, "invited", "member", 0) for each in chat.invited]
         members.sort(key=lambda each: str(each.member))
         left = [each for each in members if after is None or str(each.member) > after]
         page = tuple(left[:limit])

@@ -18,8 +18,9 @@ from skein.models.common.provenance import Authors
 from skein.models.common.storage import Write
 from skein.ports import Clock, Table
 from skein.services.chat_state.person_choices import INVITATION, invitation_to, read_choices
-from skein.services.chats.administration import ChatAdministration, OpenedChat
+from skein.services.chats.administration import ChatAdministration
 from skein.services.chats.invitations import answered, ended_choice
+from skein.services.chats.opening import OpenedChat
 from skein.services.chats.views import WINDOW, ChatViews, OwnChat
 from skein.services.choices.asking import Asking, NewChoice
 from skein.services.choices.wording import YES_NO, question_to_join
