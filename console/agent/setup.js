@@ -15,17 +15,19 @@ export async function systemPrompt(api, agent, _scope, again) {
   const prompt = el("textarea", { rows: 10, value: agent.system_prompt });
   const model = el("input", { value: agent.model ?? "", autocomplete: "off", maxlength: 200 });
   const mode = select([["", said.ofDeployment], ["text", said.text], ["tools", said.tools]], agent.reply_mode ?? "", () => {});
+  const outsiders = select([["quoted", said.quoted], ["none", said.noOutsiders]], agent.outsiders, () => {});
   const versions = await api.get(`${path}/versions`);
 
   async function save() {
     Object.assign(agent, await api.patch(path, {
-      system_prompt: prompt.value, model: model.value.trim() || null, reply_mode: mode.value || null,
+      system_prompt: prompt.value, model: model.value.trim() || null, reply_mode: mode.value || null, outsiders: outsiders.value,
     }));
     await again();
   }
   return [
     card(said.promptAndModel, form([
-      field(said.systemPrompt, prompt), el("div", { class: "row fields" }, field(said.model, model, said.modelHint), field(said.replyMode, mode)),
+      field(said.systemPrompt, prompt), el("div", { class: "row fields" }, field(said.model, model, said.modelHint), field(said.replyMode, mode),
+        field(said.outsiders, outsiders, said.outsidersHint)),
     ], said.save, save)),
     card(said.history, el("ol", { class: "items" }, versions.items.map((version, place) =>
       el("li", {}, versionOf(version, versions.items[place + 1], place === 0, restore))))),

@@ -113,7 +113,7 @@ function recordOf(user, names) {
   const quiet = user.quiet_hours === null ? null : said.hours(user.quiet_hours.from, user.quiet_hours.to);
   const rows = [["name", user.name], ["time_zone", user.time_zone], ...Object.entries(user.profile)];
   return [
-    card(said.record, facts([[said.id, user.id], [said.phones, user.phones.join(", ")], [said.quiet, quiet]])),
+    card(said.record, facts([[said.id, user.id], [said.nameSource, said.nameSources[user.name_source]], [said.phones, user.phones.join(", ")], [said.quiet, quiet]])),
     card(said.profile, table(said.profile, [said.field, said.value, said.source],
       rows.map(([name, value]) => [name, textOf(value), value === null ? "" : sourceOf(user, name, names)]))),
   ];

@@ -247,3 +247,17 @@ def test_items_of_a_chat_are_found_under_whose(driver: Driver) -> None:
     driver.ready()
     expect(driver.page.get_by_label("Id", exact=True)).to_have_value(chat)
     expect(driver.page.get_by_role("heading", name="New memory")).to_have_count(0)
+
+
+def test_words_of_outsiders_are_left_out_by_choice(driver: Driver) -> None:
+    agent = make_agent(driver)
+    driver.sign_in(f"#/agent/{agent}/prompt")
+    page = driver.page
+    choice = page.get_by_label("Words of outsiders in private prompts")
+    expect(choice).to_have_value("quoted")
+    choice.select_option("none")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Version 3 (current)")).to_be_visible()
+    expect(choice).to_have_value("none")
+    found = driver.client.ok("GET", f"/v1/agents/{agent}", token=driver.operator())
+    assert found["outsiders"] == "none"

@@ -165,3 +165,16 @@ def test_page_of_a_person_that_does_not_exist_is_told(driver: Driver) -> None:
     driver.sign_in("#/people/usr_nobody")
     expect(driver.page.get_by_role("alert")).to_be_visible()
     driver.errors.clear()  # the console logs the error itself
+
+
+def test_record_says_whether_the_name_was_given_or_chosen(driver: Driver) -> None:
+    client = driver.client
+    for user_id in ("usr_given", "usr_chosen"):
+        person(driver, user_id)
+    client.ok("PATCH", "/v1/me", {"name": "Alice Ward"}, token=client.token("usr_chosen"))
+    driver.sign_in("#/people/usr_given")
+    record = driver.page.locator(".facts").first
+    expect(record).to_contain_text("Given by the token")
+    driver.page.evaluate("location.hash = '#/people/usr_chosen'")
+    expect(record).to_contain_text("Chosen by the person")
+    driver.check_looks()
