@@ -355,7 +355,8 @@ export interface paths {
          * Get a ticket for the live channel
          * @description The ticket opens one WebSocket connection within 60 seconds: `url?ticket=`.
          *
-         *     The connection ends with the caller's token, and after two hours at most.
+         *     The connection ends with the caller's token, and after two hours at most. A ticket counts as ten
+         *     reads of the caller.
          */
         post: operations["open_live"];
         delete?: never;
@@ -731,7 +732,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a line
-         * @description The chats of the line stay.
+         * @description Its chats stay. The tenant keeps the number for at least 30 days.
          */
         delete: operations["delete_line"];
         options?: never;
@@ -878,6 +879,8 @@ export interface paths {
         /**
          * Erase a user's data
          * @description The erasure starts at once and takes more than 15 minutes (idempotent).
+         *
+         *     Texts of others stay. Those with the user's full name are kept, lose the name, or are removed.
          */
         delete: operations["erase_user"];
         options?: never;
@@ -1452,7 +1455,7 @@ export interface paths {
         put?: never;
         /**
          * Connect a phone number to an agent
-         * @description A phone number can belong to one tenant only.
+         * @description The number must be assigned to the tenant by the deployment's owner, and belong to the account at the SMS provider. A number that is a person's phone is refused.
          */
         post: operations["create_line"];
         delete?: never;
@@ -3225,6 +3228,8 @@ export interface components {
             streaming?: boolean | null;
             /** @description Maximum characters of an SMS answer, as the prompt asks. */
             sms_answer_characters?: number | null;
+            /** @description Maximum segments of an SMS answer; a longer one is cut, and MORE sends the rest. */
+            sms_answer_segments?: number | null;
         };
         /**
          * ConsolidationPage
@@ -3523,6 +3528,8 @@ export interface components {
              * @description When the erasure was requested.
              */
             requested_at: string;
+            /** @description What happens to texts of others that have the user's full name. */
+            named_texts: components["schemas"]["NamedTexts"];
             /** @description The current stage; `resting` between two sweeps. */
             stage: components["schemas"]["ErasureStage"];
             /** @description The finished sweeps, with what each erased. */
@@ -4528,12 +4535,16 @@ export interface components {
             streaming?: boolean | null;
             /** @description Maximum characters of an SMS answer, as the prompt asks. */
             sms_answer_characters?: number | null;
+            /** @description Maximum segments of an SMS answer; a longer one is cut, and MORE sends the rest. */
+            sms_answer_segments?: number | null;
             /** @description Messages per person and minute; 0 for no limit. */
             user_messages_per_minute?: number | null;
             /** @description Model tokens per person and day; 0 for no limit. */
             user_tokens_per_day?: number | null;
             /** @description Opened chats, changes of members and of one's own record, per person and hour; 0 for no limit. */
             user_chat_changes_per_hour?: number | null;
+            /** @description Reads (`GET`) per person and minute, beyond 30 that are free; a ticket of the live channel counts as ten; 0 for no limit. */
+            user_reads_per_minute?: number | null;
             /** @description Messages of a tenant's people per minute; 0 for no limit. */
             tenant_messages_per_minute?: number | null;
             /** @description Model tokens of a tenant's runs per day; 0 for no limit. */
@@ -4690,12 +4701,16 @@ export interface components {
             streaming?: boolean | null;
             /** @description Maximum characters of an SMS answer, as the prompt asks. */
             sms_answer_characters?: number | null;
+            /** @description Maximum segments of an SMS answer; a longer one is cut, and MORE sends the rest. */
+            sms_answer_segments?: number | null;
             /** @description Messages per person and minute; 0 for no limit. */
             user_messages_per_minute?: number | null;
             /** @description Model tokens per person and day; 0 for no limit. */
             user_tokens_per_day?: number | null;
             /** @description Opened chats, changes of members and of one's own record, per person and hour; 0 for no limit. */
             user_chat_changes_per_hour?: number | null;
+            /** @description Reads (`GET`) per person and minute, beyond 30 that are free; a ticket of the live channel counts as ten; 0 for no limit. */
+            user_reads_per_minute?: number | null;
             /** @description Messages of a tenant's people per minute; 0 for no limit. */
             tenant_messages_per_minute?: number | null;
             /** @description Model tokens of a tenant's runs per day; 0 for no limit. */
@@ -5041,6 +5056,12 @@ export interface components {
          */
         PauseKind: "runs" | "texts" | "background";
         /**
+         * NamedTexts
+         * @description Texts of others that have the full name of an erased user: `keep` them, `replace` the name, or `remove` them.
+         * @enum {string}
+         */
+        NamedTexts: "keep" | "replace" | "remove";
+        /**
          * ThreadStatus
          * @description The state of a thread. An `archived` thread ended without a result.
          * @enum {string}
@@ -5243,7 +5264,7 @@ export interface components {
          * @description The stage of a sweep, in this order. Between two sweeps, an erasure is `resting`.
          * @enum {string}
          */
-        ErasureStage: "find" | "close" | "chats" | "kept" | "runs" | "rest" | "resting" | "done";
+        ErasureStage: "find" | "close" | "quotes" | "chats" | "kept" | "runs" | "rest" | "resting" | "done";
         /**
          * MadeBy
          * @description What made a memory: consolidation of a chat, the agent with a tool, an operator (`api`), or a reflection.
@@ -8070,7 +8091,10 @@ export interface operations {
     };
     erase_user: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description What happens to texts of others that have the user's full name. */
+                named_texts?: components["schemas"]["NamedTexts"];
+            };
             header?: never;
             path: {
                 /** @description The id of a user. */

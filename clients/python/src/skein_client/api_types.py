@@ -270,6 +270,7 @@ class ChatOverridesChange(TypedDict):
     apology: NotRequired[bool | None]
     streaming: NotRequired[bool | None]
     sms_answer_characters: NotRequired[int | None]
+    sms_answer_segments: NotRequired[int | None]
 
 
 class ConsolidationResource(TypedDict):
@@ -713,9 +714,11 @@ class SettingsResource(TypedDict):
     apology: NotRequired[bool | None]
     streaming: NotRequired[bool | None]
     sms_answer_characters: NotRequired[int | None]
+    sms_answer_segments: NotRequired[int | None]
     user_messages_per_minute: NotRequired[int | None]
     user_tokens_per_day: NotRequired[int | None]
     user_chat_changes_per_hour: NotRequired[int | None]
+    user_reads_per_minute: NotRequired[int | None]
     tenant_messages_per_minute: NotRequired[int | None]
     tenant_tokens_per_day: NotRequired[int | None]
     background_tokens_per_day: NotRequired[int | None]
@@ -806,9 +809,11 @@ class TenantOverridesChange(TypedDict):
     apology: NotRequired[bool | None]
     streaming: NotRequired[bool | None]
     sms_answer_characters: NotRequired[int | None]
+    sms_answer_segments: NotRequired[int | None]
     user_messages_per_minute: NotRequired[int | None]
     user_tokens_per_day: NotRequired[int | None]
     user_chat_changes_per_hour: NotRequired[int | None]
+    user_reads_per_minute: NotRequired[int | None]
     tenant_messages_per_minute: NotRequired[int | None]
     tenant_tokens_per_day: NotRequired[int | None]
     background_tokens_per_day: NotRequired[int | None]
@@ -881,6 +886,9 @@ MemoryState: TypeAlias = Literal['live', 'ended']
 
 
 PauseKind: TypeAlias = Literal['runs', 'texts', 'background']
+
+
+NamedTexts: TypeAlias = Literal['keep', 'replace', 'remove']
 
 
 ThreadStatus: TypeAlias = Literal['open', 'completed', 'archived']
@@ -982,7 +990,7 @@ SettingType: TypeAlias = Literal['boolean', 'integer', 'number', 'string', 'arra
 SettingSource: TypeAlias = Literal['agent', 'line', 'tenant', 'stack', 'environment']
 
 
-ErasureStage: TypeAlias = Literal['find', 'close', 'chats', 'kept', 'runs', 'rest', 'resting', 'done']
+ErasureStage: TypeAlias = Literal['find', 'close', 'quotes', 'chats', 'kept', 'runs', 'rest', 'resting', 'done']
 
 
 MadeBy: TypeAlias = Literal['consolidation', 'tool', 'api', 'reflection']
@@ -1552,6 +1560,7 @@ class ErasureResource(TypedDict):
     user_id: str
     requested_by: str
     requested_at: str
+    named_texts: NamedTexts
     stage: ErasureStage
     sweeps: list[SweepResource]
     sweep_again_at: str | None
