@@ -19,7 +19,7 @@ from skein.services.replies.ask_and_wait import Questions
 from skein.services.replies.user_notices import DEFERRALS_BEFORE_APOLOGY, Apologies
 from skein.services.runs.activations import Activations, recording
 from skein.services.runs.background_runs import agent_run
-from skein.services.runs.claim import Claim, membership_elsewhere
+from skein.services.runs.claim import Claim, membership_elsewhere, read_claim
 from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.policy import WAIT_SECONDS
 from tests.patterns.meter import Meter, Patterns
@@ -312,19 +312,21 @@ def _stop(meter: Meter) -> None:
 @patterns.named("get a permit")
 def _take_permit(meter: Meter) -> None:
     world = group()
-    run = claimed(world).run
+    world.post("Hi", HUSAM)
+    job = job_of(world)
+    found = read_claim(world.table, job, also_read=prefetch_keys(job))
+    assert found is not None
     with meter(world):
-        ConcurrencyLimit(table=world.table, clock=world.clock).take(run, 5, until=NOON + INVOCATION)
+        until = NOON + INVOCATION
+        world.app.get(ConcurrencyLimit).take(found.run, found.found, until=until)
 
 
 @patterns.named("give a permit back")
 def _give_permit_back(meter: Meter) -> None:
     world = group()
-    run = claimed(world).run
-    permits = ConcurrencyLimit(table=world.table, clock=world.clock)
-    permits.take(run, 5, until=NOON + INVOCATION)
+    claim = claimed(world)
     with meter(world):
-        permits.give_back(run)
+        world.app.get(ConcurrencyLimit).give_back(claim.run, claim.found)
 
 
 def elsewhere() -> World:

@@ -39,7 +39,6 @@ from skein.models.runs.trigger import Trigger
 from skein.planning.models import goal, plan
 from skein.privacy.models import audit, erasure, registered_erasure
 from skein.recall.models import stored
-from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.workspace.models import document, skill, thread
 from tools.reference.markdown import table
 
@@ -209,7 +208,6 @@ GROUPS: Mapping[str, Mapping[str, Row]] = {
         "`Run` of a plan or a service": Row(_run_key("agt_X"), run.Run),
         "`Step`": Row(_run_key("chat_X", n=7), step.Step),
         "live run": Row(_live_key(), run.live_key),
-        "permits": Row(ConcurrencyLimit.key_of(TENANT, AGENT), ConcurrencyLimit.key_of),
     },
     "Agents, skills and services": {
         "`Agent`": Row(agent.Agent.key_of(TENANT, AGENT), agent.Agent),

@@ -197,7 +197,9 @@ GROUPS = (
             Entry(
                 Reason.CONCURRENCY_LIMIT,
                 ("run",),
-                "Wait, or raise `max_concurrent_runs` of the agent or `SKEIN_MAX_CONCURRENT_RUNS`.",
+                "Wait, or raise `user_concurrent_runs`, `tenant_concurrent_runs` or "
+                "`max_concurrent_runs` of the agent. A person with few tokens left has fewer runs "
+                "at work.",
             ),
             Entry(
                 Reason.MODEL_UNAVAILABLE,

@@ -39,7 +39,6 @@ from skein.errors import (
     NotFound,
     ReadersChanged,
     Rejected,
-    Transient,
 )
 from skein.interface.reading import Reading
 from skein.live.answer_streams import AnswerStreams
@@ -54,7 +53,12 @@ from skein.models.runs.step import Step
 from skein.ports import Clock, Table
 from skein.services.chat_state.snapshot import with_opt_outs_now
 from skein.services.quotas.rate_limits import OverLimit, reason_of_limit
-from skein.services.quotas.token_budget import TokenBudget, TokenBudgets, payer_of
+from skein.services.quotas.token_budget import (
+    ReservedTokens,
+    TokenBudget,
+    TokenBudgets,
+    payer_of,
+)
 from skein.services.quotas.usage import UsageCounters
 from skein.services.replies.final_message import FinalMessages, ends_in_one_transaction
 from skein.services.replies.noticed_leases import NoticedLeases
@@ -71,10 +75,6 @@ from skein.settings import Settings
 READERS_KEEP_CHANGING = "the members of the chat keep changing"
 
 logger = logging.getLogger(__name__)
-
-
-class Busy(Transient):
-    """The agent has reached its concurrency limit, so the run is deferred."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ class Turns:
             )
             if claim is None:
                 return
-            activation = StreamedActivation(claim)
+            activation = StreamedActivation(claim, permit=bool(claim.permits))
             try:
                 self._carry_on_for_readers(activation, deadline, claim.found)
             except LostLease:
@@ -145,7 +145,7 @@ class Turns:
         """Defer, retry or end a run whose activation raised an error."""
         claim, run_id = activation.claim, activation.run.id
         self._release(activation)
-        if isinstance(error, Busy):
+        if isinstance(error, ReservedTokens):
             reason = Reason.CONCURRENCY_LIMIT
             self.leases.defer(claim, reason, str(error), longest_seconds=policy.BUSY_SECONDS)
         elif isinstance(error, ModelDown):
@@ -189,7 +189,6 @@ class Turns:
             except ReadersChanged:
                 if activation.stream is not None:
                     activation.stream.close()
-                self._release(activation)
                 activation.claim = self.activations.rebuild(activation.claim, activation.sent)
                 if activation.run.rebuilds > policy.MAX_REBUILDS:
                     self.completion.end(
@@ -218,8 +217,12 @@ class Turns:
         open_stream(self.streams, activation, reading)
         tools = offered(reading)
         config = reading.config
-        budget = self.token_budgets.budget(activation.run, config.allowances, config.effective)
-        self._permit(activation, reading, until=policy.lease_end(deadline))
+        budget = self.token_budgets.budget(
+            activation.run,
+            {**config.allowances, **activation.claim.permits},
+            config.effective,
+            agent_limit=reading.agent.max_concurrent_runs or self.settings.max_concurrent_runs,
+        )
         prompt = recorded_prompt(steps) or self.prompt_builder.build(
             activation.run, reading, [tool.spec for tool in tools]
         )
@@ -228,6 +231,7 @@ class Turns:
             if steps and steps[-1].results is None:
                 if steps[-1].is_final:
                     self._end_run(activation, steps[-1], reading)
+                    self._release(activation)
                     return
                 steps[-1] = self._act(activation, steps[-1], reading)
             if not self._asks_again(activation, number):
@@ -247,10 +251,11 @@ class Turns:
             if step.is_final:
                 return
             steps.append(step)
-        self._release(activation)
         if activation.over:
+            self._release(activation)
             return
         if activation.ended:
+            self._release(activation)
             by_agent = bool(steps) and ended_in(steps[-1])
             silence = Reason.ENDED_BY_AGENT if by_agent else Reason.STEPS_USED_UP
             reason = reason_of_done(activation.run, silence)
@@ -270,13 +275,16 @@ class Turns:
         """Record an answer, then charge its tokens.
 
         The final answer and the completion of its run are written together. Tokens are charged
-        last, so that the charge does not delay the answer.
+        last, so that the charge does not delay the answer. The charge of the final answer gives
+        the run's permits back.
         """
+        ended = False
         try:
             if not step.is_final:
                 activation.claim = self.activations.record(step_recording)
             else:
                 self._end_run(activation, step, reading, step_recording)
+                ended = True
         finally:
             # The step can be recorded even if a later write failed.
             if activation.run.steps_taken == step.n:
@@ -289,7 +297,9 @@ class Turns:
                     model=step.model,
                     payer=Payer(run.agent_id, payer_of(run)),
                     budget=budget,
+                    settles=ended,
                 )
+                activation.permit = activation.permit and not ended
 
     @staticmethod
     def _asks_again(activation: StreamedActivation, number: int) -> bool:
@@ -311,6 +321,7 @@ class Turns:
         """Answer a reset with the fixed answer, and end the run."""
         if steps:
             self._end_run(activation, steps[-1], reading)
+            self._release(activation)
             return
         step = fixed_step(activation.run, self.clock.now())
         held = held_by(reading, activation.run)
@@ -318,6 +329,7 @@ class Turns:
             activation.claim, step, shown=shown, held=held, marks=NO_PROMPT.marks
         )
         self._end_run(activation, step, reading, step_recording)
+        self._release(activation)
 
     def _end_run(
         self,
@@ -352,25 +364,11 @@ class Turns:
         if stream is not None and ending.message is not None:
             stream.posted()
         activation.claim = claim
-        self._release(activation)
-
-    def _permit(self, activation: StreamedActivation, reading: Reading, *, until: datetime) -> None:
-        """Take a permit of the agent's concurrency limit, if there is a limit.
-
-        Raises:
-            Busy: The agent has reached the limit.
-        """
-        limit = reading.agent.max_concurrent_runs or self.settings.max_concurrent_runs
-        if limit is None:
-            return
-        if not self.concurrency_limit.take(activation.run, limit, until=until):
-            raise Busy(f"{limit} runs of this agent are already running")
-        activation.permit = True
 
     def _release(self, activation: StreamedActivation) -> None:
-        """Give back the permit of the concurrency limit, if the activation has one."""
+        """Give back the permits of the concurrency limits, if the activation has any."""
         if activation.permit:
-            self.concurrency_limit.give_back(activation.run)
+            self.concurrency_limit.give_back(activation.run, activation.claim.found)
             activation.permit = False
 
     def _act(self, activation: StreamedActivation, step: Step, reading: Reading) -> Step:

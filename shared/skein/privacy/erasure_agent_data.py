@@ -31,7 +31,6 @@ from skein.models.common.storage import (
     Write,
     key_kind,
 )
-from skein.models.directory.agent import PERMITS
 from skein.models.runs.run import LIVE_RUN, Run
 from skein.planning.models.goal import Goal
 from skein.planning.models.plan import Plan
@@ -61,7 +60,7 @@ MINUTE = timedelta(minutes=1)  # tolerance: effect records store their time in w
 # Items that hold no content: counters, and the ids of pinned documents and of active threads.
 BOOKKEEPING = (REVISION, PINS, ACTIVE_THREAD)
 # Sort keys of an agent's partition to skip: bookkeeping, or erased elsewhere.
-NOT_KEPT = (*BOOKKEEPING, META, Run.PREFIX, LIVE_RUN, PERMITS)
+NOT_KEPT = (*BOOKKEEPING, META, Run.PREFIX, LIVE_RUN)
 OF_CHATS = (Document.PREFIX, EFFECT)  # items that a chat itself owns
 
 KINDS = {

@@ -428,8 +428,9 @@ def test_opted_out_person_gets_no_limit_notice_by_sms() -> None:
 def spent(world: World, tokens: int, user_id: str = "usr_husam") -> None:
     """Let a person have used so many of 100 tokens a day."""
     full_at = Rate(100, DAY).after(None, tokens, world.clock.now())
-    fresh = Allowance(tenant=TENANT, owner=owner_of_user(user_id))
-    world.table.write(fresh.changed(world.clock.now(), tokens_full_at=full_at)[1])
+    owner = owner_of_user(user_id)
+    known = Allowance.from_optional(world.table.get(Allowance.key_of(TENANT, owner)), TENANT, owner)
+    world.table.write(known.changed(world.clock.now(), tokens_full_at=full_at)[1])
 
 
 def asked_directly(**fields: Any) -> World:

@@ -94,7 +94,7 @@ class Reason(StrEnum):
     PAUSED = "paused", "Operators have paused this work, which continues after the pause."
     CONCURRENCY_LIMIT = (
         "concurrency_limit",
-        "The agent has reached its concurrency limit, so the run is deferred.",
+        "The run waits until its person, tenant or agent has a free permit.",
     )
     MODEL_UNAVAILABLE = "model_unavailable", "The model is out of reach, so the run is deferred."
     MODEL_KEY_REFUSED = (

@@ -225,6 +225,11 @@ class LimitSettings(BaseModel):
     user_tokens_per_day: Annotated[
         int, Field(description="Model tokens per person and day; 0 for no limit.", ge=0), NUMBER
     ] = 200_000
+    user_concurrent_runs: Annotated[
+        int,
+        Field(description="Concurrency limit of a person's runs; 0 for no limit.", ge=0),
+        NUMBER,
+    ] = 5
     user_chat_changes_per_hour: Annotated[
         int,
         Field(
@@ -253,6 +258,11 @@ class LimitSettings(BaseModel):
         Field(description="Model tokens of a tenant's runs per day; 0 for no limit.", ge=0),
         NUMBER,
     ] = 20_000_000
+    tenant_concurrent_runs: Annotated[
+        int,
+        Field(description="Concurrency limit of a tenant's runs; 0 for no limit.", ge=0),
+        NUMBER,
+    ] = 0
     background_tokens_per_day: Annotated[
         int,
         Field(

@@ -73,7 +73,6 @@ PROFILE_FIELDS: tuple[str, ...] = ("goals", "skill_level", "recent_topics", "pre
 """The default of `Agent.profile_fields`."""
 
 LAST_VERSION = 99_999_999
-PERMITS = "RUNNING"  # sorts after everything that a prompt's query reads
 
 
 def agent_partition(tenant: str, agent_id: str) -> str:

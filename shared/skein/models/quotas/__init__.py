@@ -2,6 +2,7 @@
 
 __all__ = [
     "limit",
+    "permits",
     "prices",
     "usage",
 ]

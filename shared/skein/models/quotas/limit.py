@@ -1,4 +1,4 @@
-"""Token buckets, which limit people and tenants.
+"""Token buckets and permits, which limit people, tenants and agents.
 
 A bucket is stored as one time: when the bucket will be full if nothing more is taken. So a bucket
 refills without writes, and taking from it moves that time forward. Each owner has one item.
@@ -11,13 +11,21 @@ from pydantic import Field
 
 from skein.models.common.base import Identifier, Instant, Stored, Tenant, Value, key_part, rfc3339
 from skein.models.common.storage import META, Is, Item, Key, Put, all_of, any_of, expired
+from skein.models.quotas.permits import NO_PERMITS, Permits
 
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-BUCKETS = ("messages_full_at", "tokens_full_at", "changes_full_at", "reads_full_at", "over")
+BUCKETS = (
+    "messages_full_at",
+    "tokens_full_at",
+    "changes_full_at",
+    "reads_full_at",
+    "over",
+    "permits_version",
+)
 
 What = Literal["messages", "tokens"]
 
@@ -64,15 +72,17 @@ class ExceededLimit(Value):
 
 
 class Allowance(Stored):
-    """The buckets of one owner, a person or a shard of a tenant.
+    """The buckets and permits of one owner: a person, a shard of a tenant or an agent.
 
     Attributes:
-        owner: `user:{id}` or `all:{shard}`.
+        owner: `user:{id}`, `all:{shard}` or `agent:{id}`.
         messages_full_at: When the bucket of messages is full again; None if it is full.
         tokens_full_at: The same for the bucket of model tokens.
         changes_full_at: The same for the bucket of opened chats and changed members.
         reads_full_at: The same for the bucket of reads.
         over: For a person on SMS, the newest time that a limit was exceeded.
+        permits: The runs that work or wait.
+        permits_version: The version of the permits, which their optimistic lock compares.
     """
 
     tenant: Tenant
@@ -82,6 +92,10 @@ class Allowance(Stored):
     changes_full_at: Instant | None = None
     reads_full_at: Instant | None = None
     over: ExceededLimit | None = None
+    permits: Annotated[Permits, Field(exclude_if=lambda permits: permits == NO_PERMITS)] = (
+        NO_PERMITS
+    )
+    permits_version: int | None = None
 
     @staticmethod
     def key_of(tenant: str, owner: str) -> Key:
@@ -106,7 +120,7 @@ class Allowance(Stored):
         """Return the expiry in seconds since 1970; the buckets are full again by then."""
         over_until = self.over.until if self.over else None
         buckets = (self.messages_full_at, self.tokens_full_at, self.changes_full_at)
-        moments = (*buckets, self.reads_full_at, over_until)
+        moments = (*buckets, self.reads_full_at, over_until, self.permits.last_until)
         last = max((moment for moment in moments if moment is not None), default=EPOCH)
         return int((last + DAY).timestamp())
 
@@ -115,6 +129,8 @@ class Allowance(Stored):
 
         The write also replaces an expired item, which was read as missing.
         """
+        if "permits" in changes:
+            changes["permits_version"] = (self.permits_version or 0) + 1
         after = type(self).model_validate(self.model_dump() | changes)
         stored = self.attributes()
         unchanged = (Is(name, stored.get(name)) for name in BUCKETS)
@@ -124,6 +140,11 @@ class Allowance(Stored):
 def owner_of_user(user_id: str) -> str:
     """Return the owner id of a person."""
     return f"user:{key_part(user_id)}"
+
+
+def owner_of_agent(agent_id: str) -> str:
+    """Return the owner id of an agent, which has permits but no buckets."""
+    return f"agent:{key_part(agent_id)}"
 
 
 def owner_of_shard(shard: int) -> str:

@@ -39,6 +39,7 @@ from skein.settings import Settings
 
 MAX_SHARDS = 16
 SHARD_MESSAGES = 600  # per minute: 10 writes per second, well below the limit of one item
+SHARD_RUNS = 50  # at work: about 20 writes per second
 SHARD_TOKENS = 100_000_000  # per day: about one answer per second
 
 WORDS: dict[What, str] = {
@@ -63,10 +64,15 @@ def reason_of_limit(what: What) -> Reason:
 
 
 class Rates(NamedTuple):
-    """The sizes of an owner's two token buckets."""
+    """The sizes of an owner's two token buckets, and the owner's concurrency limit.
+
+    Attributes:
+        running: The limit of runs at work; 0 for no limit.
+    """
 
     messages: Rate
     tokens: Rate
+    running: int = 0
 
     @property
     def limited(self) -> bool:
@@ -74,9 +80,18 @@ class Rates(NamedTuple):
         return self.messages.limited or self.tokens.limited
 
     @property
+    def limits_runs(self) -> bool:
+        """Whether runs at work are limited or charged."""
+        return self.tokens.limited or self.running > 0
+
+    @property
     def shards(self) -> int:
         """The number of shards, chosen so that no item is written too often."""
-        wanted = max(self.messages.size // SHARD_MESSAGES, self.tokens.size // SHARD_TOKENS)
+        wanted = max(
+            self.messages.size // SHARD_MESSAGES,
+            self.tokens.size // SHARD_TOKENS,
+            self.running // SHARD_RUNS,
+        )
         return min(MAX_SHARDS, max(1, wanted))
 
     @property
@@ -84,9 +99,10 @@ class Rates(NamedTuple):
         """The sizes of the buckets of one shard."""
         messages, tokens = (
             rate._replace(size=max(1, rate.size // self.shards)) if rate.limited else rate
-            for rate in self
+            for rate in (self.messages, self.tokens)
         )
-        return Rates(messages, tokens)
+        running = max(1, self.running // self.shards) if self.running else 0
+        return Rates(messages, tokens, running)
 
 
 class OverLimit(RateLimited):
@@ -123,9 +139,15 @@ class TenantRates(NamedTuple):
 def rates_of(limits: LimitSettings) -> TenantRates:
     """Return the rates of a tenant's limits."""
     return TenantRates(
-        Rates(Rate(limits.user_messages_per_minute, MINUTE), Rate(limits.user_tokens_per_day, DAY)),
         Rates(
-            Rate(limits.tenant_messages_per_minute, MINUTE), Rate(limits.tenant_tokens_per_day, DAY)
+            Rate(limits.user_messages_per_minute, MINUTE),
+            Rate(limits.user_tokens_per_day, DAY),
+            limits.user_concurrent_runs,
+        ),
+        Rates(
+            Rate(limits.tenant_messages_per_minute, MINUTE),
+            Rate(limits.tenant_tokens_per_day, DAY),
+            limits.tenant_concurrent_runs,
         ),
         Rate(limits.user_chat_changes_per_hour, HOUR),
         Rate(limits.user_reads_per_minute, MINUTE),

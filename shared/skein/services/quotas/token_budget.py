@@ -1,7 +1,9 @@
 """Limits on model tokens per person and tenant: checked before an answer, charged after it.
 
-The cost of an answer is not known before. So the answers in progress may overdraw a bucket, and
-then the next ones wait until the balance is positive again.
+The cost of an answer is not known before. So a person's run reserves an estimate before its claim,
+together with its permit (`concurrency_limit`). The charge of the last answer settles the estimate
+and gives the permits back. A run begins while the balance exceeds the reservations, so a person's
+last run may overdraw the bucket. All answers in progress may overdraw a tenant's bucket.
 
 A run is charged to the person that it traces back to: the one who wrote or asked, or whose words
 led to the agent's message or the plan that triggered the run. Every run is charged to the tenant.
@@ -11,17 +13,38 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from skein.models.common.storage import Item, Key, Put, Write
+from skein.errors import Transient
+from skein.models.common.storage import Item, Key, Write
 from skein.models.config.overrides import LimitSettings
-from skein.models.quotas.limit import Allowance, owner_of_shard, owner_of_user
+from skein.models.outbox.jobs import RunJob
+from skein.models.quotas.limit import (
+    DAY,
+    MINUTE,
+    Allowance,
+    Rate,
+    owner_of_agent,
+    owner_of_shard,
+    owner_of_user,
+)
+from skein.models.quotas.permits import PermitLimit, WaitingRun
 from skein.models.runs.completion import TokenUsage
 from skein.models.runs.run import Run
 from skein.ports import Clock, Metrics, Table
 from skein.services.common.optimistic import known_first, optimistic
-from skein.services.quotas.rate_limits import OverLimit, Rates, rates_of, refusal_of, shard_owner
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.rate_limits import (
+    OverLimit,
+    Rates,
+    TenantRates,
+    rates_of,
+    refusal_of,
+    shard_owner,
+)
 
 NEARLY = 0.8
+OF_USER, OF_SHARD = owner_of_user(""), "all:"
 
 logger = logging.getLogger(__name__)
 
@@ -41,9 +64,13 @@ def payer_keys(run: Run) -> list[Key]:
 
     Nearly all tenants have only one shard.
     """
+    return [Allowance.key_of(run.tenant, owner) for owner in owners_of_payer(run)]
+
+
+def owners_of_payer(run: Run) -> list[str]:
+    """Return the owners of a run's buckets: the tenant's first shard and the person."""
     payer = payer_of(run)
-    owners = [owner_of_shard(0), *([owner_of_user(payer)] if payer is not None else [])]
-    return [Allowance.key_of(run.tenant, owner) for owner in owners]
+    return [owner_of_shard(0), *([owner_of_user(payer)] if payer is not None else [])]
 
 
 def found_allowances(run: Run, found: Mapping[Key, Item]) -> dict[str, Allowance]:
@@ -52,9 +79,13 @@ def found_allowances(run: Run, found: Mapping[Key, Item]) -> dict[str, Allowance
     return {allowance.owner: allowance for allowance in allowances}
 
 
+class ReservedTokens(Transient):
+    """Other runs of the person have reserved the remaining tokens, so the run is deferred."""
+
+
 @dataclass(slots=True)
-class _Bucket:
-    """The buckets of one owner, as last read or written.
+class Bucket:
+    """The buckets and permits of one owner, as last read or written.
 
     Attributes:
         part: The part of an answer's tokens that the owner pays.
@@ -65,21 +96,84 @@ class _Bucket:
     of_tenant: bool = False
     part: float = 1.0
 
+    def limit(self, allowance: Allowance, now: datetime) -> PermitLimit:
+        """Return the limits for permits; only a person's tokens are reserved."""
+        rate = self.rates.tokens
+        if self.of_tenant or not rate.limited:
+            return PermitLimit(self.rates.running)
+        return PermitLimit(self.rates.running, rate.size - rate.used(allowance.tokens_full_at, now))
+
+
+def limits_of(run: Run, rates: TenantRates, agent_limit: int | None) -> dict[str, Rates]:
+    """Return the limits on a run at work, by owner: the person, the tenant and the agent."""
+    found: dict[str, Rates] = {}
+    payer = payer_of(run)
+    if payer is not None and rates.person.limits_runs:
+        found[owner_of_user(payer)] = rates.person
+    if rates.together.limits_runs:
+        found[shard_owner(rates.together, run.id)] = rates.together.of_shard
+    if agent_limit is not None:
+        found[owner_of_agent(run.agent_id)] = Rates(Rate(0, MINUTE), Rate(0, DAY), agent_limit)
+    return found
+
+
+def buckets_of(
+    table: Table, tenant: str, limits: Mapping[str, Rates], known: Mapping[str, Allowance]
+) -> list[Bucket]:
+    """Return the buckets of the owners of `limits`; those not in `known` are read."""
+    missing = [Allowance.key_of(tenant, owner) for owner in limits if owner not in known]
+    found = table.get_many(missing) if missing else {}
+    buckets = []
+    for owner, rates in limits.items():
+        item = found.get(Allowance.key_of(tenant, owner))
+        allowance = known.get(owner) or Allowance.from_optional(item, tenant, owner)
+        buckets.append(Bucket(allowance, rates, of_tenant=is_shard(owner)))
+    return buckets
+
+
+def is_shard(owner: str) -> bool:
+    """Return whether an owner of buckets is a shard of the tenant."""
+    return owner.startswith(OF_SHARD)
+
+
+def wake(dispatch: Dispatch, tenant: str, granted: Mapping[str, Sequence[WaitingRun]]) -> None:
+    """Send the jobs of waiting runs that got a permit, given by the permits' owners."""
+    jobs = {
+        run.run_id: RunJob(
+            tenant=tenant,
+            run_id=run.run_id,
+            agent_id=run.agent_id,
+            user_id=owner.removeprefix(OF_USER) if owner.startswith(OF_USER) else None,
+        )
+        for owner, runs in granted.items()
+        for run in runs
+    }
+    if jobs:
+        dispatch.send(list(jobs.values()))
+
 
 @dataclass(frozen=True, slots=True)
 class TokenBudget:
-    """The token buckets that one activation is charged to."""
+    """The token buckets that one activation is charged to, and the permits of its run.
+
+    Attributes:
+        run_id: The run; None for background work, which has no permits.
+    """
 
     table: Table
     clock: Clock
     metrics: Metrics
-    buckets: Sequence[_Bucket]
+    dispatch: Dispatch
+    tenant: str
+    buckets: Sequence[Bucket]
+    run_id: str | None = None
 
     def check(self) -> None:
         """Check that the model may be called.
 
         Raises:
             OverLimit: A bucket is empty.
+            ReservedTokens: Other runs have reserved what is left of a person's bucket.
         """
         now = self.clock.now()
         for bucket in self.buckets:
@@ -87,6 +181,10 @@ class TokenBudget:
             if refusal is not None:
                 self.metrics.count("OverLimit")
                 raise refusal
+            permit = bucket.allowance.permits.held.get(self.run_id or "")
+            tokens = bucket.limit(bucket.allowance, now).tokens
+            if permit is not None and tokens is not None and not permit.tokens:
+                raise ReservedTokens("other runs have reserved the person's remaining tokens")
 
     @property
     def first_refusal(self) -> OverLimit | None:
@@ -95,7 +193,9 @@ class TokenBudget:
             return refusal_of(bucket.allowance, bucket.rates, self.clock.now(), messages=0)
         return None
 
-    def charge(self, usage: TokenUsage, counters: Sequence[Write]) -> None:
+    def charge(
+        self, usage: TokenUsage, counters: Sequence[Write], *, settles: bool = False
+    ) -> None:
         """Charge an answer's tokens to the buckets, in the transaction that counts them.
 
         Buckets that have changed since they were read are read again.
@@ -103,6 +203,7 @@ class TokenBudget:
         Args:
             usage: The tokens.
             counters: The unconditional writes that count them.
+            settles: Whether the run has ended, so that its permits and reservation are given back.
 
         Raises:
             Transient: The table is out of reach; nothing was counted or charged.
@@ -110,16 +211,22 @@ class TokenBudget:
         tokens = usage.input_tokens + usage.output_tokens
         known = known_first([bucket.allowance for bucket in self.buckets], self._read)
 
-        def charge_once() -> None:
-            now = self.clock.now()
-            charges = [
-                self._take(*each, tokens, now) for each in zip(self.buckets, known(), strict=True)
-            ]
-            self.table.transact([*counters, *charges])
+        def charge_once() -> dict[str, Sequence[WaitingRun]]:
+            granted: dict[str, Sequence[WaitingRun]] = {}
+            writes = []
+            for bucket, allowance in zip(self.buckets, known(), strict=True):
+                changes, woken = self._changes(bucket, allowance, tokens, settles=settles)
+                granted[allowance.owner] = woken
+                bucket.allowance = allowance
+                if changes:
+                    bucket.allowance, write = allowance.changed(self.clock.now(), **changes)
+                    writes.append(write)
+            self.table.transact([*counters, *writes])
+            return granted
 
-        optimistic(self.clock, charge_once)
+        wake(self.dispatch, self.tenant, optimistic(self.clock, charge_once))
         for bucket in self.buckets:
-            if bucket.of_tenant:
+            if bucket.of_tenant and bucket.rates.tokens.limited:
                 self._warn(bucket, tokens)
 
     def _read(self) -> list[Allowance]:
@@ -129,14 +236,29 @@ class TokenBudget:
             Allowance.from_optional(found.get(each.key), each.tenant, each.owner) for each in before
         ]
 
-    @staticmethod
-    def _take(bucket: _Bucket, known: Allowance, tokens: int, now: datetime) -> Put:
-        paid = round(tokens * bucket.part)
-        full_at = bucket.rates.tokens.after(known.tokens_full_at, paid, now)
-        bucket.allowance, write = known.changed(now, tokens_full_at=full_at)
-        return write
+    def _changes(
+        self, bucket: Bucket, known: Allowance, tokens: int, *, settles: bool
+    ) -> tuple[dict[str, Any], Sequence[WaitingRun]]:
+        """Return what a charge changes, and the runs that get a permit by it."""
+        now, changes = self.clock.now(), dict[str, Any]()
+        charged = known
+        if bucket.rates.tokens.limited:
+            paid = round(tokens * bucket.part)
+            full_at = bucket.rates.tokens.after(known.tokens_full_at, paid, now)
+            changes["tokens_full_at"] = full_at
+            charged = known.model_copy(update=changes)
+        permits, limit = known.permits, bucket.limit(charged, now)
+        if self.run_id is None or self.run_id not in permits.held:
+            return changes, ()
+        if settles:
+            change = permits.give_back(self.run_id, limit, now)
+            return changes | {"permits": change.permits}, change.granted
+        others = permits.reserved(without=self.run_id)
+        if limit.tokens is not None and others and limit.tokens <= others:
+            changes["permits"] = permits.without_tokens(self.run_id)
+        return changes, ()
 
-    def _warn(self, bucket: _Bucket, tokens: int) -> None:
+    def _warn(self, bucket: Bucket, tokens: int) -> None:
         """Count the charge that takes a tenant's use to 80 % of its limit."""
         rate = bucket.rates.tokens
         used = rate.used(bucket.allowance.tokens_full_at, self.clock.now())
@@ -155,6 +277,7 @@ class TokenBudgets:
     table: Table
     clock: Clock
     metrics: Metrics
+    dispatch: Dispatch
 
     def shared(
         self,
@@ -175,32 +298,29 @@ class TokenBudgets:
         for user_id, part in parts.items() if rates.tokens.limited else ():
             item = found.get(bucket_key(tenant, user_id))
             own = Allowance.from_optional(item, tenant, owner_of_user(user_id))
-            buckets.append(_Bucket(own, rates, part=part))
-        return TokenBudget(self.table, self.clock, self.metrics, buckets)
+            buckets.append(Bucket(own, rates, part=part))
+        return TokenBudget(self.table, self.clock, self.metrics, self.dispatch, tenant, buckets)
 
     def budget(
-        self, run: Run, known: Mapping[str, Allowance], limits: LimitSettings
+        self,
+        run: Run,
+        known: Mapping[str, Allowance],
+        limits: LimitSettings,
+        *,
+        agent_limit: int | None = None,
     ) -> TokenBudget:
         """Return the token budget of one activation.
 
         Args:
             run: The activation's run.
-            known: The buckets that were read, by their owners; see `found_allowances`.
+            known: The buckets that were read, by their owners; see `found_allowances`. A missing
+                bucket of the person or of the tenant's first shard is full.
             limits: The limits that apply to the tenant.
+            agent_limit: The concurrency limit of the agent; None for no limit.
         """
-        rates = rates_of(limits)
-        buckets = []
-        payer = payer_of(run)
-        if payer is not None and rates.person.tokens.limited:
-            owner = owner_of_user(payer)
-            own = known.get(owner) or Allowance(tenant=run.tenant, owner=owner)
-            buckets.append(_Bucket(own, rates.person))
-        if rates.together.tokens.limited:
-            owner = shard_owner(rates.together, run.id)
-            if owner == owner_of_shard(0):
-                shared = known.get(owner) or Allowance(tenant=run.tenant, owner=owner)
-            else:
-                item = self.table.get(Allowance.key_of(run.tenant, owner))
-                shared = Allowance.from_optional(item, run.tenant, owner)
-            buckets.append(_Bucket(shared, rates.together.of_shard, of_tenant=True))
-        return TokenBudget(self.table, self.clock, self.metrics, buckets)
+        first = {owner: Allowance(tenant=run.tenant, owner=owner) for owner in owners_of_payer(run)}
+        found = limits_of(run, rates_of(limits), agent_limit)
+        buckets = buckets_of(self.table, run.tenant, found, first | dict(known))
+        return TokenBudget(
+            self.table, self.clock, self.metrics, self.dispatch, run.tenant, buckets, run.id
+        )

@@ -81,6 +81,7 @@ class UsageCounters:
         words: Words = NO_WORDS,
         held: int = 0,
         budget: TokenBudget | None = None,
+        settles: bool = False,
     ) -> None:
         """Add the cost of one model answer to the counters of today.
 
@@ -98,6 +99,7 @@ class UsageCounters:
             words: The people who pay for background work together, in place of one payer.
             held: The tokens that `hold` counted before the answer.
             budget: The token limits to charge; None for none.
+            settles: Whether the run has ended, so that its reservation and permits are given back.
         """
         day = f"{self.clock.now():%Y-%m-%d}"
         shard = stable_hash(spread_by) % USAGE_SHARDS
@@ -115,7 +117,7 @@ class UsageCounters:
             if budget is None:
                 self.table.transact(counters)
             else:
-                budget.charge(usage, counters)
+                budget.charge(usage, counters, settles=settles)
         except Transient:
             counts.pop(BACKGROUND, None)
             self._lost(tenant, counts)

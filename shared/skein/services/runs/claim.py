@@ -14,6 +14,7 @@ from skein.models.common.reason import Reason
 from skein.models.common.storage import AllOf, Check, Is, Item, Key, Update, Write, all_of
 from skein.models.config.overrides import Retention, TenantSettings
 from skein.models.outbox.jobs import RunJob
+from skein.models.quotas.limit import Allowance
 from skein.models.runs.run import Run, SentMessage
 from skein.ports import Table
 from skein.services.config.retention import kept_until, retention_of, run_days
@@ -35,6 +36,7 @@ class Claim:
     Attributes:
         retention: How long the tenant keeps runs; only for a run without a chat.
         found: The further items that were read together with the run.
+        permits: The buckets with the run's permits, by owner.
     """
 
     run: Run
@@ -42,6 +44,7 @@ class Claim:
     chat: Chat | None = None
     retention: Retention | None = None
     found: PrefetchedItems = field(default_factory=dict, compare=False, repr=False)
+    permits: Mapping[str, Allowance] = field(default_factory=dict, compare=False, repr=False)
 
     def kept_until(self, made_at: datetime) -> int | None:
         """Return when an item of the run expires, in epoch seconds; None for never."""

@@ -1,64 +1,198 @@
-"""The concurrency limit: how many runs of one agent may be at work at once.
+"""The concurrency limit: how many runs of a person, a tenant and an agent may work at once.
 
-The count is in an item of its own, which no post, claim or completion writes. A permit expires with
-its run's lease, so the permit of a dead worker becomes free without any cleanup.
+Before its claim, a run takes a permit of each owner with a limit, by one write outside the claim's
+transaction. The person's permit also reserves an estimate of the run's tokens. The permits are kept
+with the owners' token buckets, so the charge of a run's last answer also gives its permits back.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from skein.models.common.base import rfc3339
-from skein.models.common.storage import Is, Key, Update
-from skein.models.directory.agent import PERMITS, agent_partition
+from skein.models.common.storage import Item, Key, Put
+from skein.models.config.overrides import TenantSettings
+from skein.models.directory.agent import Agent
+from skein.models.quotas.limit import Allowance
+from skein.models.quotas.permits import WAIT, ChangedPermits, Permits, WaitingRun
 from skein.models.runs.run import Run
 from skein.ports import Clock, Table
-from skein.services.common.optimistic import optimistic
+from skein.services.common.optimistic import known_first, optimistic
+from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.rate_limits import Rates, rates_of
+from skein.services.quotas.token_budget import (
+    Bucket,
+    buckets_of,
+    is_shard,
+    limits_of,
+    owners_of_payer,
+    wake,
+)
+from skein.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class TakenPermits:
+    """The answer to a run that wants to work.
+
+    Attributes:
+        permitted: Whether the run may work.
+        listed: Whether a run that may not work is woken when a permit is free.
+        permits: The buckets with the run's permits, by owner.
+    """
+
+    permitted: bool
+    listed: bool = False
+    permits: Mapping[str, Allowance] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConcurrencyLimit:
-    """The service that grants permits to work, for agents with a limit."""
+    """The service that grants permits to work."""
 
     table: Table
     clock: Clock
+    dispatch: Dispatch
+    settings: Settings
 
-    @staticmethod
-    def key_of(tenant: str, agent_id: str) -> Key:
-        """Return the key of an agent's permits.
+    def take(self, run: Run, found: Mapping[Key, Item | None], *, until: datetime) -> TakenPermits:
+        """Take the permits of `run`, which expire at `until`, or let the run wait.
 
-        The key sorts after all items that a prompt's query reads.
+        A run that has its permits already gets this new expiry.
+
+        Args:
+            run: The run as its claim would write it.
+            found: Items that were read, by their keys; None for a missing item. The tenant's
+                settings, the agent and the token buckets are read unless they are in `found`.
         """
-        return Key(agent_partition(tenant, agent_id), PERMITS)
+        wanted, limits = self._wanted(run, found)
+        if not limits:
+            return TakenPermits(permitted=True)
+        buckets = buckets_of(self.table, run.tenant, limits, _known(run, found))
+        known = known_first(
+            [bucket.allowance for bucket in buckets], lambda: self._read_again(buckets)
+        )
+        return optimistic(
+            self.clock,
+            lambda: self._take_once(buckets, known(), wanted, until),
+            finds_own_write=True,
+        )
 
-    def take(self, run: Run, limit: int, *, until: datetime) -> bool:
-        """Take a permit for `run`, unless `limit` other runs of its agent have one.
+    def _take_once(
+        self,
+        buckets: Sequence[Bucket],
+        known: Sequence[Allowance],
+        wanted: WaitingRun,
+        until: datetime,
+    ) -> TakenPermits:
+        now = self.clock.now()
+        changed: dict[str, ChangedPermits] = {}
+        refused = None
+        for bucket, allowance in zip(buckets, known, strict=True):
+            limit = bucket.limit(allowance, now)
+            run = wanted if limit.tokens is not None else _without_tokens(wanted)
+            change = allowance.permits.take(run, limit, until, now)
+            changed[allowance.owner] = change
+            if wanted.run_id not in change.permits.held:
+                refused = allowance.owner
+                break
+        if refused is not None:  # hold no permit while another is missing
+            for bucket, allowance in zip(buckets, known, strict=True):
+                if allowance.owner != refused:
+                    limit = bucket.limit(allowance, now)
+                    dropped = allowance.permits.give_back(wanted.run_id, limit, now)
+                    changed[allowance.owner] = dropped
+        after = self._write(known, changed)
+        if refused is None:
+            return TakenPermits(permitted=True, permits=after)
+        return TakenPermits(permitted=False, listed=changed[refused].permits.waits(wanted.run_id))
 
-        The permit expires at `until`. A run that has a permit already gets this new expiry. The
-        result tells whether `run` has a permit now.
+    def give_back(self, run: Run, found: Mapping[Key, Item | None]) -> None:
+        """Return the permits of `run`, if it has any, and wake the runs that get them.
+
+        Args:
+            found: As in `take`.
         """
-        return optimistic(self.clock, lambda: self._take_once(run, limit, until))
+        _, limits = self._wanted(run, found)
+        buckets = [
+            Bucket(Allowance(tenant=run.tenant, owner=owner), rates, of_tenant=is_shard(owner))
+            for owner, rates in limits.items()
+        ]
+        if buckets:
+            optimistic(self.clock, lambda: self._give_back_once(run, buckets))
 
-    def _take_once(self, run: Run, limit: int, until: datetime) -> bool:
-        key = self.key_of(run.tenant, run.agent_id)
-        item = self.table.get(key) or {}
-        now = rfc3339(self.clock.now())
-        held = {name: end for name, end in item.get("held", {}).items() if end > now}
-        if run.id not in held and len(held) >= limit:
-            return False
-        self._write(key, item.get("version"), held | {run.id: rfc3339(until)})
-        return True
+    def _give_back_once(self, run: Run, buckets: Sequence[Bucket]) -> None:
+        now = self.clock.now()
+        known = self._read_again(buckets)
+        changed = {
+            allowance.owner: allowance.permits.give_back(run.id, bucket.limit(allowance, now), now)
+            for bucket, allowance in zip(buckets, known, strict=True)
+        }
+        self._write(known, changed)
 
-    def give_back(self, run: Run) -> None:
-        """Return the permit of `run`, if it has one."""
-        optimistic(self.clock, lambda: self._give_back_once(run))
+    def _wanted(
+        self, run: Run, found: Mapping[Key, Item | None]
+    ) -> tuple[WaitingRun, Mapping[str, Rates]]:
+        """Return the run as it waits, and the limits on it by owner."""
+        settings_key = TenantSettings.key_of(run.tenant)
+        agent_key = Agent.key_of(run.tenant, run.agent_id)
+        missing = [key for key in (settings_key, agent_key) if key not in found]
+        read = {**found, **(self.table.get_many(missing) if missing else {})}
+        settings = self.settings.overridden(
+            TenantSettings.from_optional(read.get(settings_key) or None)
+        )
+        item = read.get(agent_key)
+        agent = Agent.from_item(item) if item and not item.get("deleted_at") else None
+        prompt = (agent and agent.max_prompt_tokens) or settings.max_prompt_tokens
+        wanted = WaitingRun(
+            created_at=run.created_at,
+            run_id=run.id,
+            agent_id=run.agent_id,
+            until=self.clock.now() + WAIT,
+            tokens=prompt + settings.reserved_response_tokens,
+        )
+        agent_limit = (agent and agent.max_concurrent_runs) or settings.max_concurrent_runs
+        limits = limits_of(run, rates_of(settings), agent_limit)
+        # Without a limit of its runs, no run writes to the tenant's item before its charge.
+        return wanted, {
+            owner: rates for owner, rates in limits.items() if rates.running or not is_shard(owner)
+        }
 
-    def _give_back_once(self, run: Run) -> None:
-        key = self.key_of(run.tenant, run.agent_id)
-        item = self.table.get(key) or {}
-        held = dict(item.get("held", {}))
-        if held.pop(run.id, None) is not None:
-            self._write(key, item.get("version"), held)
+    def _read_again(self, buckets: Sequence[Bucket]) -> list[Allowance]:
+        before = [bucket.allowance for bucket in buckets]
+        found = self.table.get_many([allowance.key for allowance in before])
+        return [
+            Allowance.from_optional(found.get(each.key), each.tenant, each.owner) for each in before
+        ]
 
-    def _write(self, key: Key, version: int | None, held: dict[str, str]) -> None:
-        change = {"held": held, "version": (version or 0) + 1}
-        self.table.write(Update(key, set=change, condition=Is("version", version)))
+    def _write(
+        self, known: Sequence[Allowance], changed: Mapping[str, ChangedPermits]
+    ) -> dict[str, Allowance]:
+        """Write the permits that have changed, and wake the runs that got one."""
+        after: dict[str, Allowance] = {}
+        writes: list[Put] = []
+        for allowance in known:
+            after[allowance.owner] = allowance
+            permits: Permits = changed[allowance.owner].permits
+            if permits != allowance.permits:
+                after[allowance.owner], write = allowance.changed(self.clock.now(), permits=permits)
+                writes.append(write)
+        if len(writes) == 1:
+            self.table.write(writes[0])
+        elif writes:
+            self.table.transact(writes)
+        granted = {owner: change.granted for owner, change in changed.items()}
+        wake(self.dispatch, known[0].tenant, granted)
+        return after
+
+
+def _known(run: Run, found: Mapping[Key, Item | None]) -> dict[str, Allowance]:
+    """Return the run's token buckets that were read, also those that have no item."""
+    return {
+        owner: Allowance.from_optional(found[key] or None, run.tenant, owner)
+        for owner in owners_of_payer(run)
+        if (key := Allowance.key_of(run.tenant, owner)) in found
+    }
+
+
+def _without_tokens(run: WaitingRun) -> WaitingRun:
+    return run.model_copy(update={"tokens": 0})

@@ -33,6 +33,7 @@ from skein.services.runs.claim import (
     write_claimed,
 )
 from skein.services.runs.completion import RunCompletion
+from skein.services.runs.concurrency_limit import ConcurrencyLimit
 from skein.services.runs.debounce import seconds_left
 from skein.services.runs.latency import record_start
 from skein.services.runs.slots import (
@@ -45,6 +46,8 @@ from skein.services.runs.slots import (
 from skein.services.runs.waits import timed_out
 from skein.settings import Settings
 
+NO_PERMIT = "the person, the tenant or the agent has no free permit"
+
 logger = logging.getLogger(__name__)
 
 
@@ -54,6 +57,7 @@ class RunLeases(ABC):
 
     Args:
         completion: Ends runs.
+        concurrency_limit: Grants the permits without which no run is claimed.
     """
 
     table: Table
@@ -61,6 +65,7 @@ class RunLeases(ABC):
     dispatch: Dispatch
     metrics: Metrics
     completion: RunCompletion
+    concurrency_limit: ConcurrencyLimit
     settings: Settings
 
     @abstractmethod
@@ -89,7 +94,8 @@ class RunLeases(ABC):
             The claim. None if the run has ended, has a lease elsewhere, waits, or is behind another
             run of the same agent in the same chat. None, too, during the debounce; then the job is
             sent again with a delay until its end. None, too, while runs are paused; then the tick
-            sends the job after the pause.
+            sends the job after the pause. None, too, over a concurrency limit; then the run waits
+            for a permit.
         """
         return optimistic(self.clock, lambda: self._claim_once(job, lease_until, also_read))
 
@@ -172,8 +178,11 @@ class RunLeases(ABC):
 
     def _take(
         self, found: Claim, membership: Membership | None, now: datetime, lease_until: datetime
-    ) -> Claim:
-        """Write the claim: raise the fencing token, fill the running slot, merge a queued run."""
+    ) -> Claim | None:
+        """Write the claim: raise the fencing token, fill the running slot, merge a queued run.
+
+        The run takes its permits before; without them, the result is None.
+        """
         run, member = found.run, found.member
         start = _start_of(run, member, membership, now)
         changes = {
@@ -188,6 +197,10 @@ class RunLeases(ABC):
         change = {"running_run": run.id, **start.membership_changes}
         writes = list(start.writes)
         taken = run.model_copy(update=changes | {"reason": None})
+        admission = self.concurrency_limit.take(taken, found.found, until=lease_until)
+        if not admission.permitted:
+            self._await_permit(found, listed=admission.listed)
+            return None
         stored = {name: value for name, value in taken.attributes().items() if name in changes}
         claimed = stored | run.due(lease_until) | {"due_tries": None, "reason": None}
         writes.append(Update(run.key, set=claimed, condition=found.fence_holds))
@@ -202,7 +215,41 @@ class RunLeases(ABC):
         start.merge.log()
         record_start(self.metrics, run, now)
         logger.info("run claimed", extra={"run_id": run.id, "attempt": taken.attempts})
-        return replace(found, run=taken, member=member)
+        return replace(found, run=taken, member=member, permits=admission.permits)
+
+    def _await_permit(self, found: Claim, *, listed: bool) -> None:
+        """Defer a run that has no permit, without a claim or an attempt.
+
+        Args:
+            listed: Whether the run that frees a permit sends the job. Without that, the job comes
+                again after a pause. In both cases, the tick covers a lost job.
+
+        Raises:
+            ConditionFailed: Another writer was faster.
+        """
+        run, now = found.run, self.clock.now()
+        if policy.deferrals_are_over(run, now):
+            self._defer_no_longer(found, NO_PERMIT)
+            return
+        pause = policy.deferral_pause(run, self.settings, longest_seconds=policy.BUSY_SECONDS)
+        wait = timedelta(seconds=0 if listed else pause)
+        change = {"error": NO_PERMIT, "deferrals": run.deferrals + 1, "due_tries": None}
+        change |= run.recording(Reason.CONCURRENCY_LIMIT, now) | run.due(now + wait + OUTBOX_GRACE)
+        self.table.write(Update(run.key, set=change, condition=found.fence_holds))
+        self.metrics.count("RunsPutOff")
+        _log_no_work(run, Reason.CONCURRENCY_LIMIT)
+        if not listed:
+            self.dispatch.send([found.job], delay_seconds=pause)
+
+    def _defer_no_longer(self, claim: Claim, error: str) -> None:
+        """End a run as failed that was deferred for too long."""
+        self.before_failure(claim)
+        self.completion.end(
+            claim,
+            "failed",
+            reason=Reason.DEFERRED_TOO_LONG,
+            error=f"deferred for too long: {error}",
+        )
 
     def is_over(self, claim: Claim) -> bool:
         """Return whether a run whose lease was lost has ended or is gone."""
@@ -246,13 +293,7 @@ class RunLeases(ABC):
         """
         run = claim.run
         if policy.deferrals_are_over(run, self.clock.now()):
-            self.before_failure(claim)
-            self.completion.end(
-                claim,
-                "failed",
-                reason=Reason.DEFERRED_TOO_LONG,
-                error=f"deferred for too long: {error}",
-            )
+            self._defer_no_longer(claim, error)
             return
         wait = policy.deferral_pause(run, self.settings, longest_seconds=longest_seconds)
         self.metrics.count("RunsPutOff")

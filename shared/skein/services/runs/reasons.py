@@ -37,7 +37,10 @@ def _reason_of_queued(run: Run, member: Membership | None, now: datetime) -> Rea
         return Reason.PAUSED
     if member is not None and not is_its_turn(run, member):
         return Reason.BEHIND_OTHER_RUN
-    return Reason.DEBOUNCE if seconds_left(member, now) else Reason.QUEUED
+    if seconds_left(member, now):
+        return Reason.DEBOUNCE
+    waits = run.reason == Reason.CONCURRENCY_LIMIT
+    return Reason.CONCURRENCY_LIMIT if waits else Reason.QUEUED
 
 
 def reason_of_done(run: Run, silence: Reason) -> Reason | None:
