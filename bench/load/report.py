@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import quantiles
 
+from bench.load.noise import Noise
 from bench.load.run import Outcome
 from bench.report import markdown_table, printed
 
@@ -21,6 +22,9 @@ A message counts as acknowledged when its sender was told so, with retries under
 time of an answer is from the acknowledgement of the burst's first message until the person sees the
 answer; the person looks once a second at first. Afterwards, the clock is turned until no work is
 left, and the whole table is checked.
+
+In the second half of the time, another tenant is noisy: every 30 seconds, one of its people writes
+in 10 chats with 20 agents each. Agents' messages start no runs here.
 """
 OPENING_WITH_FAULTS = """\
 # Many people at once, while everything fails
@@ -57,6 +61,18 @@ def figures(outcome: Outcome) -> list[list[str]]:
         ["texts that reached phones", "", "", "", f"{len(outcome.found.sms)}"],
         ["texts that came twice", "", "", "", f"{doubled(outcome)}"],
         ["containers killed", "", "", "", f"{outcome.killed}"],
+    ]
+
+
+def neighbors(noise: Noise) -> list[list[str]]:
+    """Return the table of answer times without and with the noisy tenant."""
+    rise = f"{noise.rise:.2f}" if noise.rise is not None else ""
+    return [
+        ["bursts of the others answered, s", "p50", "p95", "p99", "count"],
+        ["without noise", *_percentiles(noise.quiet)],
+        ["with a noisy tenant", *_percentiles(noise.noisy)],
+        ["p95 with noise / without", "", rise, "", ""],
+        ["runs of the noisy person", "", "", "", str(noise.runs)],
     ]
 
 
@@ -97,6 +113,8 @@ def show(outcome: Outcome, machine: str) -> None:
     """Print the report, with all problems."""
     print(about(outcome, machine))
     print(f"\n{printed(figures(outcome))}\n")
+    if outcome.noise is not None:
+        print(f"{printed(neighbors(outcome.noise))}\n")
     if outcome.drawn:
         print(f"{printed(failures(outcome))}\n")
     print(printed(checks(outcome)))
@@ -126,6 +144,7 @@ def page(outcome: Outcome, machine: str, *, gap: float) -> str:
         OPENING_WITH_FAULTS if outcome.plan.faults else OPENING.format(gap=gap),
         f"{about(outcome, machine)}\n",
         f"{markdown_table(figures(outcome))}\n",
+        *([f"{markdown_table(neighbors(outcome.noise))}\n"] if outcome.noise is not None else []),
         *([f"{markdown_table(failures(outcome))}\n"] if outcome.drawn else []),
         f"{markdown_table(checks(outcome))}\n",
     ]

@@ -19,6 +19,8 @@ from bench.api import Api
 from bench.load.checks import Verdict, verdicts
 from bench.load.containers import Kind
 from bench.load.found import StoredState, acknowledged_in, ledger_of
+from bench.load.noise import TENANT as NOISY
+from bench.load.noise import Noise, NoisyNeighbor, noise_of
 from bench.load.people import TENANT, Crowd
 from bench.load.stand import Killer, LoadStack, ModelServer, config_for
 from bench.load.storm import Storm
@@ -32,6 +34,7 @@ from skein.models.outbox.due import DUE_SHARDS, DueKind, due_partition
 
 PEOPLE_A_GROUP = 5
 LEAVE_SECONDS = 75  # for the last answers
+QUIET_END_SECONDS = 20  # in which the noisy tenant begins no burst
 MIN_TURN_SECONDS, MAX_TURN_SECONDS = 60.0, 900.0
 MAX_TURNED = timedelta(hours=2)
 DRAIN_SECONDS, DRAIN_SECONDS_WITH_FAULTS = 105.0, 220.0  # of real time
@@ -55,6 +58,7 @@ class Plan:
         sizes: The number of containers of each kind.
         drain_seconds: The real time in which all work must end afterwards; None for the default.
         settings: Skein's settings that differ from the defaults.
+        noise: Whether another tenant is noisy in the second half of that time; never with faults.
     """
 
     phones: int = 200
@@ -68,6 +72,7 @@ class Plan:
     sizes: Mapping[Kind, int] | None = None
     drain_seconds: float | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    noise: bool = True
 
     @property
     def time_to_rest(self) -> float:
@@ -107,6 +112,7 @@ class Outcome:
     model_calls: int
     killed: int
     drawn: Mapping[str, int]
+    noise: Noise | None = None
 
 
 class Drainable(Protocol):
@@ -156,11 +162,19 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
     storm = Storm(f"{plan.seed}-host")
     with ExitStack() as parts:
         server = parts.enter_context(ModelServer(storm))
-        config = config_for(folder / "data", server.base_url, dict(plan.settings))
+        # Agents' answers start no runs, so that the noise is as long in each run.
+        settings = {"SKEIN_MAX_CHAIN_DEPTH": "1", **plan.settings}
+        config = config_for(folder / "data", server.base_url, settings)
         stack = LoadStack(config, storm=storm, seed=plan.seed, sizes=plan.sizes)
         parts.enter_context(stack)
         api = Api(stack.url, TENANT)
         theirs = places(api, plan.users)
+        neighbor = None
+        if plan.noise and not plan.faults:
+            neighbor = NoisyNeighbor(
+                stack.url, after=plan.seconds / 2, seconds=plan.seconds - QUIET_END_SECONDS
+            )
+            neighbor.move_in()
         ledger = folder / "ledger.jsonl"
         ledger.touch()
         begun = time.monotonic()
@@ -169,6 +183,8 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
                 killer = Killer(stack.containers, seed=plan.seed, seconds=plan.kill_seconds)
                 bad_weather.enter_context(killer)
                 storm.raging = True
+            if neighbor is not None:
+                bad_weather.enter_context(neighbor)
             _run_people(plan, stack.url, theirs, ledger, folder)
         storm.raging = False
         written, busy = time.monotonic(), os.getloadavg()[1]
@@ -180,9 +196,10 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         found.sms = stack.sms()
         found.dead_letters = stack.dead_letters()
         found.held = 0 if quiet else 1
+        noise = _noise(neighbor, lines, found) if neighbor is not None else None
         return Outcome(
             plan=plan,
-            verdicts=tuple(verdicts(found)),
+            verdicts=(*verdicts(found), *([noise.verdict] if noise is not None else [])),
             ledger=lines,
             found=found,
             writing_seconds=written - begun,
@@ -192,7 +209,16 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
             model_calls=server.model.calls,
             killed=stack.containers.killed,
             drawn=dict(storm.drawn),
+            noise=noise,
         )
+
+
+def _noise(
+    neighbor: NoisyNeighbor, ledger: Sequence[Mapping[str, Any]], found: StoredState
+) -> Noise:
+    """Return the answer times of the others, without and with the noise."""
+    runs = sum(run.tenant == NOISY for run in found.runs)
+    return noise_of(ledger, begun=neighbor.begun_at, noise_at=neighbor.noise_at, runs=runs)
 
 
 def _run_people(

@@ -1,0 +1,140 @@
+"""The noisy neighbour: one person of another tenant who keeps 200 agents' runs waiting."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import quantiles
+from types import TracebackType
+from typing import Any, Self
+
+from bench.api import Api, CallRefusedError
+from bench.load.checks import Verdict
+
+TENANT = "noisy"
+PERSON = "usr-noisy"
+CHATS, AGENTS = 10, 20
+ROUND_SECONDS = 30.0  # between two bursts; a person may send 20 messages a minute
+WARM_UP_SECONDS = 15.0  # at the beginning, which no period counts
+MAX_RISE = 1.5
+MIN_ANSWERS = 20  # of a period whose p95 means something
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The answer times of the other people, without and with the noisy neighbour.
+
+    Attributes:
+        quiet: The seconds until each burst was answered that began before the noise.
+        noisy: The same for each burst that began with the noise.
+        runs: The runs of the noisy person.
+    """
+
+    quiet: Sequence[float]
+    noisy: Sequence[float]
+    runs: int
+
+    @property
+    def rise(self) -> float | None:
+        """How much p95 rises, as a factor; None with too few answers."""
+        if min(len(self.quiet), len(self.noisy)) < MIN_ANSWERS:
+            return None
+        return p95(self.noisy) / p95(self.quiet)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the other people's p95 rises by at most half."""
+        rise = self.rise
+        wrong: tuple[str, ...] = ()
+        if rise is None:
+            wrong = (f"{len(self.quiet)} and {len(self.noisy)} answers are too few",)
+        elif rise > MAX_RISE:
+            wrong = (f"p95 is {rise:.2f} times as long",)
+        return Verdict("a noisy tenant lengthens p95 of the others by at most half", wrong)
+
+
+def p95(values: Sequence[float]) -> float:
+    """Return the 95th percentile."""
+    return quantiles(values, n=20, method="inclusive")[-1]
+
+
+def noise_of(
+    ledger: Sequence[Mapping[str, Any]], *, begun: float, noise_at: float, runs: int
+) -> Noise:
+    """Sort the answers of a ledger by the time when their burst began.
+
+    Args:
+        begun: When people began to write, in seconds since 1970.
+        noise_at: When the noise began.
+    """
+    said = {line["marker"]: line["at"] for line in ledger if line["what"] == "message"}
+    quiet: list[float] = []
+    noisy: list[float] = []
+    for line in ledger:
+        at = said.get(f"{line['who']}-{line['burst']}-1") if line["what"] == "answered" else None
+        if at is not None and at >= begun + WARM_UP_SECONDS:
+            (noisy if at >= noise_at else quiet).append(line["seconds"])
+    return Noise(quiet, noisy, runs)
+
+
+class NoisyNeighbor:
+    """Context manager of a person who writes to 10 chats with 20 agents each, again and again.
+
+    Args:
+        after: The seconds until the first burst.
+        seconds: The seconds after which no burst begins.
+    """
+
+    def __init__(self, url: str, *, after: float, seconds: float) -> None:
+        self._api = Api(url, TENANT)
+        self._after = after
+        self._seconds = seconds
+        self._chats: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="noisy", daemon=True)
+        self.begun_at = 0.0
+        self.noise_at = 0.0
+
+    def move_in(self) -> None:
+        """Create the tenant's agents, person and chats, which summarize nothing."""
+        operator = self._api.token("operator", "admin")
+        self._api.ok("PATCH", "/v1/settings", {"auto_summary": False}, token=operator)
+        agents = []
+        for number in range(AGENTS):
+            new = {"name": f"Agent {number}", "system_prompt": "You answer."}
+            agent = self._api.ok("POST", "/v1/agents", new, token=operator)
+            agents.append({"kind": "agent", "id": agent["id"]})
+        self._api.ok("POST", "/v1/users", {"id": PERSON, "name": "Noisy"}, token=operator)
+        self._token = self._api.token(PERSON)
+        for number in range(CHATS):
+            chat = {"kind": "group", "title": f"Noise {number}", "members": agents}
+            created = self._api.ok("POST", "/v1/chats", chat, token=self._token)
+            self._chats.append(created["id"])
+
+    def __enter__(self) -> Self:
+        self.begun_at = time.time()
+        self.noise_at = self.begun_at + self._after
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _loop(self) -> None:
+        wait, burst = self._after, 0
+        while not self._over.wait(wait) and time.time() < self.begun_at + self._seconds:
+            begun, burst = time.time(), burst + 1
+            for chat_id in self._chats:
+                message = {"text": f"This is u999-{burst}-1.", "client_id": f"noise-{burst}"}
+                try:
+                    path = f"/v1/chats/{chat_id}/messages"
+                    self._api.ok("POST", path, message, token=self._token)
+                except CallRefusedError:
+                    continue  # over the rate limit of messages, which is a part of the defence
+            wait = max(0.0, ROUND_SECONDS - (time.time() - begun))
