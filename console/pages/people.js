@@ -1,6 +1,6 @@
 // The people of a tenant: a list, a person's record with its sources, export, and erasure up to its proof.
 import { withQuery } from "../api.js";
-import { download, el, field, fill } from "../dom.js";
+import { download, el, field, fill, select } from "../dom.js";
 import { action, card, facts, form, number, outcome, part, table, when } from "../parts.js";
 import { words } from "../words.js";
 
@@ -170,17 +170,53 @@ async function exportOf(api, user, place) {
   return said.exported(number(whole.chats.length), number(whole.messages.length));
 }
 
-/** The request for an erasure, which a person confirms with the id. */
+/** The request for an erasure: its preview, the decision about named texts, and the id to confirm. */
 function erasing(api, user) {
+  const place = el("div", { class: "stack" });
+  let asked = false;
+  async function open({ target }) {
+    if (!target.open || asked) return;
+    asked = true;
+    try {
+      fill(place, erasureForm(api, user, await api.get(`/v1/users/${part(user.id)}/erasure-preview`)));
+    } catch (error) {
+      asked = false;
+      fill(place, el("p", { class: "notice", role: "alert" }, error.message));
+    }
+  }
+  return card(said.erasing, el("details", { class: "more", on: { toggle: open } }, el("summary", {}, said.erase),
+    el("p", {}, said.aboutErasure), place));
+}
+
+function erasureForm(api, user, preview) {
   const id = el("input", { autocomplete: "off", required: true, spellcheck: "false" });
-  return card(said.erasing, el("details", { class: "more" }, el("summary", {}, said.erase),
-    el("p", {}, said.aboutErasure),
-    form([field(said.confirm(user.id), id)], said.eraseNow, async () => {
-      if (id.value.trim() !== user.id) return said.otherId;
-      const erasure = await api.delete(`/v1/users/${part(user.id)}`);
-      location.hash = `#/people/${part(user.id)}/${ERASURE}/${part(erasure.id)}`;
-      return "";
-    })));
+  let decision = "keep";
+  const named = select([["keep", said.keepTexts], ["replace", said.replaceNames], ["remove", said.removeTexts]], decision, (chosen) => { decision = chosen; });
+  return [previewOf(preview), form([field(said.namedTexts, named), field(said.confirm(user.id), id)], said.eraseNow, async () => {
+    if (id.value.trim() !== user.id) return said.otherId;
+    const erasure = await api.delete(withQuery(`/v1/users/${part(user.id)}`, { named_texts: decision }));
+    location.hash = `#/people/${part(user.id)}/${ERASURE}/${part(erasure.id)}`;
+    return "";
+  })];
+}
+
+/** What an erasure would do, by kind, and the texts that have the person's full name. */
+function previewOf(preview) {
+  const rules = [preview.erased, preview.replaced, preview.made_again, preview.named];
+  const kinds = [...new Set(rules.flatMap((counts) => Object.keys(counts)))].sort();
+  return [
+    el("h3", {}, said.preview),
+    preview.complete ? null : el("p", { class: "notice" }, said.incomplete),
+    table(said.preview, [said.kind, said.willErase, said.willReplace, said.willMakeAgain, said.willName],
+      kinds.map((kind) => [kind.replaceAll("_", " "), ...rules.map((counts) => number(counts[kind] ?? 0))]), said.nothingToErase),
+    el("h3", {}, said.textsNamed),
+    table(said.textsNamed, [said.kind, said.chat, said.agent, said.excerpt], preview.named_texts.map((text) => [
+      text.kind,
+      text.chat_id === null ? "" : el("a", { href: `#/transcripts/${part(text.chat_id)}` }, text.seq === null ? text.chat_id
+        : said.messageIn(text.seq, text.chat_id)),
+      text.agent_id ?? "", text.excerpt ?? said.isPrivate,
+    ]), said.noTextsNamed),
+  ];
 }
 
 async function showErasure(main, userId, erasureId, { api, config, announce }) {

@@ -112,6 +112,7 @@ OTHERS = {
     "privacy/erasure_agent_data.py": "what is taken away",
     "privacy/erasure_memberships.py": "what is taken away",
     "privacy/erasure_restore.py": "what is taken away",
+    "privacy/erasure_preview.py": "counts; words of open content only, for operators",
     "privacy/erasure_renames.py": "the lists and threads that name a renamed document",
     "privacy/erasure_rewrites.py": "what is taken away",
     "privacy/erasure_runs.py": "what is taken away",

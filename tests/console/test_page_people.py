@@ -135,6 +135,8 @@ def test_erasure_needs_the_id_and_is_followed_up_to_its_proof(driver: Driver) ->
     driver.sign_in("#/people/usr_erased")
     page = driver.page
     page.get_by_text("Erase this person").click()
+    expect(page.get_by_role("region", name="Preview of the erasure")).to_contain_text("messages")
+    expect(page.locator("main")).to_contain_text("No text of others has the full name.")
     confirm = page.get_by_label("To confirm, write the id usr_erased")
     confirm.fill("usr_other")
     page.get_by_role("button", name="Erase for ever").click()
@@ -153,6 +155,35 @@ def test_erasure_needs_the_id_and_is_followed_up_to_its_proof(driver: Driver) ->
         page.get_by_role("button", name="Save the report").click()
     assert download.value.suggested_filename.startswith("era_")
     assert driver.client.call("GET", "/v1/users/usr_erased", token=driver.operator()).status == 404
+
+
+def test_preview_of_an_erasure_shows_named_texts_and_asks_what_happens_to_them(
+    driver: Driver,
+) -> None:
+    client = driver.client
+    person(driver, "usr_named", name=HOSTILE)
+    person(driver, "usr_friend")
+    friend, token = client.token("usr_friend"), client.token("usr_named")
+    body = {"kind": "group", "members": [{"kind": "user", "id": "usr_friend"}]}
+    chat: str = client.ok("POST", "/v1/chats", body, token=token)["id"]
+    client.ok("POST", f"/v1/chats/{chat}/invitation", {"accept": True}, token=friend)
+    text = {"text": f"Ask {HOSTILE}", "client_id": "1"}
+    client.ok("POST", f"/v1/chats/{chat}/messages", text, token=friend)
+    driver.sign_in("#/people/usr_named")
+    page = driver.page
+    page.get_by_text("Erase this person").click()
+    texts = page.get_by_role("region", name="Texts of others with the full name")
+    expect(texts).to_contain_text(HOSTILE)
+    expect(texts.get_by_role("link", name=f"in {chat}")).to_be_visible()
+    driver.check_looks()
+    page.get_by_label("What happens to these texts").select_option("replace")
+    page.get_by_label("To confirm, write the id usr_named").fill("usr_named")
+    page.get_by_role("button", name="Erase for ever").click()
+    expect(page.locator("h1")).to_have_text("Erasure of usr_named")
+    path = page.url.partition("/erasure/")[2]
+    erasure = client.ok("GET", f"/v1/erasures/{path}", token=driver.operator())
+    assert erasure["named_texts"] == "replace"
+    driver.check_inert()
 
 
 def test_erasure_that_does_not_exist_is_told(driver: Driver) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+import admin_api
 import background_worker
 from skein.models.common.audience import Audience
 from skein.models.common.ownership import Owner
@@ -95,6 +96,20 @@ def test_list_erasures_shows_progress_then_the_report(planted: World) -> None:
     assert done == admin.get(f"/v1/erasures/{erasure['id']}").body
     assert done["stage"] == "done"
     assert MARK not in json.dumps(done)
+
+
+def test_preview_of_an_erasure_is_for_privacy_and_audited(planted: World) -> None:
+    admin = operator(planted)
+    found = admin.get(f"{PATH}/erasure-preview")
+    assert found.status == 200
+    assert found.body["erased"]["messages"] > 0
+    assert found.body["complete"] is True
+    support = Client(planted, api=admin_api, sub="usr_s", scope="support", claims={})
+    assert support.get(f"{PATH}/erasure-preview").status == 403
+    day = planted.clock.now().date().isoformat()
+    entries = admin.get("/v1/audit", day=day).body["items"]
+    [entry] = [each for each in entries if each["kind"] == "erasure" and not each["refused"]]
+    assert (entry["verb"], entry["ids"]) == ("read", {"user_id": ZOE.id})
 
 
 def test_erasure_keeps_its_decision_about_named_texts(planted: World) -> None:

@@ -15,12 +15,14 @@ from skein.models.api.usage import PersonUsageResource
 from skein.privacy.api.privacy import (
     DeliveryResource,
     ErasurePage,
+    ErasurePreviewResource,
     ErasureResource,
     ExportedInvitation,
     ExportResource,
     KeptResource,
     PlaceResource,
 )
+from skein.privacy.erasure_preview import ErasurePreviews
 from skein.privacy.erasure_requests import Erasures
 from skein.privacy.export import Exports
 from skein.privacy.models.erasure import NamedTexts
@@ -46,6 +48,15 @@ def erase_user(user_id: UserId, named_texts: NamedTextsQuery = "keep") -> Erasur
         caller.tenant, user_id, by=caller.user_id, named_texts=named_texts
     )
     return ErasureResource.of(erasure)
+
+
+@router.get(
+    "/v1/users/<user_id>/erasure-preview", "Preview the erasure of a user's data", audit="erasure"
+)
+def preview_erasure(user_id: UserId) -> ErasurePreviewResource:
+    """Nothing changes. Look at the texts with the user's full name before you erase the user."""
+    preview = service(ErasurePreviews).of(router.caller.tenant, user_id)
+    return ErasurePreviewResource.from_preview(preview)
 
 
 @router.get("/v1/erasures", "List the erasures of users, newest first")

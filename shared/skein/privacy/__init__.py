@@ -3,6 +3,7 @@
 __all__ = [
     "api",
     "audit_log",
+    "erasure_preview",
     "erasure_requests",
     "erasure_worker",
     "export",

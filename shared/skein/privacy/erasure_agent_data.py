@@ -115,7 +115,7 @@ class KeptEraser:
             ):
                 for item in items_under(self._table, pk, ""):
                     self._table.write(Delete(Key(item["pk"], item["sk"])))
-                    sweep.unsaved.counts[_kind(item)] += item["sk"] not in BOOKKEEPING
+                    sweep.unsaved.counts[kind_of(item)] += item["sk"] not in BOOKKEEPING
 
     def erase_scope(self, sweep: Sweep, agent_id: str, scope: str | None) -> None:
         """Apply the rules to the items of one scope."""
@@ -154,9 +154,9 @@ class KeptEraser:
                 self._delete_document(item)
             else:
                 self._table.transact([Delete(Key(item["pk"], item["sk"])), change])
-            if _kind(item) == "threads":
+            if kind_of(item) == "threads":
                 self._drop_run_links(sweep, item["pk"], str(item["id"]))
-            sweep.unsaved.counts[_kind(item)] += 1
+            sweep.unsaved.counts[kind_of(item)] += 1
 
     def _rewrite(self, sweep: Sweep, item: Item, gone: set[str], change: Update) -> None:
         """Store an item that stays as the rules leave it (optimistic lock)."""
@@ -170,7 +170,7 @@ class KeptEraser:
             return bool(writes)
 
         changed = optimistic(self._clock, attempt, finds_own_write=True)
-        sweep.unsaved.counts[f"{_kind(item)}_changed"] += changed
+        sweep.unsaved.counts[f"{kind_of(item)}_changed"] += changed
 
     def _rewritten(self, sweep: Sweep, item: Item, gone: set[str]) -> list[Write]:
         """Return the writes that store an item as the rules leave it; none if nothing changes."""
@@ -276,7 +276,7 @@ def _is_spent(sweep: Sweep, effect: Item) -> bool:
     return swept_at is not None and since <= made_at + MINUTE and made_at <= swept_at
 
 
-def _kind(item: Item) -> str:
+def kind_of(item: Item) -> str:
     """Return the kind of an item for the report, from its sort key."""
     kind = key_kind(item["sk"])
     return KINDS.get(kind, kind.lower())

@@ -48,13 +48,17 @@ class MembershipErasure:
     def find(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Note every chat that the person is in or has left."""
         del after  # the lists are short, and noting a chat is idempotent
+        for chat_id in self.chat_ids(sweep):
+            self._record_chat(sweep, chat_id)
+            yield chat_id
+
+    def chat_ids(self, sweep: Sweep) -> Iterator[str]:
+        """Yield the chats that the person is in or has left; one may come twice."""
         for ref in sweep.subject.refs:
             relations = (member_relation(sweep.tenant, ref), past_relation(sweep.tenant, ref.id))
             for relation in relations:
                 for rows in pages_of_relation(self.table, relation, newest_first=True):
-                    for chat_id in map(related_chat, rows):
-                        self._record_chat(sweep, chat_id)
-                        yield chat_id
+                    yield from map(related_chat, rows)
 
     def close(self, sweep: Sweep, after: str | None) -> Iterator[str]:
         """Cancel runs in the person's chats, and remove the person from each chat."""

@@ -14,6 +14,7 @@ from skein.models.chats.choice import Invited
 from skein.models.chats.membership import Membership
 from skein.models.common.base import Instant
 from skein.models.delivery.delivery import Delivery, DeliveryStatus
+from skein.privacy.erasure_preview import ErasurePreview, NamedText
 from skein.privacy.models.erasure import BACKUP_DAYS, ErasureStage, NamedTexts
 
 BACKUPS = (
@@ -59,6 +60,65 @@ class ErasureResource(Resource):
 
 class ErasurePage(Page[ErasureResource]):
     """A page of erasures of people, newest first."""
+
+
+class NamedTextResource(Resource):
+    """A text of others that has the user's full name."""
+
+    kind: Annotated[str, Field(description="The kind of item, as in `named`.")]
+    chat_id: Annotated[
+        str | None, Field(description="The chat of a message or title, or where it was made.")
+    ]
+    seq: Annotated[int | None, Field(description="The `seq` of a message; null for other texts.")]
+    agent_id: Annotated[str | None, Field(description="The agent that keeps an item.")]
+    id: Annotated[str | None, Field(description="The id; null for the title of a chat.")]
+    excerpt: Annotated[
+        str | None,
+        Field(description="The words around the name; null for a private text."),
+    ]
+
+    @classmethod
+    def from_text(cls, text: NamedText) -> Self:
+        """Build the resource of a named text."""
+        return cls(**text._asdict())
+
+
+class ErasurePreviewResource(Resource):
+    """What an erasure would do, in counts by kind of item."""
+
+    erased: Annotated[
+        dict[str, int],
+        Field(description="What is the user's, or was made from the user's words alone."),
+    ]
+    replaced: Annotated[
+        dict[str, int],
+        Field(description="What stays and loses ids, phone numbers and quotes of the user."),
+    ]
+    made_again: Annotated[
+        dict[str, int], Field(description="What goes and is made again from the words of others.")
+    ]
+    named: Annotated[
+        dict[str, int],
+        Field(description="Texts of others with the user's full name; see `named_texts`."),
+    ]
+    named_texts: Annotated[
+        tuple[NamedTextResource, ...], Field(description="At most 50 of the texts in `named`.")
+    ]
+    complete: Annotated[
+        bool, Field(description="Whether all items were counted; false beyond 5,000 items.")
+    ]
+
+    @classmethod
+    def from_preview(cls, preview: ErasurePreview) -> Self:
+        """Build the resource of a preview, without counts of zero."""
+        return cls(
+            erased=dict(+preview.erased),
+            replaced=dict(+preview.replaced),
+            made_again=dict(+preview.made_again),
+            named=dict(+preview.named),
+            named_texts=tuple(map(NamedTextResource.from_text, preview.texts)),
+            complete=preview.complete,
+        )
 
 
 class PlaceResource(Resource):

@@ -1,0 +1,262 @@
+"""Preview of an erasure: what each rule would do, in counts, and which texts name the person.
+
+The preview applies the rules of the erasure (`erasure_rules.py`) and writes nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from skein.errors import NotFound
+from skein.models.chats.chat import Chat, Message, chat_partition
+from skein.models.common.base import NamedMember
+from skein.models.common.ownership import owned_partition
+from skein.models.common.storage import Item
+from skein.models.delivery.delivery import Delivery
+from skein.models.directory.user import User
+from skein.ports import Clock, Table
+from skein.privacy import erasure_rules as rules
+from skein.privacy.erasure_agent_data import (
+    BOOKKEEPING,
+    NOT_KEPT,
+    agents_of,
+    folders_made_from,
+    going_among,
+    kind_of,
+    scopes_of,
+)
+from skein.privacy.erasure_memberships import MembershipErasure, learnt_from
+from skein.privacy.erasure_requests import subject_of
+from skein.privacy.erasure_sweep import Sweep, SweepCounts
+from skein.privacy.erasure_words import quotes_in
+from skein.privacy.made_items import MadeItem, made_in
+from skein.privacy.models.erasure import Erasure
+from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
+from skein.services.common.pagination import items_under
+from skein.workspace.models.document import Document
+
+PREVIEW = "era_preview"  # the id of an erasure that is never stored
+MAX_READ = 5_000  # items read for one preview
+MAX_LISTED = 50  # named texts in one preview
+EXCERPT = 40  # characters on each side of the name
+
+
+class NamedText(NamedTuple):
+    """A text of others that has the person's full name.
+
+    Attributes:
+        kind: The kind of item, as in the counts.
+        chat_id: The chat of a message or a title, or in which the item was made.
+        seq: The number of a message.
+        agent_id: The agent that keeps an item.
+        id: The id of an item.
+        excerpt: The words around the name; None in private, where reading takes a reason.
+    """
+
+    kind: str
+    chat_id: str | None
+    seq: int | None
+    agent_id: str | None
+    id: str | None
+    excerpt: str | None
+
+
+@dataclass(slots=True)
+class ErasurePreview:
+    """What an erasure would do, by kind of item.
+
+    Attributes:
+        erased: What goes, because it is the person's or was made from their words alone.
+        replaced: What stays and loses ids, phone numbers and quotes.
+        made_again: What goes and is made again from the words of others.
+        named: The texts that have a full name of the person.
+        texts: At most 50 of these texts.
+        left: How many more items could be read; 0 means that there may be more than was counted.
+    """
+
+    erased: Counter[str] = field(default_factory=Counter)
+    replaced: Counter[str] = field(default_factory=Counter)
+    made_again: Counter[str] = field(default_factory=Counter)
+    named: Counter[str] = field(default_factory=Counter)
+    texts: list[NamedText] = field(default_factory=list)
+    left: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was counted."""
+        return self.left > 0
+
+    def read(self, items: Iterable[Item]) -> list[Item]:
+        """Return the items as far as the preview may read."""
+        found = list(islice(items, self.left))
+        self.left -= len(found)
+        return found
+
+    def name(self, text: NamedText) -> None:
+        """Count a text that has the person's full name, and list the first ones."""
+        self.named[text.kind] += 1
+        if len(self.texts) < MAX_LISTED:
+            self.texts.append(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasurePreviews:
+    """Service that previews erasures."""
+
+    table: Table
+    clock: Clock
+    memberships: MembershipErasure
+
+    def of(self, tenant: str, user_id: str) -> ErasurePreview:
+        """Preview the erasure of a person.
+
+        At most 5,000 items are read. Runs, limits and look-ups are not counted, and neither is what
+        agents said and kept outside of the person's chats.
+
+        Raises:
+            NotFound: The person does not exist or is being erased.
+        """
+        item = self.table.get(User.key_of(tenant, user_id))
+        user = User.from_item(item) if item is not None else None
+        if user is None or user.erasure_id is not None:
+            raise NotFound("user not found")
+        sweep, preview = self._sweep(user), ErasurePreview(left=MAX_READ)
+        chats = [snapshot.chat for snapshot in self._chats(sweep, preview)]
+        messages = {chat.id: self._messages(sweep, preview, chat) for chat in chats}
+        for chat in chats:
+            for message in messages[chat.id]:
+                _count_message(sweep, preview, chat, message)
+            _count_title(sweep, preview, chat)
+        self._count_items(sweep, preview)
+        return preview
+
+    def _sweep(self, user: User) -> Sweep:
+        """Return a first sweep of the person, whose records are not stored."""
+        now = self.clock.now()
+        erasure = Erasure(
+            tenant=user.tenant,
+            id=PREVIEW,
+            user_id=user.id,
+            requested_by=user.id,
+            requested_at=now,
+        )
+        return Sweep(erasure, subject_of(user, PREVIEW), {}, SweepCounts(), now)
+
+    def _chats(self, sweep: Sweep, preview: ErasurePreview) -> Iterator[ChatSnapshot]:
+        """Yield the person's chats, current and former; learn names and numbers from them."""
+        for chat_id in dict.fromkeys(self.memberships.chat_ids(sweep)):
+            if not preview.complete:
+                return
+            try:
+                snapshot = read_snapshot(self.table, sweep.tenant, chat_id, closed=True)
+            except NotFound:
+                continue
+            known = self.memberships.note_on(sweep, snapshot, None)
+            if known is not None:
+                sweep.chats[chat_id] = known
+                sweep.learn(learnt_from(sweep, snapshot))
+                preview.left -= 1
+                preview.erased["memberships"] += sum(map(sweep.is_theirs, _members(snapshot)))
+                summaries = [snapshot.chat.summary, *(m.summary for m in snapshot.members)]
+                preview.made_again["summaries"] += sum(each is not None for each in summaries)
+                yield snapshot
+
+    def _messages(self, sweep: Sweep, preview: ErasurePreview, chat: Chat) -> list[Message]:
+        """Read a chat's messages, and note what the person wrote."""
+        found = preview.read(items_under(self.table, chat.key.pk, Message.PREFIX))
+        messages = [Message.from_item(item) for item in found]
+        own = [message for message in messages if sweep.is_theirs(message.sender)]
+        for message in own:
+            sweep.quotes.update(quotes_in(message.text))
+        if own:
+            first = {"first_seq": own[0].seq}
+            sweep.chats[chat.id] = sweep.chats[chat.id].model_copy(update=first)
+        sent = preview.read(items_under(self.table, chat.key.pk, Delivery.PREFIX))
+        preview.erased["deliveries"] += sum(
+            Delivery.from_item(item).user_id in sweep.subject.ids for item in sent
+        )
+        return messages
+
+    def _count_items(self, sweep: Sweep, preview: ErasurePreview) -> None:
+        """Count what agents and chats keep."""
+        agents = agents_of(sweep)
+        folders = folders_made_from(self.table, sweep, agents)
+        for agent_id in agents:
+            for user_id in sweep.subject.ids:
+                pk = owned_partition(sweep.tenant, agent_id, f"user:{user_id}")
+                own = preview.read(items_under(self.table, pk, ""))
+                kinds = (kind_of(item) for item in own if item["sk"] not in BOOKKEEPING)
+                preview.erased.update(kinds)
+            indexed = {folder.scope for folder in folders if folder.agent_id == agent_id}
+            for scope in scopes_of(sweep, agent_id, indexed):
+                pk = owned_partition(sweep.tenant, agent_id, scope)
+                items = preview.read(items_under(self.table, pk, ""))
+                kept = [item for item in items if not item["sk"].startswith(NOT_KEPT)]
+                _count_kept(sweep, preview, kept)
+        for chat_id in sorted({*sweep.chats, *(each.chat_id for each in folders if each.chat_id)}):
+            pk = chat_partition(sweep.tenant, chat_id)
+            documents = preview.read(items_under(self.table, pk, Document.PREFIX))
+            _count_kept(sweep, preview, documents)
+
+
+def _members(snapshot: ChatSnapshot) -> list[NamedMember]:
+    return [membership.member for membership in snapshot.members]
+
+
+def _count_message(sweep: Sweep, preview: ErasurePreview, chat: Chat, message: Message) -> None:
+    if rules.is_their_message(sweep, sweep.chats[chat.id], message):
+        preview.erased["messages"] += 1
+        return
+    after = rules.held_words_replaced(sweep, message)
+    preview.replaced["messages"] += after != message
+    if rules.message_names_them(sweep, after):
+        excerpt = _excerpt(sweep, after.text, shown=chat.visibility == "open")
+        preview.name(NamedText("messages", chat.id, message.seq, None, message.id, excerpt))
+
+
+def _count_title(sweep: Sweep, preview: ErasurePreview, chat: Chat) -> None:
+    if chat.title is None:
+        return
+    if chat.made_title is not None:
+        preview.made_again["titles"] += 1
+    elif chat.title_authors.only(sweep.digests):
+        preview.erased["titles"] += 1
+    elif rules.names_them(sweep, chat.title):
+        excerpt = _excerpt(sweep, chat.title, shown=chat.visibility == "open")
+        preview.name(NamedText("titles", chat.id, None, None, None, excerpt))
+
+
+def _count_kept(sweep: Sweep, preview: ErasurePreview, items: list[Item]) -> None:
+    """Count the items of one partition by what happens to them."""
+    going = {item["sk"] for item in going_among(sweep, items)}
+    for item in items:
+        thing, kind = made_in(item), kind_of(item)
+        if thing is None:
+            continue
+        if item["sk"] in going:
+            alone = rules.is_from_them_alone(sweep, thing) or rules.is_for_them_alone(sweep, thing)
+            again = rules.is_made_again(sweep, thing) and not alone
+            (preview.made_again if again else preview.erased)[kind] += 1
+            continue
+        after = rules.held_words_of_item_replaced(sweep, thing)
+        preview.replaced[kind] += after.texts != thing.texts
+        if rules.item_names_them(sweep, after):
+            preview.name(_named(sweep, kind, after))
+
+
+def _named(sweep: Sweep, kind: str, thing: MadeItem) -> NamedText:
+    excerpt = _excerpt(sweep, *thing.texts, shown=thing.audience.open)
+    return NamedText(kind, thing.home, None, thing.agent_id, thing.id, excerpt)
+
+
+def _excerpt(sweep: Sweep, *texts: str | None, shown: bool) -> str | None:
+    """Return the words around the first full name; None for private texts."""
+    for text in texts:
+        found = sweep.names_pattern.search(text) if text and shown else None
+        if text and found:
+            start, end = max(found.start() - EXCERPT, 0), found.end() + EXCERPT
+            before, after = "\u2026" if start else "", "\u2026" if end < len(text) else ""
+            return f"{before}{text[start:end]}{after}"
+    return None
