@@ -9,8 +9,10 @@ import pytest
 from local.template import ROOT
 from routes.document import openapi
 from skein.models.common.reason import Reason
+from skein.settings import Settings
 from tests.support.template import deployed_template, ops_template
 from tools.reference import alarms, calls, data, reasons
+from tools.reference.bill import Bills, with_bill
 from tools.reference.pages import PAGES
 
 
@@ -25,6 +27,25 @@ def test_reference_page_is_up_to_date(name: str) -> None:
     assert (ROOT / "docs" / name).read_text(encoding="utf-8") == generated(name), (
         "run `make reference`"
     )
+
+
+# ---------------------------------------------------------------------- the largest bill
+
+
+def test_largest_bill_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    assert page == with_bill(page), "run `make reference`"
+
+
+def test_bill_follows_the_settings_and_parameters() -> None:
+    parameters = deployed_template().parameters()
+    usual = Bills(Settings(), parameters)
+    assert usual.person(1).tokens < 2_000_000
+    assert Bills(Settings(user_tokens_per_day=1_000), parameters).person(1) < usual.person(1)
+    longer = Settings(sms_answer_segments=12)
+    assert Bills(longer, parameters).texter(1).segments == 2 * usual.texter(1).segments
+    slower = parameters | {"GatewayRequests": 25, "GatewayBurst": 50}
+    assert Bills(Settings(), slower).stranger(1).calls == usual.stranger(1).calls // 10
 
 
 # ---------------------------------------------------------------------- calls

@@ -3,6 +3,7 @@
 import logging
 from pathlib import Path
 
+from tools.reference.bill import with_bill
 from tools.reference.pages import pages
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -12,3 +13,6 @@ if __name__ == "__main__":
     for name, text in pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
         print(f"docs/{name}")
+    limits = DOCS / "limits.md"
+    limits.write_text(with_bill(limits.read_text(encoding="utf-8")), encoding="utf-8")
+    print("docs/limits.md")

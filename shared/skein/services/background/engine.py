@@ -249,12 +249,12 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
             budget = self.engine.budget.check(
                 self.job.tenant, question.words, size=question.size, spread_by=question.spread_by
             )
-            self.engine.usage.hold(self.job.tenant, question.words, question.size)
+            self.engine.usage.reserve(self.job.tenant, question.words, question.size)
             try:
                 answer = self._ask(question, budget)
             except (Transient, ModelRejected) as error:
                 with suppress(Transient):
-                    self.engine.usage.hold(self.job.tenant, question.words, -question.size)
+                    self.engine.usage.reserve(self.job.tenant, question.words, -question.size)
                 self._fail(batch, error, Failure(type(error).__name__, spent))
                 return False
             spent += answer.usage
@@ -288,7 +288,7 @@ class _ClaimedJob(Generic[J, Claim, Batch, Answer]):
             payer=Payer(question.agent_id),
             background=True,
             words=question.words,
-            held=question.size,
+            reserved=question.size,
             budget=budget,
         )
         return answer

@@ -79,7 +79,7 @@ class UsageCounters:
         payer: Payer = NO_PAYER,
         background: bool = False,
         words: Words = NO_WORDS,
-        held: int = 0,
+        reserved: int = 0,
         budget: TokenBudget | None = None,
         settles: bool = False,
     ) -> None:
@@ -97,7 +97,7 @@ class UsageCounters:
             payer: The agent and the person that the answer is counted for.
             background: Whether the tokens also count against the budget of background work.
             words: The people who pay for background work together, in place of one payer.
-            held: The tokens that `hold` counted before the answer.
+            reserved: The tokens that `reserve` counted before the answer.
             budget: The token limits to charge; None for none.
             settles: Whether the run has ended, so that its reservation and permits are given back.
         """
@@ -111,7 +111,7 @@ class UsageCounters:
         tokens = {name: getattr(usage, name) for name in TOKENS}
         named, of_model = model_counts(model, {CALLS: 1} | tokens)
         by_payer = self._by_payer(tenant, payer, shard, named, of_model)
-        together = self._by_words(tenant, words, usage, model, held)
+        together = self._by_words(tenant, words, usage, model, reserved)
         counters = [Update(key, add=counts), *by_payer, *together]
         try:
             if budget is None:
@@ -161,11 +161,11 @@ class UsageCounters:
             writes.append(Update(person, set={"counted_for": payer.user_id, **fields}, add=counts))
         return writes
 
-    def hold(self, tenant: str, words: Words, tokens: int) -> None:
+    def reserve(self, tenant: str, words: Words, tokens: int) -> None:
         """Count the tokens of a question before its answer, for the person who pays most.
 
         So requests at the same time cannot overdraw that person's share. A worker that dies leaves
-        them counted. A negative number releases what was held.
+        them counted. A negative number releases the reservation.
 
         Raises:
             Transient: The table is out of reach.
@@ -178,7 +178,7 @@ class UsageCounters:
         self.table.write(Update(key, set=fields, add={BACKGROUND: tokens}))
 
     def _by_words(
-        self, tenant: str, words: Words, usage: TokenUsage, model: str, held: int
+        self, tenant: str, words: Words, usage: TokenUsage, model: str, reserved: int
     ) -> Iterator[Update]:
         """Yield the writes that divide an answer among people; the call counts for the first."""
         now = self.clock.now()
@@ -188,7 +188,7 @@ class UsageCounters:
             named, counts = model_counts(model, {CALLS: calls} | tokens)
             counts[BACKGROUND] = tokens["input_tokens"] + tokens["output_tokens"]
             if user_id == words.main:
-                counts[BACKGROUND] -= held
+                counts[BACKGROUND] -= reserved
             fields = {"counted_for": user_id, "expires_at": usage_expires_at(now), **named}
             yield Update(user_usage_key(tenant, now, user_id), set=fields, add=counts)
 

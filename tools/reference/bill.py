@@ -1,0 +1,202 @@
+"""The largest bill: the most that anybody can cost, from the limits and the measured calls.
+
+Each figure is an upper bound at the defaults. A token bucket yields its size and its refill, and
+requests at the same time overdraw it by one request each. All else stands in docs/limits.md.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from local.template import Template
+from skein.memory.consolidation import MAX_CLOSE
+from skein.memory.extraction import ANSWER_TOKENS, MAX_MEMORY
+from skein.memory.shown import CORE_MEMORY_TOKENS
+from skein.models.quotas.limit import DAY, MINUTE, Rate
+from skein.services.background.engine import CHARACTERS_PER_TOKEN
+from skein.services.quotas.usage import SHARE
+from skein.settings import Settings
+from skein.summaries.summary_task import SummaryTask
+from tests.patterns import chats, runs, summaries, texts
+from tests.patterns.meter import Meter
+from tests.support.builders import World, bot, person, tokens
+from tools.reference.markdown import table
+
+HEADING = "## The largest bill"
+HEAD = ("who", "tokens", "SMS segments", "AWS calls")
+TIMES = (1, 1_440)  # minutes
+REFUSED = 3  # calls of a forged webhook: the request, an invocation and a read of the service
+SUMMARIES_AT_ONCE = 3  # of one chat with one agent: its own, the chat's and the title
+
+
+class Bill(NamedTuple):
+    """The most that somebody costs in some minutes."""
+
+    tokens: int
+    segments: int
+    calls: int
+
+
+@cache
+def calls_of(pattern: str) -> int:
+    """Return the AWS calls of an access pattern.
+
+    The request, and each job that follows, is carried by one call and handled by one invocation.
+
+    Raises:
+        ValueError: The pattern measures nothing.
+    """
+    meter = Meter()
+    every = {**chats.patterns, **runs.patterns, **summaries.patterns, **texts.patterns}
+    every[pattern](meter)
+    if meter.cost is None:
+        raise ValueError(f"the pattern {pattern!r} measures nothing")
+    of_table = sum(int(part.split()[0]) for part in meter.cost.calls.split(", "))
+    jobs = 0 if meter.cost.queues == "-" else len(meter.cost.queues.split(", "))
+    return of_table + 2 * (1 + jobs)
+
+
+@cache
+def least_tokens() -> int:
+    """Return the tokens of the smallest request of a run: an agent without a prompt reads "Hi"."""
+    world = World()
+    world.agent()
+    world.chat(person(), bot(), kind="direct", visibility="private")
+    world.post("Hi", person())
+    world.drain()
+    [asked] = world.model.requests
+    return sum(tokens().count(message.content or "") for message in asked.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Bills:
+    """The upper bounds at some settings.
+
+    Attributes:
+        parameters: The parameters of the template.
+    """
+
+    settings: Settings
+    parameters: dict[str, object]
+
+    def stranger(self, minutes: int) -> Bill:
+        """Somebody without a token: requests that are refused, of files and of webhooks."""
+        return Bill(0, 0, self._requests(minutes) * REFUSED)
+
+    def texter(self, minutes: int) -> Bill:
+        """One phone number, which texts an agent's line."""
+        used, messages = self.person(minutes).tokens, self._messages(minutes)
+        text = ("receive an SMS from a known phone", "a whole turn in a private chat")
+        segments = messages * self.settings.sms_answer_segments
+        answer = calls_of("deliver an SMS of one part") + calls_of("receive the status of an SMS")
+        calls = messages * (sum(map(calls_of, text)) + answer)
+        return Bill(used, segments, calls + self._renewals(minutes, agents=1))
+
+    def person(self, minutes: int) -> Bill:
+        """A person of the app in a chat with one agent."""
+        used = self._bucket(self.settings.user_tokens_per_day, minutes)
+        used += self._answer + self._chunk + SUMMARIES_AT_ONCE * self._summary
+        answers = self._messages(minutes) * calls_of("a whole turn in a private chat")
+        calls = self._calls(minutes) + answers + self._renewals(minutes, agents=1)
+        return Bill(used, 0, calls)
+
+    def crowd(self, minutes: int) -> Bill:
+        """A member of many chats with many agents, which also talk to each other."""
+        used = self._bucket(self.settings.user_tokens_per_day, minutes)
+        used += self._at_once("TurnsConcurrency") * self._answer
+        used += round(SHARE * self.settings.background_tokens_per_day) + self._chunk
+        return Bill(used, 0, self._calls(minutes) + self._turns(used))
+
+    def tenant(self, minutes: int) -> Bill:
+        """All people and agents of a tenant, as after a mistake of an operator."""
+        used = self._bucket(self.settings.tenant_tokens_per_day, minutes)
+        used += self._at_once("TurnsConcurrency") * self._answer
+        segments = used // least_tokens() * self.settings.sms_answer_segments
+        calls = self._calls(minutes) + self._turns(used)
+        used += self.settings.background_tokens_per_day
+        used += self._at_once("BackgroundConcurrency") * self._chunk
+        used += self._at_once("UpkeepConcurrency") * self._summary
+        return Bill(used, segments, calls)
+
+    @property
+    def _answer(self) -> int:
+        """The tokens of the largest request of a run, with its answer."""
+        own = self.settings
+        return own.max_prompt_tokens + own.reserved_response_tokens + own.reasoning_tokens
+
+    @property
+    def _chunk(self) -> int:
+        """The tokens of the largest request of a consolidation."""
+        close = MAX_CLOSE * MAX_MEMORY // CHARACTERS_PER_TOKEN
+        asked = self.settings.consolidation_chunk_tokens + CORE_MEMORY_TOKENS + close
+        return asked + ANSWER_TOKENS
+
+    @property
+    def _summary(self) -> int:
+        """The tokens of the largest request of a summary, at one for each character."""
+        return self.settings.max_prompt_tokens + SummaryTask.answer_tokens
+
+    def _at_once(self, parameter: str) -> int:
+        return int(str(self.parameters[parameter]))
+
+    def _bucket(self, size: int, minutes: int) -> int:
+        return _most(Rate(size, DAY), minutes)
+
+    def _messages(self, minutes: int) -> int:
+        return _most(Rate(self.settings.user_messages_per_minute, MINUTE), minutes)
+
+    def _requests(self, minutes: int) -> int:
+        """All that the gateway lets through, for the whole deployment."""
+        return self._at_once("GatewayBurst") + self._at_once("GatewayRequests") * 60 * minutes
+
+    def _calls(self, minutes: int) -> int:
+        """Requests to the API; the dearest that no limit of a person counts is a read receipt."""
+        return self._requests(minutes) * calls_of("set a read receipt")
+
+    def _turns(self, used: int) -> int:
+        return used // least_tokens() * calls_of("a message of the app and its answer in a group")
+
+    def _renewals(self, minutes: int, *, agents: int) -> int:
+        """The renewals of one chat's summaries, one for each cooldown."""
+        times = 1 + minutes * 60 // self.settings.summary_cooldown_seconds
+        upkeep = calls_of("upkeep of a chat with stale summaries")
+        return times * (upkeep + (agents + 2) * calls_of("renew a chat summary"))
+
+
+def _most(rate: Rate, minutes: int) -> int:
+    """Return the most that a bucket yields in some minutes; it is full at their start."""
+    return rate.size + round(rate.size * (minutes * MINUTE / rate.window))
+
+
+def bill() -> str:
+    """Return the section of docs/limits.md below its heading's text, in Markdown."""
+    bills = Bills(Settings(), Template.load().parameters())
+    who: dict[str, Callable[[int], Bill]] = {
+        "a stranger, without a token": bills.stranger,
+        "a phone number that texts a line": bills.texter,
+        "a person in the app, with one agent": bills.person,
+        "a member of many chats with many agents": bills.crowd,
+        "a whole tenant, as by an operator's mistake": bills.tenant,
+    }
+
+    def rows() -> Iterator[tuple[str, ...]]:
+        for name, of in who.items():
+            minute, day = map(of, TIMES)
+            yield name, *(f"{a:,} / {b:,}" for a, b in zip(minute, day, strict=True))
+
+    return table(*HEAD, rows=rows())
+
+
+def with_bill(page: str) -> str:
+    """Return docs/limits.md with the table of now.
+
+    Raises:
+        ValueError: The page has no such table.
+    """
+    before, found, after = page.partition(f"{HEADING}\n")
+    text, row, rest = after.partition("| who |")
+    if not found or not row:
+        raise ValueError(f"docs/limits.md has no table under {HEADING!r}")
+    end = rest.index("\n\n")
+    return f"{before}{found}{text}{bill()}{rest[end + 1 :]}"
