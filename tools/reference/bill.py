@@ -1,7 +1,8 @@
 """The largest bill: the most that anybody can cost, from the limits and the measured calls.
 
-Each figure is an upper bound at the defaults. A token bucket yields its size and its refill, and
-requests at the same time overdraw it by one request each. All else stands in docs/limits.md.
+Each figure is an upper bound at the defaults. A token bucket yields its size and its refill. The
+runs of a person overdraw it by one request, because they reserve tokens; those of a tenant, and
+background work, by one for each that is in progress.
 """
 
 from collections.abc import Callable, Iterator
@@ -104,14 +105,14 @@ class Bills:
     def crowd(self, minutes: int) -> Bill:
         """A member of many chats with many agents, which also talk to each other."""
         used = self._bucket(self.settings.user_tokens_per_day, minutes)
-        used += self._at_once("TurnsConcurrency") * self._answer
-        used += round(SHARE * self.settings.background_tokens_per_day) + self._chunk
+        used += self._answer + round(SHARE * self.settings.background_tokens_per_day) + self._chunk
         return Bill(used, 0, self._calls(minutes) + self._turns(used))
 
     def tenant(self, minutes: int) -> Bill:
         """All people and agents of a tenant, as after a mistake of an operator."""
         used = self._bucket(self.settings.tenant_tokens_per_day, minutes)
-        used += self._at_once("TurnsConcurrency") * self._answer
+        at_once = self.settings.tenant_concurrent_runs or self._at_once("TurnsConcurrency")
+        used += at_once * self._answer
         segments = used // least_tokens() * self.settings.sms_answer_segments
         calls = self._calls(minutes) + self._turns(used)
         used += self.settings.background_tokens_per_day
