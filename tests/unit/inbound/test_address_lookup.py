@@ -1,5 +1,6 @@
 """A number after a long silence: it is a new person's, and the former one keeps all else."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from typing import Any
 
@@ -177,3 +178,15 @@ def test_link_of_a_silent_callers_number_does_not_move_the_callers_chats() -> No
     assert user(here, former.sender.id).phones == ()
     assert not here.stored_chat(former.chat_id).has(ben.as_member.ref)
     assert NOON.date() < here.clock.now().date() == owner(here).heard_on
+
+
+def test_two_sms_at_once_after_a_long_silence_make_one_new_person() -> None:
+    here = world()
+    former = text(here).message
+    days_pass(here, LAPSED)
+    with ThreadPoolExecutor(2) as pool:
+        posted = list(pool.map(lambda n: text(here, sid=f"SM{n}", line=LINE), (2, 3)))
+    [new] = {each.message.sender.id for each in posted}
+    assert new != former.sender.id
+    assert owner(here).user_id == new
+    assert len({each.message.chat_id for each in posted}) == 1
