@@ -38,6 +38,17 @@ UNSET_ON_AWS = {"aws_endpoint_url", "twilio_api_url"}
 LOCAL_DEFAULTS = {"table_name", "public_base_url"}
 
 
+KEY = "arn:aws:kms:eu-central-1:1:key/1"
+
+
+def encryption(table: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the key of a table without and with a customer's key; None for DynamoDB's own."""
+    own = TEMPLATE.resolve(table["SSESpecification"], {})
+    with_key = TEMPLATE.resolve(table["SSESpecification"], {"KeyArn": KEY})
+    assert (with_key["SSEEnabled"], with_key["SSEType"]) == (True, "KMS")
+    return own, with_key["KMSMasterKeyId"]
+
+
 def properties(logical_id: str) -> dict[str, Any]:
     found: dict[str, Any] = TEMPLATE.document["Resources"][logical_id]["Properties"]
     return found
@@ -187,7 +198,7 @@ def test_the_table_outlives_the_stack_and_can_be_brought_back() -> None:
     assert TEMPLATE.resolve(protected, {}) is False  # `make deploy` turns it on
     assert TEMPLATE.resolve(protected, {"TableDeletionProtection": "on"}) is True
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
-    assert table["SSESpecification"] == {"SSEEnabled": True}
+    assert encryption(table) == (None, KEY)
     assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
     assert table["BillingMode"] == "PAY_PER_REQUEST"
     indexes = create["GlobalSecondaryIndexes"]
@@ -214,7 +225,7 @@ def test_other_tables_are_kept_and_protected_as_the_table_is(
     assert TEMPLATE.resolve(protected, {}) is False  # `make deploy` turns it on
     assert TEMPLATE.resolve(protected, {"TableDeletionProtection": "on"}) is True
     assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
-    assert table["SSESpecification"] == {"SSEEnabled": True}
+    assert encryption(table) == (None, KEY)
     assert "TimeToLiveSpecification" not in table
     outputs = TEMPLATE.document["Outputs"]
     assert outputs[output]["Value"] == {"Ref": name}
@@ -341,6 +352,27 @@ def test_cloudfront_is_optional_and_keeps_public_files_only() -> None:
     acl = {"EdgeWebAclArn": "arn:aws:wafv2:us-east-1:1:global/webacl/skein/1"}
     assert TEMPLATE.resolve(config["WebACLId"], acl) == acl["EdgeWebAclArn"]
     assert TEMPLATE.resolve(config["WebACLId"], {}) is None
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value", "policy", "action"),
+    [
+        ("KeyArn", KEY, "UseKey", "kms:Decrypt"),
+        ("TracePercent", "5", "WriteTraces", "xray:PutTraceSegments"),
+    ],
+)
+def test_optional_permission_is_part_of_each_functions_role(
+    parameter: str, value: str, policy: str, action: str
+) -> None:
+    """AWS refuses a function whose role gets the permission only later."""
+    resources = expand(TEMPLATE, **{parameter: value})
+    [statement] = resources[policy]["Properties"]["PolicyDocument"]["Statement"]
+    assert action in statement["Action"]
+    names = {name: name for name in dict(TEMPLATE.resources("AWS::IAM::ManagedPolicy"))}
+    for function in FUNCTIONS:
+        policies = resources[f"{function}Role"]["Properties"]["ManagedPolicyArns"]
+        assert policy in TEMPLATE.resolve(policies, names | {parameter: value}), function
+        assert policy not in TEMPLATE.resolve(policies, names), function
 
 
 def test_no_two_functions_claim_one_route() -> None:
