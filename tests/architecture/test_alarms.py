@@ -28,7 +28,14 @@ PARTS = {
     for part in re.findall(r"\$\{(\w+)\}", composite["AlarmRule"]["Fn::Sub"])
 }
 # Their metrics count that a limit was reached, so one data point is enough.
-LIMITS = {"ErasuresLate", "HopLimitReached", "ModelTokens", "PausesForgotten", "SegmentsSent"}
+LIMITS = {
+    "ErasuresLate",
+    "HopLimitReached",
+    "ModelTokens",
+    "PausesForgotten",
+    "SegmentLimitsNear",
+    "SegmentsSent",
+}
 # The dashboard alone shows their failures: nobody would get up for a page, or for stale frames.
 QUIET = {"ApiDocs", "Console", "LiveDisconnect", "PushesQueue"}
 QUERY = re.compile(

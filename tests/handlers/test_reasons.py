@@ -1149,6 +1149,30 @@ def _number_lost(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     return of_delivery(world, 1)
 
 
+@scenario(Reason.NUMBER_NOT_ANSWERED)
+def _number_not_answered(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    world = texting(settings=Settings(answered_countries=("FR",)))
+    answered(world)
+    deliver(world)
+    return of_delivery(world, 1)
+
+
+@scenario(Reason.SEGMENT_LIMIT)
+def _segment_limit(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    world = texting("Go on. " * 50, settings=Settings(user_segments_per_day=1))
+    answered(world)
+    deliver(world)
+    return of_delivery(world, 1)
+
+
+@scenario(Reason.LINE_BUSY)
+def _line_busy(_: Logged, __: pytest.MonkeyPatch) -> str | None:
+    world = texting("Go on. " * 50, settings=Settings(long_code_segments_per_minute=1))
+    answered(world)
+    deliver(world)
+    return of_delivery(world, 1)
+
+
 @scenario(Reason.NOTHING_TO_SEND)
 def _nothing_to_send(_: Logged, __: pytest.MonkeyPatch) -> str | None:
     world = texting("\x07")

@@ -414,6 +414,21 @@ GROUPS = (
                 ("delivery",),
                 "Nothing. The number belongs to another person now, or to nobody.",
             ),
+            Entry(
+                Reason.NUMBER_NOT_ANSWERED,
+                ("message", "delivery"),
+                "If the person is a customer, add the country to the line's `answered_countries`.",
+            ),
+            Entry(
+                Reason.SEGMENT_LIMIT,
+                ("delivery",),
+                "Raise the [limit](limits.md#sms) if the use is expected.",
+            ),
+            Entry(
+                Reason.LINE_BUSY,
+                ("delivery", "log"),
+                "Nothing. For a shorter queue, use a toll-free number or more lines.",
+            ),
             Entry(Reason.NOTHING_TO_SEND, ("delivery",), "Look at the agent's message."),
             Entry(
                 Reason.BEHIND_OTHER_DELIVERY,

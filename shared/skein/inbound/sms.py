@@ -43,6 +43,7 @@ from skein.services.chat_state.closed_memberships import membership_keys, read_m
 from skein.services.chats.post_message import Chats, NewMessage, PostedMessage
 from skein.services.choices.codes import CodedAnswer, Refusal
 from skein.services.common.optimistic import optimistic, revise
+from skein.services.delivery.number_types import may_answer
 from skein.services.delivery.rest import RestOfTexts, RestRequest, wants_rest
 from skein.services.delivery.sms_keywords import (
     Keyword,
@@ -220,6 +221,8 @@ class SmsReceiver:
         rest = special if isinstance(special, RestRequest) else None
         keyword = special if isinstance(special, str) else ""
         limit = reason_of_limit(over.what) if over is not None else None
+        if not may_answer(route.person.address, line.phone, self._countries(direct)):
+            limit = Reason.NUMBER_NOT_ANSWERED
         opted_out = {"stop": True, "start": False}
         posted = self.chats.post_message(
             NewMessage(
@@ -253,6 +256,9 @@ class SmsReceiver:
                 channel=line.address.channel,
             )
         return posted
+
+    def _countries(self, direct: _DirectChat) -> tuple[str, ...]:
+        return self.settings.overridden(direct.overrides).answered_countries
 
     def _tell_limit(
         self,

@@ -93,7 +93,7 @@ def test_while_one_worker_is_at_it_another_job_changes_nothing() -> None:
     assert (delivery.fence, delivery.status, world.sms.asked) == (1, "sent", 1)
 
 
-def test_a_text_costs_two_reads_two_writes_and_a_count() -> None:
+def test_a_text_costs_two_reads_a_charge_two_writes_and_a_count() -> None:
     world = Texting()
     job = world.say()
     before = len(world.table.log)
@@ -101,6 +101,7 @@ def test_a_text_costs_two_reads_two_writes_and_a_count() -> None:
     assert [call.method for call in world.table.log[before:]] == [
         "get",
         "get_many",
+        "transact",  # charge of the person and the line
         "write",  # claim, parts and intent
         "write",  # outcome
         "transact",  # usage

@@ -187,6 +187,15 @@ class Reason(StrEnum):
     OPTED_OUT = "opted_out", "The person has opted out of SMS."
     PERSON_LEFT = "person_left", "The person is not, or no longer, a member of the chat."
     NUMBER_LOST = "number_lost", "The phone number does not belong to the person any more."
+    NUMBER_NOT_ANSWERED = (
+        "number_not_answered",
+        "The line answers no numbers of this country or kind.",
+    )
+    SEGMENT_LIMIT = (
+        "segment_limit",
+        "The SMS segments of the day are used up, for the person or the line.",
+    )
+    LINE_BUSY = "line_busy", "The line sends other SMS first; the delivery has its turn."
     NOTHING_TO_SEND = "nothing_to_send", "The message has no characters that a phone can show."
     BEHIND_OTHER_DELIVERY = (
         "behind_other_delivery",

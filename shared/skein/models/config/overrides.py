@@ -37,6 +37,7 @@ SettingSource = Literal["agent", "line", "tenant", "stack", "environment"]
 STACK_COPIES = 16  # copies of the stack's settings, since each run reads one (spreads the load)
 
 MAX_PHRASES = 50
+MAX_COUNTRIES = 250
 
 
 def _distinct(phrases: tuple[str, ...]) -> tuple[str, ...]:
@@ -49,6 +50,9 @@ def _rounded(percentage: float) -> float:
 
 
 ResetPhrase = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+
+
+CountryCode = Annotated[str, StringConstraints(pattern="^[A-Z]{2}$")]
 
 
 class ChatSettings(BaseModel):
@@ -180,6 +184,31 @@ class ChatSettings(BaseModel):
         ),
         NUMBER,
     ] = 6
+    answered_countries: Annotated[
+        tuple[CountryCode, ...],
+        Field(
+            description="ISO codes of the countries whose numbers get SMS; none for the country of"
+            " the line.",
+            max_length=MAX_COUNTRIES,
+        ),
+        AfterValidator(_distinct),
+    ] = ()
+    long_code_segments_per_minute: Annotated[
+        int,
+        Field(
+            description="SMS segments that an ordinary number sends per minute; 0 for no limit.",
+            ge=0,
+        ),
+        NUMBER,
+    ] = 60
+    toll_free_segments_per_minute: Annotated[
+        int,
+        Field(
+            description="SMS segments that a toll-free number sends per minute; 0 for no limit.",
+            ge=0,
+        ),
+        NUMBER,
+    ] = 180
 
 
 # Defaults of other chats than direct ones in the app. An SMS holds less than an app.
@@ -263,6 +292,19 @@ class LimitSettings(BaseModel):
         Field(description="Concurrency limit of a tenant's runs; 0 for no limit.", ge=0),
         NUMBER,
     ] = 0
+    user_segments_per_day: Annotated[
+        int, Field(description="SMS segments to a person per day; 0 for no limit.", ge=0), NUMBER
+    ] = 300
+    new_number_segments_per_day: Annotated[
+        int,
+        Field(
+            description="SMS segments to an unknown number on its first day; 0 for no limit.", ge=0
+        ),
+        NUMBER,
+    ] = 60
+    line_segments_per_day: Annotated[
+        int, Field(description="SMS segments of a line per day; 0 for no limit.", ge=0), NUMBER
+    ] = 40_000
     background_tokens_per_day: Annotated[
         int,
         Field(

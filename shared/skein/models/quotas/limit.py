@@ -18,14 +18,16 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-BUCKETS = (
+MOMENTS = (
     "messages_full_at",
     "tokens_full_at",
     "changes_full_at",
     "reads_full_at",
-    "over",
-    "permits_version",
+    "segments_full_at",
+    "sending_full_at",
+    "notices_full_at",
 )
+BUCKETS = (*MOMENTS, "over", "permits_version")
 
 What = Literal["messages", "tokens"]
 
@@ -72,14 +74,19 @@ class ExceededLimit(Value):
 
 
 class Allowance(Stored):
-    """The buckets and permits of one owner: a person, a shard of a tenant or an agent.
+    """The buckets and permits of one owner: a person, a line, a shard of a tenant or an agent.
 
     Attributes:
-        owner: `user:{id}`, `all:{shard}` or `agent:{id}`.
+        owner: `user:{id}`, `line:{number}`, `all:{shard}` or `agent:{id}`.
         messages_full_at: When the bucket of messages is full again; None if it is full.
         tokens_full_at: The same for the bucket of model tokens.
         changes_full_at: The same for the bucket of opened chats and changed members.
         reads_full_at: The same for the bucket of reads.
+        segments_full_at: The same for the bucket of SMS segments.
+        sending_full_at: For a line, the same for the segments that it sends per minute; later than
+            the minute if SMS wait for their turn.
+        notices_full_at: For a line, the same for notices of a long queue. For a person, when the
+            wait ends that the newest notice told.
         over: For a person on SMS, the newest time that a limit was exceeded.
         permits: The runs that work or wait.
         permits_version: The version of the permits, which their optimistic lock compares.
@@ -91,6 +98,9 @@ class Allowance(Stored):
     tokens_full_at: Instant | None = None
     changes_full_at: Instant | None = None
     reads_full_at: Instant | None = None
+    segments_full_at: Instant | None = None
+    sending_full_at: Instant | None = None
+    notices_full_at: Instant | None = None
     over: ExceededLimit | None = None
     permits: Annotated[Permits, Field(exclude_if=lambda permits: permits == NO_PERMITS)] = (
         NO_PERMITS
@@ -119,8 +129,8 @@ class Allowance(Stored):
     def expiry(self) -> int:
         """Return the expiry in seconds since 1970; the buckets are full again by then."""
         over_until = self.over.until if self.over else None
-        buckets = (self.messages_full_at, self.tokens_full_at, self.changes_full_at)
-        moments = (*buckets, self.reads_full_at, over_until, self.permits.last_until)
+        buckets = (getattr(self, name) for name in MOMENTS)
+        moments = (*buckets, over_until, self.permits.last_until)
         last = max((moment for moment in moments if moment is not None), default=EPOCH)
         return int((last + DAY).timestamp())
 
@@ -145,6 +155,11 @@ def owner_of_user(user_id: str) -> str:
 def owner_of_agent(agent_id: str) -> str:
     """Return the owner id of an agent, which has permits but no buckets."""
     return f"agent:{key_part(agent_id)}"
+
+
+def owner_of_line(number: str) -> str:
+    """Return the owner id of a line."""
+    return f"line:{number}"
 
 
 def owner_of_shard(shard: int) -> str:

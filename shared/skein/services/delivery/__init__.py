@@ -3,8 +3,9 @@
 __all__ = [
     "choice_text",
     "enqueue",
-    "opt_out",
+    "number_types",
     "plain_text",
+    "policy",
     "rest",
     "sender",
     "sms_keywords",

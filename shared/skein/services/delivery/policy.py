@@ -61,13 +61,20 @@ def time_for_another_post(deadline: datetime, now: datetime) -> bool:
 
 def waits_for(predecessor: Delivery | None, delivery: Delivery, now: datetime) -> bool:
     """Tell whether a delivery still waits for the previous delivery to the same phone."""
-    order_ends = delivery.counted_from + ORDER_WAIT
-    return predecessor is not None and not predecessor.settled and now < order_ends
+    if predecessor is None or predecessor.settled or predecessor.ordered_from > now:
+        return False
+    return now < delivery.ordered_from + ORDER_WAIT
 
 
 def queue_delay(wait: timedelta) -> int:
     """Return the queue delay of a job in whole seconds, at most 900."""
     return min(int(wait.total_seconds()) + 1, MAX_DELAY_SECONDS)
+
+
+def queue_notice(wait: timedelta) -> str:
+    """Return the text that tells a person of a long queue."""
+    minutes = int(wait.total_seconds()) // 60 + 1
+    return f"Many people are writing. Your answer will come in about {minutes} minutes."
 
 
 def next_try(part: DeliveryPart, now: datetime) -> datetime | None:

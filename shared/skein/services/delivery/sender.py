@@ -6,6 +6,7 @@ and only then posts the part again.
 """
 
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -21,20 +22,37 @@ from skein.errors import (
 from skein.models.chats.chat import Chat, Message
 from skein.models.chats.membership import Membership
 from skein.models.common.reason import Reason
+from skein.models.common.storage import Item, Key
+from skein.models.config.overrides import TenantSettings
 from skein.models.delivery.delivery import Delivery, DeliveryPart
 from skein.models.delivery.sms import StatusReport
+from skein.models.directory.user import User
 from skein.models.outbox.jobs import DeliveryJob
 from skein.ports import Clock, Metrics, Sms, Table
 from skein.services.chat_state.person_choices import open_choice, read_choices
 from skein.services.config.pauses import is_paused, keys_of_pauses
 from skein.services.config.resolution import effective_in
+from skein.services.delivery.cancellations import (
+    CHOICE_OVER,
+    DELETED,
+    NOT_ANSWERED,
+    NOTHING_TO_SEND,
+    NUMBER_LOST,
+    PERSON_LEFT,
+    PERSON_OPTED_OUT,
+    SEGMENTS_USED_UP,
+    Cancellation,
+    canceled,
+)
 from skein.services.delivery.choice_text import choice_text
+from skein.services.delivery.number_types import is_toll_free, may_answer
 from skein.services.delivery.policy import (
     OPTED_OUT,
     ORDER_CHECK_SECONDS,
     lease_end,
     next_look_up,
     queue_delay,
+    queue_notice,
     time_for_another_post,
     waits_for,
 )
@@ -57,17 +75,16 @@ from skein.services.delivery.store import (
     Recipient,
     recipient_keys,
 )
-from skein.services.outbox.dispatch import Dispatch
+from skein.services.outbox.dispatch import OUTBOX_GRACE, Dispatch
+from skein.services.quotas.segment_limits import (
+    SegmentLimiter,
+    Turn,
+    segment_keys,
+    segment_rates,
+)
 from skein.services.quotas.usage import UsageCounters
 from skein.settings import Settings
 from skein.tracing import span
-
-
-class Cancellation(NamedTuple):
-    """Why a delivery is canceled: the reason, and an error text for operators."""
-
-    reason: Reason
-    error: str
 
 
 class _Circumstances(NamedTuple):
@@ -77,15 +94,10 @@ class _Circumstances(NamedTuple):
     recipient: Recipient
     predecessor: Delivery | None
     chat: Chat | None
+    settings: Settings
+    items: Mapping[Key, Item]
     paused: bool
 
-
-PERSON_OPTED_OUT = Cancellation(Reason.OPTED_OUT, "the person has opted out")
-PERSON_LEFT = Cancellation(Reason.PERSON_LEFT, "the person has left")
-NUMBER_LOST = Cancellation(Reason.NUMBER_LOST, "the phone number no longer belongs to the person")
-DELETED = Cancellation(Reason.MESSAGE_DELETED, "the message was deleted")
-CHOICE_OVER = Cancellation(Reason.CHOICE_OVER, "the question was over before it was sent")
-NOTHING_TO_SEND = Cancellation(Reason.NOTHING_TO_SEND, "the message has no text to send")
 
 logger = logging.getLogger(__name__)
 
@@ -113,6 +125,7 @@ class SmsSender:
         self._store = DeliveryStore(
             table=table, clock=clock, metrics=metrics, usage=usage, settings=settings
         )
+        self._limiter = SegmentLimiter(table=table, clock=clock, metrics=metrics)
         self._lookup = DeliveryLookup(store=self._store, clock=clock, sms=sms, settings=settings)
 
     @correlated()
@@ -176,12 +189,13 @@ class SmsSender:
         lease = DeliveryLease(self._store, found, claim)
         try:
             if message is not None and message.kind == "deleted":
-                lease.save(_canceled(DELETED))
+                lease.save(canceled(DELETED))
                 return
             if text is None:
-                lease.save(_canceled(CHOICE_OVER))
+                lease.save(canceled(CHOICE_OVER))
                 return
-            self._carry_on(lease, recipient, job, deadline)
+            if self._admitted(lease, now_known, job):
+                self._carry_on(lease, recipient, job, deadline)
         except (LostLease, NotFound):
             logger.info(
                 "delivery taken over by another worker",
@@ -213,7 +227,7 @@ class SmsSender:
                 lambda p: reported(p, report, now),
             )
             refusal = report.error_code == OPTED_OUT and changed != delivery
-            return _canceled(PERSON_OPTED_OUT)(changed) if refusal else changed
+            return canceled(PERSON_OPTED_OUT)(changed) if refusal else changed
 
         if report.error_code == OPTED_OUT and change(delivery) != delivery:
             self._store.opt_out(delivery)
@@ -228,13 +242,19 @@ class SmsSender:
         if delivery.after is not None:
             keys.append(Delivery.key_of(delivery.tenant, delivery.chat_id, delivery.after))
         pauses = keys_of_pauses(delivery.tenant, delivery.id)
-        found = self._table.get_many([*keys, *recipient_keys(delivery), *pauses])
+        limits = [TenantSettings.key_of(delivery.tenant), *segment_keys(delivery)]
+        known = recipient_keys(delivery)
+        found = self._table.get_many(list(dict.fromkeys([*keys, *known, *pauses, *limits])))
         message, chat, *first = (found.get(key) for key in keys)
+        tenant = TenantSettings.from_optional(found.get(limits[0]))
+        settings = self._settings.overridden(tenant)
         return _Circumstances(
             Message.from_item(message) if message else None,
             self._store.recipient_in(found, delivery),
             Delivery.from_item(first[0]) if first and first[0] else None,
             Chat.from_item(chat) if chat else None,
+            effective_in(Chat.from_item(chat), settings) if chat else settings,
+            found,
             paused=is_paused("texts", delivery.tenant, delivery.id, found),
         )
 
@@ -263,8 +283,35 @@ class SmsSender:
             return delivery.parts, delivery.rest_at
         if known.chat is None or (known.message is not None and known.message.choice is not None):
             return parts_of(text), None
-        limit = effective_in(known.chat, self._settings).sms_answer_segments
-        return first_parts(text, limit)
+        return first_parts(text, known.settings.sms_answer_segments)
+
+    def _admitted(self, lease: DeliveryLease, known: _Circumstances, job: DeliveryJob) -> bool:
+        """Charge a delivery before its first post; tell whether a part can be posted now."""
+        delivery, recipient, now = lease.delivery, known.recipient, self._clock.now()
+        barred = not recipient.owns_address or _refusal_of(recipient.membership, delivery)
+        if delivery.send_at is not None or barred or not delivery.parts:
+            return True
+        line, phone = delivery.to.line.address, delivery.to.person.address
+        if not may_answer(phone, line, known.settings.answered_countries):
+            lease.save(canceled(NOT_ANSWERED))
+            return False
+        user = known.items.get(User.key_of(delivery.tenant, delivery.user_id))
+        rates = segment_rates(
+            known.settings,
+            User.from_item(user) if user else None,
+            now,
+            toll_free=is_toll_free(line),
+        )
+        turn = self._limiter.take_turn(delivery, rates, known.items)
+        if turn is None:
+            lease.save(canceled(SEGMENTS_USED_UP))
+            return False
+        if turn.send_at <= now:
+            lease.plan(_with_turn(turn, ()))
+            return True
+        notice = parts_of(queue_notice(turn.send_at - now)) if turn.told else ()
+        lease.save(_with_turn(turn, notice))
+        return True
 
     def _withhold(self, lease: DeliveryLease, job: DeliveryJob) -> None:
         """Cancel a delivery to a number that its user lost.
@@ -273,7 +320,7 @@ class SmsSender:
         its job is sent again with a delay of 2 seconds.
         """
         user_id = lease.delivery.user_id
-        give_up = _canceled(NUMBER_LOST)
+        give_up = canceled(NUMBER_LOST)
         lease.save(lambda found: give_up(found) if found.user_id == user_id else _released(found))
         if not lease.delivery.settled:
             self._dispatch.send([job], delay_seconds=ORDER_CHECK_SECONDS)
@@ -287,17 +334,12 @@ class SmsSender:
             return
         recipient: Recipient | None = known
         if not lease.delivery.parts:
-            lease.save(_canceled(NOTHING_TO_SEND))
+            lease.save(canceled(NOTHING_TO_SEND))
         posted = False
         while (index := next_part(lease.delivery)) is not None and not lease.delivery.settled:
             part = lease.delivery.parts[index]
             now = self._clock.now()
-            if part.next_at is not None and part.next_at > now:
-                _log_no_work(lease.delivery, Reason.NOT_DUE)
-                lease.save(_released)
-                # The tick sends the job of a failed part: see `RETRY_WAITS`.
-                if part.status in {"sending", "pending"}:
-                    self._dispatch.send([job], delay_seconds=queue_delay(part.next_at - now))
+            if self._waits(lease, index, job):
                 return
             if posted and not time_for_another_post(deadline, now):
                 lease.save(_released)
@@ -309,13 +351,32 @@ class SmsSender:
                 return
             cause = _refusal_of(recipient.membership, lease.delivery)
             if cause is not None:
-                lease.save(_canceled(cause))
+                lease.save(canceled(cause))
                 return
             if part.status != "sending" or not self._lookup.settle(lease, index):
                 self._post(lease, index, part)
                 # Read again before the next part: the person may have opted out or lost the number.
                 recipient = None
                 posted = True
+
+    def _waits(self, lease: DeliveryLease, index: int, job: DeliveryJob) -> bool:
+        """Release a delivery whose next part is not due; the tick sends the job of a long wait."""
+        now, part = self._clock.now(), lease.delivery.parts[index]
+        turn = lease.delivery.waits_until(index)
+        if turn is not None and turn > now:
+            _log_no_work(lease.delivery, Reason.LINE_BUSY)
+            lease.save(_queued)
+            if turn - now <= OUTBOX_GRACE:
+                self._dispatch.send([job], delay_seconds=queue_delay(turn - now))
+            return True
+        if part.next_at is None or part.next_at <= now:
+            return False
+        _log_no_work(lease.delivery, Reason.NOT_DUE)
+        lease.save(_released)
+        # The tick sends the job of a failed part: see `RETRY_WAITS`.
+        if part.status in {"sending", "pending"}:
+            self._dispatch.send([job], delay_seconds=queue_delay(part.next_at - now))
+        return True
 
     def _post(self, lease: DeliveryLease, index: int, part: DeliveryPart) -> None:
         """Write the intent, post the part, and write the outcome.
@@ -370,7 +431,7 @@ class SmsSender:
 
         if code == OPTED_OUT:
             self._store.opt_out(lease.delivery)
-            cancel = _canceled(PERSON_OPTED_OUT)
+            cancel = canceled(PERSON_OPTED_OUT)
             lease.save(lambda delivery: cancel(with_part(delivery, index, lost)))
         else:
             lease.save_part(index, lost)
@@ -383,7 +444,11 @@ def _why_idle(delivery: Delivery, now: datetime) -> Reason | None:
     if delivery.lease_until is not None:
         return Reason.WORKING if delivery.lease_until > now else None
     index = next_part(delivery)
-    next_at = None if index is None else delivery.parts[index].next_at
+    if index is None:
+        return None
+    next_at, turn = delivery.parts[index].next_at, delivery.waits_until(index)
+    if turn is not None and turn > now:
+        return Reason.LINE_BUSY
     return Reason.NOT_DUE if next_at is not None and next_at > now else None
 
 
@@ -414,14 +479,19 @@ def _released(delivery: Delivery) -> Delivery:
     return delivery.model_copy(update={"lease_until": None})
 
 
-def _canceled(cause: Cancellation) -> DeliveryUpdate:
-    """Return a change that cancels a delivery, unless all its parts are handed over."""
+def _queued(delivery: Delivery) -> Delivery:
+    return _released(delivery).model_copy(update={"reason": Reason.LINE_BUSY})
 
-    def cancel(delivery: Delivery) -> Delivery:
-        if delivery.parts and all(part.handed_over for part in delivery.parts):
-            return delivery
-        return delivery.model_copy(
-            update={"status": "canceled", "error": cause.error, "reason": cause.reason}
-        )
 
-    return cancel
+def _with_turn(turn: Turn, notice: tuple[DeliveryPart, ...]) -> DeliveryUpdate:
+    """Return a change that stores a delivery's turn, and a notice before its parts."""
+
+    def planned(delivery: Delivery) -> Delivery:
+        update = {
+            "send_at": turn.send_at,
+            "told": bool(notice),
+            "parts": (*notice, *delivery.parts),
+        }
+        return delivery.model_copy(update=update)
+
+    return planned

@@ -225,7 +225,10 @@ def next_attempt(delivery: Delivery, otherwise: datetime) -> datetime | None:
     if delivery.lease_until is not None:
         return delivery.lease_until
     index = next_part(delivery)
-    return otherwise if index is None else delivery.parts[index].next_at or otherwise
+    if index is None:
+        return otherwise
+    at = delivery.parts[index].next_at or otherwise
+    return max(at, delivery.waits_until(index) or at)
 
 
 def _moved(

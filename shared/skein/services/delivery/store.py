@@ -230,6 +230,8 @@ class DeliveryStore:
     def _count_usage(self, before: Delivery, after: Delivery) -> None:
         """Count the SMS whose ids the write recorded, each once."""
         known = before.parts or after.parts
+        if len(known) < len(after.parts):  # a notice was added before the first post
+            return
         new = [
             (len(part.sids - (earlier.sids if before.parts else frozenset())), part.segments)
             for part, earlier in zip(after.parts, known, strict=True)
@@ -253,6 +255,16 @@ class DeliveryLease:
         self._store = store
         self._stored = found
         self._claim: DeliveryUpdate | None = claim
+
+    def plan(self, change: DeliveryUpdate) -> None:
+        """Add a change to the claim, if the claim is not written yet.
+
+        A lease that was claimed before keeps its delivery as it is.
+        """
+        claim = self._claim
+        if claim is not None:
+            self._claim = lambda d: change(claim(d))
+            self.delivery = change(self.delivery)
 
     def save(self, change: DeliveryUpdate) -> None:
         """Write a change, on condition that the lease still holds.

@@ -4,6 +4,7 @@ __all__ = [
     "money",
     "rate_limits",
     "read_limits",
+    "segment_limits",
     "token_budget",
     "usage",
     "usage_reports",

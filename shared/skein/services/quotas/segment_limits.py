@@ -1,0 +1,193 @@
+"""Limits of SMS segments per day, and the pace at which a line sends.
+
+All are token buckets (`models/quotas/limit.py`). A delivery is charged once, before its first post,
+to its person and its line. A line's bucket of sending may be overdrawn: the delivery then waits
+until its own segments have flowed in. So a line has one queue, and Twilio's stays short.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from skein.errors import Ambiguous
+from skein.models.common.base import rfc3339
+from skein.models.common.reason import Reason
+from skein.models.common.storage import Item, Key
+from skein.models.delivery.delivery import Delivery
+from skein.models.directory.user import User
+from skein.models.quotas.limit import (
+    DAY,
+    MINUTE,
+    Allowance,
+    Rate,
+    owner_of_line,
+    owner_of_user,
+)
+from skein.ports import Clock, Metrics, Table
+from skein.services.common.optimistic import known_first, optimistic
+from skein.settings import Settings
+
+NEAR = 0.8  # of a limit, from which an alarm is raised
+LONG_QUEUE = timedelta(minutes=5)  # a longer wait is told to the person
+NOTICE_SHARE = 4  # at most one of four segments of a line tells of the queue
+
+logger = logging.getLogger(__name__)
+
+
+class SegmentRates(NamedTuple):
+    """The sizes of the buckets of a delivery.
+
+    Attributes:
+        person: Segments of the person per day.
+        line: Segments of the line per day.
+        sending: Segments that the line sends per minute.
+    """
+
+    person: Rate
+    line: Rate
+    sending: Rate
+
+    @property
+    def notices(self) -> Rate:
+        """Notices of a long queue that the line sends per minute."""
+        return self.sending._replace(size=max(1, self.sending.size // NOTICE_SHARE))
+
+
+class Turn(NamedTuple):
+    """When a delivery is sent.
+
+    Attributes:
+        send_at: The time at which the line has capacity for the delivery.
+        told: Whether the person is told of the queue at once.
+    """
+
+    send_at: datetime
+    told: bool
+
+
+def segment_keys(delivery: Delivery) -> tuple[Key, Key, Key]:
+    """Return the keys of the person's buckets, the line's buckets and the person."""
+    return (
+        Allowance.key_of(delivery.tenant, owner_of_user(delivery.user_id)),
+        Allowance.key_of(delivery.tenant, owner_of_line(delivery.to.line.address)),
+        User.key_of(delivery.tenant, delivery.user_id),
+    )
+
+
+def segment_rates(
+    settings: Settings, user: User | None, now: datetime, *, toll_free: bool
+) -> SegmentRates:
+    """Return the rates of a delivery; a caller has a smaller limit on the first day."""
+    new = user is not None and user.caller and now - user.created_at < DAY
+    return SegmentRates(
+        Rate(settings.new_number_segments_per_day if new else settings.user_segments_per_day, DAY),
+        Rate(settings.line_segments_per_day, DAY),
+        Rate(
+            settings.toll_free_segments_per_minute
+            if toll_free
+            else settings.long_code_segments_per_minute,
+            MINUTE,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentLimiter:
+    """The service that charges deliveries to their person and their line."""
+
+    table: Table
+    clock: Clock
+    metrics: Metrics
+
+    def take_turn(
+        self, delivery: Delivery, rates: SegmentRates, known: Mapping[Key, Item]
+    ) -> Turn | None:
+        """Charge a delivery, and return its turn in the line's queue.
+
+        One transaction writes both owners' buckets. A worker that dies after it leaves a charge
+        without a delivery, so a delivery can be charged again, but never sent uncharged.
+
+        Args:
+            delivery: The delivery, with its parts.
+            rates: The sizes of the buckets.
+            known: The items under `segment_keys`, as read before.
+
+        Returns:
+            The turn; None if a limit of the day is reached.
+
+        Raises:
+            Transient: The table failed.
+        """
+        keys = segment_keys(delivery)[:2]
+        found = known_first(known, lambda: self.table.get_many(keys))
+        return optimistic(self.clock, lambda: self._take_once(delivery, rates, found()))
+
+    def _take_once(
+        self, delivery: Delivery, rates: SegmentRates, found: Mapping[Key, Item]
+    ) -> Turn | None:
+        owners = owner_of_user(delivery.user_id), owner_of_line(delivery.to.line.address)
+        person, line = (
+            Allowance.from_optional(
+                found.get(Allowance.key_of(delivery.tenant, owner)), delivery.tenant, owner
+            )
+            for owner in owners
+        )
+        now = self.clock.now()
+        segments = sum(part.segments for part in delivery.parts)
+        limits = (person, rates.person), (line, rates.line)
+        if any(rate.waiting(each.segments_full_at, segments, now) for each, rate in limits):
+            self.metrics.count("OverLimit")
+            logger.warning(
+                "SMS refused by a limit of segments",
+                extra={"delivery_id": delivery.id, "reason": Reason.SEGMENT_LIMIT},
+            )
+            return None
+        wait = rates.sending.waiting(line.sending_full_at, segments, now)
+        told = wait > LONG_QUEUE and not (
+            rates.notices.waiting(line.notices_full_at, 1, now)
+            or (person.notices_full_at is not None and person.notices_full_at > now)
+        )
+        turn = Turn(now + wait, told)
+        self._charge(person, line, rates, segments + told, turn)
+        for allowance, rate in limits:
+            self._warn(allowance, rate, segments, now)
+        return turn
+
+    def _charge(
+        self, person: Allowance, line: Allowance, rates: SegmentRates, segments: int, turn: Turn
+    ) -> None:
+        now = self.clock.now()
+        of_person, of_line = (
+            {"segments_full_at": rate.after(each.segments_full_at, segments, now)}
+            if rate.limited
+            else {}
+            for each, rate in ((person, rates.person), (line, rates.line))
+        )
+        if rates.sending.limited:
+            of_line["sending_full_at"] = rates.sending.after(line.sending_full_at, segments, now)
+        if turn.told:
+            of_person["notices_full_at"] = turn.send_at
+            of_line["notices_full_at"] = rates.notices.after(line.notices_full_at, 1, now)
+        changes = (person, of_person), (line, of_line)
+        writes = [each.changed(now, **change)[1] for each, change in changes if change]
+        if not writes:
+            return
+        try:
+            self.table.transact(writes)
+        except Ambiguous:
+            # The delivery may have been charged; charging it again would delay it twice.
+            logger.warning("outcome of charging an SMS to the limits of segments unknown")
+
+    def _warn(self, before: Allowance, rate: Rate, segments: int, now: datetime) -> None:
+        """Count a limit of which a delivery uses up the first fifth that is left."""
+        if not rate.limited:
+            return
+        used = rate.used(before.segments_full_at, now)
+        if used < rate.size * NEAR <= used + segments:
+            self.metrics.count("SegmentLimitsNear")
+            logger.warning(
+                "a limit of SMS segments is nearly used up",
+                extra={"owner": before.owner, "at": rfc3339(now)},
+            )
