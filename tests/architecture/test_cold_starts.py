@@ -38,7 +38,8 @@ LOADED_BY = {
         "sms_status",
         "sms_webhook",
     },
-    "phonenumbers": APIS | {"background_worker", "run_worker", "sms_webhook", "tick"},
+    "phonenumbers": APIS
+    | {"background_worker", "run_worker", "sms_delivery", "sms_status", "sms_webhook", "tick"},
     "aws_lambda_powertools.event_handler": APIS,
     "aws_lambda_powertools.utilities.data_classes": APIS,
     "skein.models.api.base": APIS | LIVE,

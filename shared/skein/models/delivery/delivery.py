@@ -73,7 +73,7 @@ class Delivery(Stored):
             is no rest, or all of it was asked for.
         continues: For the rest of a text, the delivery of its beginning.
         send_at: When the line has capacity for the delivery; None until it is charged.
-        told: Whether the first part tells of a long queue, and is sent at once.
+        announced: Whether the first part tells of a long queue, and is sent at once.
         after: An earlier delivery to the same phone that must be sent first, if there was one.
         confirms_opt_out: Whether the person has opted out and gets this confirmation all the same.
         fence: The fencing token: each claim raises it, and writes of an older claim fail.
@@ -102,7 +102,7 @@ class Delivery(Stored):
     rest_at: Annotated[int | None, Field(exclude_if=lambda at: at is None)] = None
     continues: Annotated[Identifier | None, Field(exclude_if=lambda first: first is None)] = None
     send_at: Annotated[Instant | None, Field(exclude_if=lambda at: at is None)] = None
-    told: Annotated[bool, Field(exclude_if=lambda told: not told)] = False
+    announced: Annotated[bool, Field(exclude_if=lambda announced: not announced)] = False
     after: Identifier | None = None
     confirms_opt_out: Annotated[bool, Field(exclude_if=lambda confirms: not confirms)] = False
     fence: int = 0
@@ -155,7 +155,7 @@ class Delivery(Stored):
 
     def waits_until(self, index: int) -> datetime | None:
         """Return when a part may be posted at the line's pace; None for at any time."""
-        return None if self.told and index == 0 else self.send_at
+        return None if self.announced and index == 0 else self.send_at
 
     def due_while_paused(self) -> dict[str, Any]:
         """Return the due pointer of this delivery during a pause; these sort by creation."""

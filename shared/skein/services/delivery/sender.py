@@ -309,7 +309,7 @@ class SmsSender:
         if turn.send_at <= now:
             lease.plan(_with_turn(turn, ()))
             return True
-        notice = parts_of(queue_notice(turn.send_at - now)) if turn.told else ()
+        notice = parts_of(queue_notice(turn.send_at - now)) if turn.announced else ()
         lease.save(_with_turn(turn, notice))
         return True
 
@@ -489,7 +489,7 @@ def _with_turn(turn: Turn, notice: tuple[DeliveryPart, ...]) -> DeliveryUpdate:
     def planned(delivery: Delivery) -> Delivery:
         update = {
             "send_at": turn.send_at,
-            "told": bool(notice),
+            "announced": bool(notice),
             "parts": (*notice, *delivery.parts),
         }
         return delivery.model_copy(update=update)

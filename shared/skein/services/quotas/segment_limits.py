@@ -60,11 +60,11 @@ class Turn(NamedTuple):
 
     Attributes:
         send_at: The time at which the line has capacity for the delivery.
-        told: Whether the person is told of the queue at once.
+        announced: Whether the person is told of the queue at once.
     """
 
     send_at: datetime
-    told: bool
+    announced: bool
 
 
 def segment_keys(delivery: Delivery) -> tuple[Key, Key, Key]:
@@ -145,12 +145,12 @@ class SegmentLimiter:
             )
             return None
         wait = rates.sending.waiting(line.sending_full_at, segments, now)
-        told = wait > LONG_QUEUE and not (
+        announced = wait > LONG_QUEUE and not (
             rates.notices.waiting(line.notices_full_at, 1, now)
             or (person.notices_full_at is not None and person.notices_full_at > now)
         )
-        turn = Turn(now + wait, told)
-        self._charge(person, line, rates, segments + told, turn)
+        turn = Turn(now + wait, announced)
+        self._charge(person, line, rates, segments + announced, turn)
         for allowance, rate in limits:
             self._warn(allowance, rate, segments, now)
         return turn
@@ -167,7 +167,7 @@ class SegmentLimiter:
         )
         if rates.sending.limited:
             of_line["sending_full_at"] = rates.sending.after(line.sending_full_at, segments, now)
-        if turn.told:
+        if turn.announced:
             of_person["notices_full_at"] = turn.send_at
             of_line["notices_full_at"] = rates.notices.after(line.notices_full_at, 1, now)
         changes = (person, of_person), (line, of_line)
