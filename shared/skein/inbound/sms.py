@@ -257,7 +257,7 @@ class SmsReceiver:
             )
         return posted
 
-    def _countries(self, direct: _DirectChat) -> tuple[str, ...]:
+    def _countries(self, direct: DirectChat) -> tuple[str, ...]:
         return self.settings.overridden(direct.overrides).answered_countries
 
     def _tell_limit(
