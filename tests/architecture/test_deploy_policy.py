@@ -1,0 +1,42 @@
+"""The policy of the deploying role covers all that the templates create, and only the stack's."""
+
+import json
+
+import pytest
+
+from tests.support.template import deployed_template, ops_template
+from tools.deployment import policy
+from tools.deployment.expansion import expand
+
+ALL_PARTS = {"Edge": "on", "KeyArn": "arn:aws:kms:us-east-1:1:key/1", "TracePercent": "5"}
+
+
+def test_policy_covers_each_type_of_resource_in_both_templates() -> None:
+    assert policy.unknown_types(expand(deployed_template(), **ALL_PARTS)) == set()
+    assert policy.unknown_types(ops_template().document["Resources"]) == set()
+
+
+def test_type_without_a_grant_is_noticed() -> None:
+    assert policy.unknown_types({"Bucket": {"Type": "AWS::S3::Bucket"}}) == {"AWS::S3::Bucket"}
+
+
+@pytest.mark.parametrize("service", ["dynamodb", "sqs", "lambda", "iam", "sns", "events"])
+def test_policy_reaches_no_resources_of_other_stacks(service: str) -> None:
+    statements = policy.policy("skein-staging")["Statement"]
+    named = [
+        arn
+        for each in statements
+        if each["Resource"] != "*"
+        for arn in each["Resource"]
+        if arn.startswith(f"arn:aws:{service}:")
+    ]
+    own = ("skein-staging-", "SkeinLayer", "event-source-mapping")
+    assert named
+    assert all(any(name in arn for name in own) for arn in named)
+
+
+def test_policy_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert policy.main(["--stack", "skein-staging"]) == 0
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == policy.policy("skein-staging")
+    assert len(json.dumps(json.loads(printed), separators=(",", ":"))) < 6_144  # IAM's limit
