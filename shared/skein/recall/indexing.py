@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from math import ceil
 
 from skein.errors import NotFound
 from skein.models.chats.chat import Chat, Message, chat_partition
@@ -20,6 +21,8 @@ from skein.models.common.ownership import owned_partition
 from skein.models.common.storage import Item, Key, Query
 from skein.models.directory.agent import Agent
 from skein.models.outbox.jobs import RecallJob
+from skein.models.quotas.usage import Payer, Words
+from skein.models.runs.completion import TokenUsage
 from skein.ports import Clock, Embeddings, Table, Vocabulary
 from skein.recall.block_commit import BlockChange, BlockCommits, with_lines
 from skein.recall.models.block import BLOCK_MESSAGES, BlockLine, IndexedText, block_number, line_of
@@ -31,10 +34,13 @@ from skein.services.chat_state.snapshot import ChatSnapshot, read_snapshot
 from skein.services.common.optimistic import known_first, optimistic
 from skein.services.common.pagination import read_items
 from skein.services.outbox.dispatch import Dispatch
+from skein.services.quotas.usage import UsageCounters
+from skein.settings import Settings
 
 MARGIN = timedelta(seconds=30)  # before the deadline, to finish the current blocks
 MAX_BLOCKS = 12  # of one agent in one read of messages
 MAX_KEYS = 100  # blocks of all agents in one read
+CHARACTERS_PER_TOKEN = 4  # of a text for embeddings, about
 MAX_STEMS = 500  # of a message; a longer one is found by its first words and its rare words
 
 NO_EMBEDDING = Embedding((), 0.0)
@@ -121,6 +127,8 @@ class RecallIndexing:
     vocabulary: Vocabulary
     dispatch: Dispatch
     commits: BlockCommits
+    usage: UsageCounters
+    settings: Settings
 
     def index(self, job: RecallJob, *, deadline: datetime) -> None:
         """Index a range of a chat's messages until 30 seconds before the deadline (idempotent).
@@ -272,9 +280,27 @@ class RecallIndexing:
             else:
                 new.append((text, words))
         embedded = self.embeddings.embed([words for _, words in new]) if new else []
+        self._charge(target, {text.seq for text, _ in new}, reading)
         for (text, _), embedding in zip(new, embedded, strict=True):
             lines[text.seq] = line_of(replace(text, embedding=embedding))
         return [lines[seq] for seq in sorted(lines)]
+
+    def _charge(self, target: BlockTarget, seqs: Collection[int], reading: ChunkReading) -> None:
+        """Charge a provider's embeddings to the people who wrote the messages, by an estimate."""
+        model = self.settings.embeddings_model
+        embedded = [message for message in reading.messages if message.seq in seqs]
+        if not model or not embedded:
+            return
+        characters = sum(len(message.text) for message in embedded)
+        self.usage.add(
+            target.chat.tenant,
+            TokenUsage(input_tokens=ceil(characters / CHARACTERS_PER_TOKEN)),
+            spread_by=target.chat.id,
+            model=model,
+            payer=Payer(target.agent_id),
+            background=True,
+            words=Words.of((message.payer, len(message.text)) for message in embedded),
+        )
 
     def _text(self, message: Message) -> tuple[IndexedText, str]:
         """Return a message's data for a block without the embedding, and the message's text."""
