@@ -359,6 +359,20 @@ def test_handover_is_recorded_once_when_twilio_has_all_parts() -> None:
     assert world.metrics.units["HandoverSeconds"] == "Seconds"
 
 
+def test_arrival_is_recorded_once_when_the_carrier_has_delivered_all_parts() -> None:
+    world = Texting()
+    job = world.say("One. " * 500)
+    world.deliver(job)
+    first, second = (sent.sid for _, sent in world.sms.taken)
+    world.clock.advance(20)
+    world.report(job, "delivered", sid=first)
+    assert "ArrivalSeconds" not in world.metrics.counts
+    world.clock.advance(20)
+    for _ in range(2):
+        world.report(job, "delivered", sid=second, part=1)
+    assert 40 <= world.metrics.counts["ArrivalSeconds"] < 41
+
+
 def test_retry_after_a_failure_of_the_carrier_is_no_handover() -> None:
     world = Texting()
     job = world.say()
