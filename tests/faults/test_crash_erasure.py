@@ -14,20 +14,28 @@ from tests.faults.sampling import Share, pairs
 from tests.support.agents import COACH, actor
 from tests.support.api_client import everything
 from tests.support.builders import TENANT
-from tests.support.erasure import BEN, MARK, NUMBER, OPEN, ZOE, indexed, settle, text, traces
+from tests.support.erasure import BEN, BENS, MARK, NUMBER, OPEN, ZOE, indexed, settle, text, traces
 from tests.support.fakes import ScriptedModel, calls
 
 PAIRS = 25
+SAID = "I have never liked the blue car"
+HELD = f"{ZOE.id}: {SAID}"
+LEFT = "[erased]: [erased]"
 
 
 class Erasing(StruckWorld):
-    """A person with a chat by text, one in a group, and a goal made of their words."""
+    """A person with a chat by text, one in a group, and what agents made of their words."""
 
     MINUTES = 200
 
     def script(self) -> ScriptedModel:
         return ScriptedModel.saying(
             calls(("set_goal", {"text": f"Find {MARK}"}), ("send_message", {"text": "Noted"})),
+            calls("end_run"),
+            calls(("set_goal", {"text": HELD}), ("send_message", {"text": HELD})),
+            calls("end_run"),
+            calls(("read_messages", {"chat_id": OPEN})),
+            calls(("set_goal", {"text": HELD}), ("send_message", {"text": HELD})),
             default=calls("end_run"),
         )
 
@@ -38,6 +46,12 @@ class Erasing(StruckWorld):
         self.chat(ZOE, BEN, COACH, chat_id=OPEN, respond="mention", consolidate=True)
         self.post("Good morning", BEN, chat_id=OPEN)
         self.post(f"@Coach remember {MARK}", ZOE, chat_id=OPEN)
+        settle(self)
+        self.post(SAID, ZOE, chat_id=OPEN)
+        self.post("@Coach what did she say?", BEN, chat_id=OPEN)
+        settle(self)
+        self.chat(BEN, COACH, chat_id=BENS, kind="direct", visibility="private")
+        self.post("What is up in the group?", BEN, chat_id=BENS)
         settle(self)
         text(self, MARK)
         settle(self)
@@ -64,8 +78,12 @@ class Erasing(StruckWorld):
     def check(self, expected: set[Key]) -> None:
         [erasure] = self.erasures
         assert erasure.stage == "done"
-        assert traces(self) == {}
-        assert [m.text for m in self.messages(OPEN) if m.sender.ref == BEN.ref] == ["Good morning"]
+        assert traces(self, "blue car") == {}
+        left = [message.text for message in self.messages(OPEN) if message.kind == "text"]
+        assert left == ["Good morning", "Noted", "@Coach what did she say?", LEFT]
+        goals = [item for key, item in self.table.all_items().items() if key.sk.startswith("GOAL#")]
+        assert [goal["text"] for goal in goals] == [LEFT, LEFT]
+        assert self.messages(BENS)[-1].text == LEFT
         assert self.left() == expected
         [entry] = ErasureRegister(table=self.register).entries()
         assert (entry.erasure_id, entry.user_ids) == (erasure.id, (ZOE.id,))

@@ -112,7 +112,6 @@ class MembershipErasure:
             agents=tuple(sorted(ids["agent"] | set(known.agents if known else ()))),
             others=tuple(sorted(ids["user"] - set(sweep.subject.ids))),
             since=since,
-            present_seq=known.present_seq if known else joined + 1,
             first_seq=known.first_seq if known else None,
         )
 

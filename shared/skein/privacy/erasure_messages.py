@@ -135,7 +135,6 @@ class ChatEraser:
         updated = erased.model_copy(
             update={
                 "first_seq": message.seq,
-                "present_seq": min(erased.present_seq or message.seq, message.seq),
                 "since": min(erased.since, message.created_at),
             }
         )

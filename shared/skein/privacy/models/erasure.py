@@ -165,7 +165,6 @@ class ErasedChat(Stored):
         agents: All agents that were ever members.
         others: All other people who were ever members.
         since: Since when messages may mention the person.
-        present_seq: The first message for which the person was present.
         first_seq: The first message that the person wrote.
         shown_in: Other chats whose messages have an origin in this chat, and since when.
     """
@@ -177,7 +176,6 @@ class ErasedChat(Stored):
     agents: tuple[Identifier, ...] = ()
     others: tuple[Identifier, ...] = ()
     since: Instant
-    present_seq: int | None = None
     first_seq: int | None = None
     shown_in: dict[str, Instant] = Field(default_factory=dict)
 
