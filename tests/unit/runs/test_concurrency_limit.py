@@ -1,6 +1,7 @@
 """No agent, person or tenant has more runs at work than its limit, and no person's tokens."""
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -181,6 +182,17 @@ def test_fifty_runs_at_once_reserve_no_more_than_one_run_over_the_limit() -> Non
     ]
     assert [_take(world, run) for run in runs].count(True) == 3
     assert _allowance(world, owner_of_user(HUSAM.id)).permits.reserved() == 3 * ESTIMATE
+
+
+def test_of_many_runs_in_threads_as_many_get_a_permit_as_the_limit_says() -> None:
+    world = _busy_chats(1)
+    run = the_run(world)
+    runs = [run.model_copy(update={"id": f"run_{number:026}_chat_1"}) for number in range(12)]
+    with ThreadPoolExecutor(len(runs)) as pool:
+        taken = list(pool.map(lambda each: _take(world, each), runs))
+    held = _held(world, owner_of_user(HUSAM.id))
+    waiting = _allowance(world, owner_of_user(HUSAM.id)).permits.waiting
+    assert (taken.count(True), len(held), len(waiting)) == (5, 5, 7)
 
 
 def test_answer_settles_the_reservation_with_its_charge() -> None:
