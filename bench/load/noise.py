@@ -25,7 +25,8 @@ class Noise:
     """The answer times of the other people, without and with the noisy neighbour.
 
     Attributes:
-        quiet: The seconds until each burst was answered that began before the noise.
+        quiet: The seconds until each burst was answered that began before the noise; without an
+            answer, the time that its person looked for one.
         noisy: The same for each burst that began with the noise.
         runs: The runs of the noisy person.
     """
@@ -59,21 +60,32 @@ def p95(values: Sequence[float]) -> float:
 
 
 def noise_of(
-    ledger: Sequence[Mapping[str, Any]], *, begun: float, noise_at: float, runs: int
+    ledger: Sequence[Mapping[str, Any]],
+    *,
+    begun: float,
+    noise_at: float,
+    runs: int,
+    patience: float,
 ) -> Noise:
     """Sort the answers of a ledger by the time when their burst began.
+
+    A burst without an answer counts with the whole time that its person looked for one. Without
+    these bursts, the slower the stack, the better its p95.
 
     Args:
         begun: When people began to write, in seconds since 1970.
         noise_at: When the noise began.
+        patience: How long a person looks for an answer, in seconds.
     """
     said = {line["marker"]: line["at"] for line in ledger if line["what"] == "message"}
     quiet: list[float] = []
     noisy: list[float] = []
     for line in ledger:
-        at = said.get(f"{line['who']}-{line['burst']}-1") if line["what"] == "answered" else None
+        if line["what"] not in {"answered", "unanswered"}:
+            continue
+        at = said.get(f"{line['who']}-{line['burst']}-1")
         if at is not None and at >= begun + WARM_UP_SECONDS:
-            (noisy if at >= noise_at else quiet).append(line["seconds"])
+            (noisy if at >= noise_at else quiet).append(line.get("seconds", patience))
     return Noise(quiet, noisy, runs)
 
 

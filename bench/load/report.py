@@ -68,7 +68,7 @@ def neighbors(noise: Noise) -> list[list[str]]:
     """Return the table of answer times without and with the noisy tenant."""
     rise = f"{noise.rise:.2f}" if noise.rise is not None else ""
     return [
-        ["bursts of the others answered, s", "p50", "p95", "p99", "count"],
+        ["bursts of the others, s (60 if not answered)", "p50", "p95", "p99", "count"],
         ["without noise", *_percentiles(noise.quiet)],
         ["with a noisy tenant", *_percentiles(noise.noisy)],
         ["p95 with noise / without", "", rise, "", ""],

@@ -196,7 +196,7 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
         found.sms = stack.sms()
         found.dead_letters = stack.dead_letters()
         found.held = 0 if quiet else 1
-        noise = _noise(neighbor, lines, found) if neighbor is not None else None
+        noise = _noise(neighbor, plan, lines, found) if neighbor is not None else None
         return Outcome(
             plan=plan,
             verdicts=(*verdicts(found), *([noise.verdict] if noise is not None else [])),
@@ -214,11 +214,17 @@ def carry_out(plan: Plan, folder: Path) -> Outcome:
 
 
 def _noise(
-    neighbor: NoisyNeighbor, ledger: Sequence[Mapping[str, Any]], found: StoredState
+    neighbor: NoisyNeighbor, plan: Plan, ledger: Sequence[Mapping[str, Any]], found: StoredState
 ) -> Noise:
     """Return the answer times of the others, without and with the noise."""
     runs = sum(run.tenant == NOISY for run in found.runs)
-    return noise_of(ledger, begun=neighbor.begun_at, noise_at=neighbor.noise_at, runs=runs)
+    return noise_of(
+        ledger,
+        begun=neighbor.begun_at,
+        noise_at=neighbor.noise_at,
+        runs=runs,
+        patience=plan.patience_seconds,
+    )
 
 
 def _run_people(

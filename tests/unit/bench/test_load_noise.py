@@ -14,8 +14,15 @@ def _answered(number: int, at: float, seconds: float) -> list[dict[str, Any]]:
 
 def test_answers_are_sorted_by_the_beginning_of_their_burst() -> None:
     ledger = [*_answered(1, 105, 1.0), *_answered(2, 120, 2.0), *_answered(3, 190, 3.0)]
-    noise = noise_of(ledger, begun=100, noise_at=190, runs=7)
+    noise = noise_of(ledger, begun=100, noise_at=190, runs=7, patience=60)
     assert (noise.quiet, noise.noisy, noise.runs) == ([2.0], [3.0], 7)
+
+
+def test_burst_without_an_answer_counts_with_the_time_that_its_person_waited() -> None:
+    said, _ = _answered(1, 190, 0.0)
+    unanswered = {"what": "unanswered", "who": "p001", "burst": 1}
+    noise = noise_of([said, unanswered], begun=100, noise_at=190, runs=0, patience=60.0)
+    assert noise.noisy == [60.0]
 
 
 def test_p95_that_rises_by_more_than_half_fails_the_check() -> None:
