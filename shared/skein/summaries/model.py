@@ -12,6 +12,8 @@ from skein.services.common.quoting import behind_bars, label
 
 MESSAGE_CHARACTERS = 500
 TITLE_CHARACTERS = 80
+MANY_AGENTS = 3  # in chats with more, questions for agent summaries are kept short
+IDENTITY_CHARACTERS = 500  # of an agent with its system prompt, in such a question
 # Longer, because prompts show a message that left the history window only through the chat summary.
 LONG_MESSAGE_CHARACTERS = 2_000
 
@@ -40,12 +42,16 @@ TITLE_SCHEMA: dict[str, object] = {
 def ask_agent(
     agent: Agent, chat: Chat, previous: str | None, messages: Sequence[Message]
 ) -> tuple[ModelMessage, ...]:
-    """Render the question for an agent summary of a chat."""
+    """Render the question for an agent summary of a chat.
+
+    In a chat with many agents, the system prompt is cut, because each agent has its own question.
+    """
     own = (agent.summary_instruction or "").strip()
+    many = sum(member.kind == "agent" for member in chat.roster) > MANY_AGENTS
     system = render(
         "agent_summary",
         {
-            "identity": agent.identity,
+            "identity": agent.identity[:IDENTITY_CHARACTERS] if many else agent.identity,
             "instruction": own or render("agent_summary_instruction"),
             "previous": _before(previous),
         },

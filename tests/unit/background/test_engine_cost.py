@@ -38,7 +38,7 @@ def crowd(visibility: str) -> World:
     world = World(model=MeasuredModel())
     world.known(HUSAM)
     for agent in AGENTS:
-        world.agent(agent.id, agent.name, system_prompt="You help with projects.")
+        world.agent(agent.id, agent.name, system_prompt="You help with projects. " * 200)
     world.chat(HUSAM, *AGENTS, visibility=visibility, respond="manual", consolidate=None)
     return world
 
