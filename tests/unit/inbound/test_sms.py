@@ -10,6 +10,7 @@ from skein.errors import NotFound, Unprocessable
 from skein.models.chats.chat import Chat, Media
 from skein.models.chats.membership import Membership
 from skein.models.common.address import sms_address, sms_route
+from skein.models.common.reason import Reason
 from skein.models.common.storage import Put, Update, Write
 from skein.models.delivery.sms import InboundSms
 from skein.models.directory.address_index import AddressChat, AddressOwner
@@ -366,3 +367,11 @@ def test_keywords_without_effect_are_limited_and_a_stop_always_counts() -> None:
     here.clock.advance(60)
     started = receive(here, "START", sid="SMstart")
     assert membership_of(here, started).opt_outs == {}
+
+
+@pytest.mark.parametrize("sender", ["+33612345678", "+19005550123", "+8816123456789"])
+def test_text_from_a_number_that_is_not_answered_is_stored_and_starts_no_run(sender: str) -> None:
+    here = world()
+    posted = receive(here, sender=sender)
+    assert posted.message.reason == Reason.NUMBER_NOT_ANSWERED
+    assert here.runs(posted.message.chat_id) == []

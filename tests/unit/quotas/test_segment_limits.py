@@ -107,7 +107,7 @@ def test_toll_free_line_has_its_own_pace() -> None:
     assert max(at for at in sends if at is not None) - NOON < timedelta(minutes=1)
 
 
-def test_ten_thousand_segments_flow_at_the_pace_of_the_line() -> None:
+def test_many_answers_are_sent_at_the_pace_of_the_line() -> None:
     world = texting(user_segments_per_day=0)
     jobs = [world.say(TEN) for _ in range(30)]
     for job in jobs:
